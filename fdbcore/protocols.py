@@ -18,7 +18,7 @@ from fdbcore.types import Happening, Option, Pcm, Planted, Reply, Request, Rubri
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ModelUsage, Service
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
@@ -347,6 +347,10 @@ class Judge(Protocol):
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
+        return ()
+
+    def counted(self) -> Sequence[ModelUsage]:
+        """What the vendor has counted of `mark` in this thread since the last call; nothing if nobody counts."""
         return ()
 
 

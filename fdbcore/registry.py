@@ -96,6 +96,7 @@ KNOWN_WORDS: Final = {
 JUDGES: Final = {
     "gemini": "fdbcore.models.judge:judge",
     "openai": "fdbcore.models.judge:judge",
+    "openai-decisions": "fdbcore.models.decisions:openai_decisions",
 }
 """Each makes a judge from its whole address, as MODELS makes models."""
 

@@ -28,12 +28,13 @@ def heard_lines(reading: Reading) -> list[HeardLine]:
         line
         for side in SIDES
         for transcript in transcripts(reading.path, side)[-1:]
-        for line in _lines(transcript, reading.dialogue.ipus[side])
+        for line in lines_of(transcript, reading.dialogue.ipus[side])
     ]
     return sorted(found, key=lambda line: line["start_tick"])
 
 
-def _lines(transcript: Transcript, ipus: Spans) -> Iterator[HeardLine]:
+def lines_of(transcript: Transcript, ipus: Spans) -> Iterator[HeardLine]:
+    """The lines of one transcript. ipus: the stretches of speech of its side, (n, 2) in ticks."""
     for (place, in_loop), group in groupby(transcript.words, lambda word: (_place(word, ipus), word.in_loop)):
         words = list(group)
         first, last = words[0].start_ms // TICK_MS, -(-words[-1].end_ms // TICK_MS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,23 @@ from fdbcore import registry
 from fdbcore.errors import InputError
 from fdbcore.protocols import Judge, Model
 from fdbcore.types import Request, Rubric
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ModelUsage, Service
+
+
+class Tally(threading.local):
+    """What the requests of each thread counted."""
+
+    def __init__(self) -> None:
+        self._found: list[ModelUsage] = []
+
+    def add(self, usage: ModelUsage) -> None:
+        """Count one more request of this thread."""
+        self._found.append(usage)
+
+    def taken(self) -> Sequence[ModelUsage]:
+        """Those of this thread since the last call."""
+        found, self._found = self._found, []
+        return found
 
 
 class ModelJudge(Judge):
@@ -22,11 +39,14 @@ class ModelJudge(Judge):
     def __init__(self, model: Model) -> None:
         self.name = model.name
         self._model = model
+        self._vendor = next((service.vendor for service in model.services()), "")
+        self._tally = Tally()
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
-        given = json.dumps(evidence, ensure_ascii=False, indent=1)
-        text = self._model.ask(Request(given, system=rubric.text, schema=rubric.schema)).text
+        reply = self._model.ask(Request(as_prompt(evidence), system=rubric.text, schema=rubric.schema))
+        self._tally.add(ModelUsage(self._vendor, reply.model, reply.counts))
+        text = reply.text
         try:
             marks = json.loads(text)
         except ValueError:
@@ -45,6 +65,15 @@ class ModelJudge(Judge):
     def services(self) -> Sequence[Service]:
         """Those of the model."""
         return self._model.services()
+
+    def counted(self) -> Sequence[ModelUsage]:
+        """See `Judge.counted`; requests that the model declines are not counted."""
+        return self._tally.taken()
+
+
+def as_prompt(evidence: Mapping[str, Any]) -> str:
+    """What a judge reads, as the text that a model gets."""
+    return json.dumps(evidence, ensure_ascii=False, indent=1)
 
 
 def judge(address: str) -> ModelJudge:

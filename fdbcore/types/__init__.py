@@ -229,12 +229,29 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class RubricQuestion:
+    """One question of a rubric. levels: what 1, 2, ... mean; none for yes or no.
+
+    where: the place of its answer in the marks: names of fields, and numbers of items from 0.
+    """
+
+    ask: str
+    levels: Sequence[str]
+    where: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge marks. text: the instructions that it gets. schema: the JSON Schema of its marks, an object."""
+    """What a judge marks. text: the instructions that it gets. schema: the JSON Schema of its marks, an object.
+
+    questions: the same, one by one, for judges that answer questions; frame: the marks, but for their answers.
+    """
 
     name: str
     text: str
     schema: Mapping[str, Any]
+    questions: Sequence[RubricQuestion] = ()
+    frame: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Problem(NamedTuple):

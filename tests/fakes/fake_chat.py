@@ -9,14 +9,18 @@ Each chunk is checked by the type of the vendor's own client.
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
+import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
+import numpy as np
+from fakes.fake_transcriptions import Word
 from openai.types.chat import ChatCompletionChunk
 
 KEY = "sk-fake-0123456789abcdef"
@@ -39,15 +43,34 @@ class Turn:
     call_id: str = ""
 
 
+Heard: TypeAlias = Callable[[bytes], str | Sequence[Word]]
+
+
+def placed(wav: bytes, text: str) -> list[Word]:
+    """The words of a text, as many in each stretch of sound of a WAV file, where a pause of 0.2 s parts stretches."""
+    with wave.open(io.BytesIO(wav)) as reader:
+        rate_hz, pcm = reader.getframerate(), np.frombuffer(reader.readframes(reader.getnframes()), "<i2")
+    loud = np.flatnonzero(np.abs(pcm.astype(int)) > 200)
+    stretches = [each for each in np.split(loud, np.flatnonzero(np.diff(loud) > rate_hz // 5) + 1) if len(each)]
+    found = []
+    for stretch, words in zip(stretches, np.array_split(text.split(), max(len(stretches), 1)), strict=False):
+        start_s, length_s = stretch[0] / rate_hz, (stretch[-1] - stretch[0]) / rate_hz
+        found += [
+            Word(str(word), start_s + place * length_s / len(words), start_s + (place + 1) * length_s / len(words))
+            for place, word in enumerate(words)
+        ]
+    return found
+
+
 class FakeChat(ThreadingHTTPServer):
     """A context manager. The last turn, and the last transcript, come again. heard: transcripts, or what makes one of
-    a file. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many answers the client did not
-    wait for."""
+    a file, as a text or as words. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many
+    answers the client did not wait for."""
 
     daemon_threads = True
 
     def __init__(
-        self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] | Callable[[bytes], str] = ("Hello.",)
+        self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] | Heard = ("Hello.",)
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.turns, self.heard = turns, heard
@@ -65,7 +88,7 @@ class FakeChat(ThreadingHTTPServer):
         self._thread.join()
         self.server_close()
 
-    def words(self, number: int) -> str:
+    def words(self, number: int) -> str | Sequence[Word]:
         """In file `number`, from 1."""
         if callable(self.heard):
             return self.heard(self.wavs[number - 1])
@@ -92,7 +115,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == TRANSCRIPTIONS:
             wav = data[data.index(b"RIFF") :]
             self.server.wavs.append(wav[: 8 + int.from_bytes(wav[4:8], "little")])
-            return self._send(json.dumps({"text": self.server.words(len(self.server.wavs))}).encode())
+            words = self.server.words(len(self.server.wavs))
+            answer: dict[str, Any] = {
+                "text": words if isinstance(words, str) else " ".join(each.text for each in words)
+            }
+            if b"verbose_json" in data:
+                timed = placed(self.server.wavs[-1], words) if isinstance(words, str) else words
+                answer["words"] = [{"word": each.text, "start": each.start_s, "end": each.end_s} for each in timed]
+            return self._send(json.dumps(answer).encode())
         assert self.path == CHAT
         body = json.loads(data)
         self.server.asked.append(body)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import wave
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import numpy.typing as npt
+from fakes.fake_transcriptions import Word
 
 from fdbcore.audio.speech import without_long_pauses
 from fdbcore.endpoints.examiner.voice import frames_of, spoken
@@ -107,14 +108,17 @@ def levels_of(text: str) -> Levels:
 def ticks_said(heard: Levels, text: str) -> int:
     """For how many ticks `heard` holds the beginning of `text`; 0 for less than LEAST_TICKS."""
     known = levels_of(text)
-    for start in _starts(heard, known):
-        for ticks in range(min(len(known), len(heard) - start), LEAST_TICKS - 1, -5):
-            if np.corrcoef(heard[start : start + ticks], known[:ticks])[0, 1] > ALIKE:
-                return ticks
+    return next(filter(None, (_ticks_from(heard, known, start) for start in _starts(heard, known))), 0)
+
+
+def _ticks_from(heard: Levels, known: Levels, start: int) -> int:
+    for ticks in range(min(len(known), len(heard) - start), LEAST_TICKS - 1, -5):
+        if np.corrcoef(heard[start : start + ticks], known[:ticks])[0, 1] > ALIKE:
+            return ticks
     return 0
 
 
-def _starts(heard: Levels, known: Levels) -> Sequence[int]:
+def _starts(heard: Levels, known: Levels, most: int = 5) -> Sequence[int]:
     """Where the beginning of `known` may lie, the likeliest first."""
     if len(heard) < LEAST_TICKS:
         return []
@@ -122,20 +126,30 @@ def _starts(heard: Levels, known: Levels) -> Sequence[int]:
     sought = known[:LEAST_TICKS] - known[:LEAST_TICKS].mean()
     spread = windows.std(axis=1) * sought.std() * LEAST_TICKS
     likeness = np.divide(windows @ sought, spread, out=np.zeros(len(windows)), where=spread > 0)
-    order = np.argsort(-likeness)[:5]
+    order = np.argsort(-likeness)[:most]
     return [int(start) for start in order if likeness[start] > ALIKE]
 
 
-def transcript(wav: bytes) -> str:
+def transcript(wav: bytes) -> list[Word]:
     """The words of the staff in a WAV file, as far as each answer was said."""
     with wave.open(io.BytesIO(wav)) as file:
         rate_hz, pcm = file.getframerate(), np.frombuffer(file.readframes(file.getnframes()), np.int16)
     heard = levels(pcm, rate_hz // TICKS_PER_S)
-    said: list[str] = []
-    for text in _answers():
-        ticks, words = ticks_said(heard, text), text.split()
-        said += words[: round(len(words) * ticks / len(levels_of(text)))]
-    return " ".join(said)
+    said = [word for text in _answers() for word in _said(heard, text)]
+    return sorted(said, key=lambda word: word.start_s)
+
+
+def _said(heard: Levels, text: str) -> Iterator[Word]:
+    """The words of all the times that `heard` holds the beginning of `text`."""
+    known, words, end = levels_of(text), text.split(), 0
+    tick_s = len(known) / len(words) / TICKS_PER_S
+    for start in sorted(_starts(heard, known, most=50)):
+        if start < end or not (ticks := _ticks_from(heard, known, start)):
+            continue
+        end = start + ticks
+        for place, word in enumerate(words[: round(len(words) * ticks / len(known))]):
+            at_s = start / TICKS_PER_S + place * tick_s
+            yield Word(word, at_s, at_s + tick_s)
 
 
 @cache

@@ -62,5 +62,5 @@ def test_marks_that_cannot_be_used_are_named(answer: str, reason: str, monkeypat
 
 
 def test_an_unknown_judge_is_named() -> None:
-    with pytest.raises(SettingsError, match="judge: expected one of gemini, openai, got 'nobody'"):
+    with pytest.raises(SettingsError, match="judge: expected one of gemini, openai, openai-decisions, got 'nobody'"):
         registry.judge("nobody:x")

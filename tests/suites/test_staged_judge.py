@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fakes.fake_decisions import FakeDecisions, score_of
+from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.fake_speech import KEY as SPEECH_KEY
 from fakes.fake_speech import FakeSpeech
-from fakes.model_server import NEEDS_OPENAI, Asked, Refuses
+from fakes.model_server import (
+    NEEDS_GEMINI,
+    NEEDS_OPENAI,
+    Answer,
+    Asked,
+    Broken,
+    Fails,
+    FakeModelServer,
+    Refuses,
+    Says,
+)
 from fakes.parties import Caller
 
+from fdbcore.analysis.transcripts import transcribe
 from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.examiner import Examiner
-from fdbcore.protocols import Transcriber
+from fdbcore.measures.reading import Reading
+from fdbcore.models.account import Vendor
+from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.suites.staged.families import Family, builtin_families
-from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
+from fdbcore.suites.staged.asking import JUDGED, MOST_FAILURES, Desk, Spent
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.families import builtin_families
+from fdbcore.suites.staged.judging import DialogueMarks
+from fdbcore.suites.staged.marking import mark_all
+from fdbcore.suites.staged.rows import Group, rows_of
+from fdbcore.suites.staged.variants import Setup
+from fdbcore.types.words import TimedWord
 
-pytestmark = NEEDS_OPENAI
+pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
 SAYS = {"one": "a" * 100, "two": "b" * 100, "closing": "c" * 100}  # the fake synthesiser: a tick a character
 ANSWERS = ((200, 400), (540, 700))
@@ -34,16 +56,19 @@ ANSWERS = ((200, 400), (540, 700))
 
 
 class Heard(Transcriber):
-    """Hears the length of what it is given."""
+    """Hears one word a second, and one that nobody said."""
 
-    name = "lengths"
-
-    def __init__(self) -> None:
+    def __init__(self, name: str = "seconds") -> None:
+        self.name = name
         self.asked = 0
 
     def transcribe(self, wav: bytes, language: str) -> str:
+        raise NotImplementedError
+
+    def words(self, wav: bytes, language: str) -> list[TimedWord]:
         self.asked += 1
-        return f"{(len(wav) - 44) // 960} ticks of {language}"
+        length_ms = (len(wav) - 44) // 32
+        return [TimedWord(f"{self.name}-{at}", at, at + 500) for at in range(500, length_ms - 500, 1000)]
 
 
 @pytest.fixture(scope="module")
@@ -93,27 +118,42 @@ def marks(of: Asked, turn_taking: Any = 4, following: Any = 3) -> str:
     )
 
 
+def judged_of(
+    dialogue: Path,
+    judges: Sequence[Judge],
+    family: str = "none",
+    hears: Transcriber | None = None,
+    setups: Sequence[Setup] = (Setup(0, 0, 0),),
+    repeats: int = 1,
+    desk: Desk | None = None,
+) -> tuple[list[DialogueMarks], Spent]:
+    case = StagedCase(dialogue, "s", 1, "x", family, "", "slow", "en", [])
+    heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
+    found = mark_all([case], [{dialogue: heard}], judges, setups, repeats, desk or Desk(), 4, lambda text: None)
+    return [found.by_setup[setup][dialogue] for setup in setups], found.spent
+
+
 def judged(
-    dialogue: Path, answer: Callable[[Asked], Any], family: Family | None = None, hears: Transcriber | None = None
+    dialogue: Path, answer: Callable[[Asked], Any], family: str = "none", hears: Transcriber | None = None, **how: Any
 ) -> tuple[DialogueMarks, list[Asked]]:
     with FakeOpenAI(answer) as server:
-        found = judge_dialogue(dialogue, family, judge(server.address_of("openai:gpt-5-nano")), hears or Heard())
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], family, hears, **how)
         return found, list(server.asked)
 
 
 def test_it_reads_what_both_said_and_when_up_to_the_closing(dialogue: Path) -> None:
     _, (asked,) = judged(dialogue, marks)
     read = json.loads(asked.user)
-    said = [(each["who"], each["words"]) for each in read["said"]]
+    said = [(each["who"], len(each["words"].split())) for each in read["said"]]
     assert [who for who, _ in said] == ["user", "system", "user", "system"]
-    assert [words for who, words in said if who == "user"] == [SAYS["one"], SAYS["two"]]
     times = [(each["from_s"], each["to_s"]) for each in read["said"]]
-    assert np.allclose(times, [(0.5, 1.5), (2.0, 4.0), (4.5, 5.5), (5.4, 7.0)], atol=0.03)
+    assert np.allclose(times, [(0.5, 1.5), (2.0, 4.0), (4.5, 5.5), (5.4, 7.0)], atol=0.05)
+    assert all(words for _, words in said)
     assert [each["kind"] for each in read["events"]] == ["answer", "answer"]
     delays_s = [each["after_the_user_s"] for each in read["events"]]
     assert np.allclose(delays_s, [0.5, -0.1], atol=0.03)
+    assert np.allclose([each["both_speak_s"] for each in read["events"]], [0.0, 0.1], atol=0.03)
     assert [goal["met_if"] for goal in read["goals"]] == ["one is there", "two is there"]
-    assert SAYS["closing"] not in asked.user
 
 
 def test_means_are_over_the_marks_and_with_missing_ones_at_their_worst(dialogue: Path) -> None:
@@ -144,21 +184,170 @@ def test_what_cannot_be_used_is_asked_again_with_the_error_and_then_unscored(dia
     assert len(asked) == 2
     assert found.values() == {}, "unscored is not zero"
     assert found.unscored == ["events: events: expected each of [1, 2] once, got []"]
-    found, asked = judged(dialogue, lambda asked: Refuses("refusal"))
-    assert len(asked) == 1
-    assert found.unscored[0].startswith("events: declined: ")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "fake"), [("openai:gpt-5-nano", FakeOpenAI), ("gemini:gemini-3.8-flash", FakeGemini)]
+)
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (Says('{"events": [', cut=True), "cut off at its limit"),
+        (Refuses("content_filter"), "declined"),
+        (Says('{"events": ['), "expected a JSON object"),
+        (Broken('{"what": 1}'), "something other than an answer"),
+    ],
+)
+def test_every_fault_of_an_answer_is_asked_again_and_then_unscored(
+    dialogue: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, fake: type[FakeModelServer], fault: Answer, told: str
+) -> None:
+    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
+    if isinstance(fault, Refuses) and fake is FakeGemini:
+        fault = Refuses("SAFETY")
+    with fake(lambda asked: fault if asked.number < 1 else marks(asked)) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of(vendor))])
+        assert (found.values()["turn_taking"], len(server.asked)) == (4.0, 2)
+        reasons = [json.loads(each.user).get("your_last_answer_could_not_be_used", "") for each in server.asked]
+        assert reasons[0] == ""
+        assert isinstance(fault, Broken) or told in reasons[1]
+        (again,), _ = judged_of(dialogue, [judge(server.address_of(vendor))])
+        assert (again.events, len(server.asked)) == (found.events, 2), "the second answer is kept for the question"
+    (dialogue / JUDGED).unlink()
+    with fake(lambda asked: fault) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of(vendor))])
+        assert (found.values(), len(server.asked)) == ({}, 2)
+        assert told in found.unscored[0]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "fake"), [("openai:gpt-5-nano", FakeOpenAI), ("gemini:gemini-3.8-flash", FakeGemini)]
+)
+@pytest.mark.parametrize("busy", [Fails(429, retry_after_s=0.3), Fails(500, retry_after_s=0.3)])
+def test_one_of_several_requests_that_is_put_off_is_sent_again_as_asked(
+    dialogue: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, fake: type[FakeModelServer], busy: Fails
+) -> None:
+    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
+    times: list[float] = []
+
+    def answer(asked: Asked) -> Answer:
+        times.append(time.monotonic())
+        return busy if asked.number == 1 else marks(asked)
+
+    with fake(answer) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of(vendor))], repeats=4)
+        assert len(server.asked) == 5
+    assert max(times) - sorted(times)[1] >= 0.3
+    assert found.unscored == []
+    assert [event["marks"]["turn_taking_repeats"] for event in found.events] == [[4, 4, 4, 4]] * 2
+
+
+def test_a_judge_that_is_away_is_not_asked_for_ever(dialogue: Path) -> None:
+    with FakeOpenAI(lambda asked: Fails(403, "Not for you.")) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
+        assert len(server.asked) <= MOST_FAILURES + 4
+    assert any("not asked: 8 requests in a row failed" in reason for reason in found.unscored)
+    with FakeOpenAI(marks) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
+        assert (found.unscored, len(server.asked)) == ([], 20)
 
 
 def test_nothing_is_asked_twice(dialogue: Path) -> None:
     hears = Heard()
-    first, asked = judged(dialogue, marks, builtin_families()["daily"], hears)
+    first, asked = judged(dialogue, marks, "daily", hears)
     assert len(asked) == 1, "a daily dialogue has no score of its own"
     heard = hears.asked
-    with FakeOpenAI([]) as server:
-        again = judge_dialogue(
-            dialogue, builtin_families()["daily"], judge(server.address_of("openai:gpt-5-nano")), hears
-        )
-        assert (again.events, server.asked, hears.asked) == (first.events, [], heard)
+    again, asked = judged(dialogue, marks, "daily", hears)
+    assert (again.events, asked, hears.asked) == (first.events, [], heard)
+
+
+def test_the_median_of_repeats_and_their_spread(dialogue: Path) -> None:
+    given = {0: (5, 2), 1: (1, 3), 2: (4, None)}
+
+    def answer(asked: Asked) -> str:
+        with lock:
+            mark = given[len(seen)]
+            seen.append(asked)
+        return marks(asked, mark[0], mark[1])
+
+    lock, seen = Lock(), list[Asked]()
+    found, asked = judged(dialogue, answer, repeats=3)
+    assert len(asked) == 3
+    assert found.values() == {
+        "turn_taking": 4.0,
+        "turn_taking_worst": 4.0,
+        "instruction_following": 2.5,
+        "instruction_following_worst": 2.5,
+    }
+    assert sorted(found.events[0]["marks"]["turn_taking_repeats"]) == [1, 4, 5]
+    drawn = [each["turn_taking"] for each in found.draws([1])]
+    shares = [drawn.count(value) / len(drawn) for value in (1.0, 4.0, 5.0)]
+    assert np.allclose(shares, [7 / 27, 13 / 27, 7 / 27], atol=0.15), "of the 27 sets of three"
+    group = Group("slow", "scripted", "s", {
+        name: [StagedCase(dialogue, "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
+                          draws=found.draws([number]))]
+        for number, name in enumerate("abcdefghij")
+    })  # fmt: skip
+    (row,) = rows_of(group, [None])
+    low, high = row["measures"]["turn_taking"]["ci95"] or (4.0, 4.0)
+    assert row["measures"]["turn_taking"]["mean"] == 4.0
+    assert low < 4.0 <= high, "all medians agree, but not the repeats"
+
+
+def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
+    dialogue: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Vendor, "owns", lambda self, url: True)  # so that the table's price is taken
+    with FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server:
+        asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
+        (found,), spent = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        assert (len(server.asked), spent.requests, round(spent.usd, 9), spent.unpriced) == (3, 3, 3.0, 0)
+        assert found.unscored == ["events: not asked: 3.00 USD spent of --max-cost 3.5"]
+        assert found.values()["turn_taking"] == 4.0
+        (found,), spent = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        assert (len(server.asked), found.unscored, round(spent.usd, 9)) == (6, [], 6.0)
+    with FakeOpenAI(marks) as server:
+        _, spent = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
+        assert (spent.usd, spent.unpriced) == (0.0, 1)
+
+
+def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
+    shares = {"1": 0.1, "3": 0.4, "4": 0.5}
+
+    def answer(question: Mapping[str, Any]) -> Mapping[str, Any]:
+        if question["type"] == "predicate":
+            return {"type": "predicate", "probability": 0.5}
+        if "event 2: instruction" in question["instructions"]:
+            return {"type": "refusal"}
+        return score_of(question, shares)
+
+    with FakeDecisions(answer) as server:
+        asks = [judge(server.address_of("openai-decisions:gpt-6-luna"))]
+        (found,), spent = judged_of(dialogue, asks, "entity")
+        assert len(server.asked) == 2
+        assert server.asked[0]["input"][1]["content"].startswith("{")
+        expected = 0.1 * 1 + 0.4 * 3 + 0.5 * 4
+        assert found.values() == {
+            "turn_taking": pytest.approx(expected),
+            "turn_taking_worst": pytest.approx(expected),
+            "instruction_following": pytest.approx(expected),
+            "instruction_following_worst": pytest.approx((expected + 1) / 2),
+            "task_score": 2.5,
+        }
+        assert found.events[0]["marks"]["turn_taking_levels"] == [0.1, 0.0, 0.4, 0.5, 0.0]
+        (refused,) = found.unscored
+        assert refused.startswith("events: event 2: instruction_following")
+        assert refused.endswith("refused")
+        assert spent.counts["text_in_tokens"] == 2 * 100
+        judged_of(dialogue, asks, "entity")
+        assert len(server.asked) == 2
+    (dialogue / JUDGED).unlink()
+    shares = {"9": 1.0}
+    with FakeDecisions(answer) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai-decisions:gpt-6-luna"))])
+        assert "expected a probability of each level" in found.unscored[0]
+    with FakeDecisions(answer, status=500) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai-decisions:gpt-6-luna"))])
+        assert "fails with 500" in found.unscored[0]
 
 
 @pytest.mark.parametrize(
@@ -171,15 +360,14 @@ def test_nothing_is_asked_twice(dialogue: Path) -> None:
     ],
 )
 def test_points_of_yes_and_no_are_counted(dialogue: Path, answers: list[bool | None], score: int | None) -> None:
-    family = builtin_families()["entity"]
-    names = [point.id for point in family.rubric[0].checks]
+    names = [point.id for point in builtin_families()["entity"].rubric[0].checks]
 
     def answer(asked: Asked) -> str:
         if "events" in json.loads(asked.user):
             return marks(asked)
         return json.dumps({"checks": dict(zip(names, answers, strict=True)), "reason": "by the recap"})
 
-    found, asked = judged(dialogue, answer, family)
+    found, asked = judged(dialogue, answer, "entity")
     assert len(asked) == 2
     assert found.task is not None
     assert found.task["score"] == score
@@ -190,9 +378,10 @@ def test_levels_are_the_score(dialogue: Path) -> None:
     def answer(asked: Asked) -> str:
         return marks(asked) if "events" in json.loads(asked.user) else '{"score": 2, "reason": "no boundary"}'
 
-    found, asked = judged(dialogue, answer, builtin_families()["safety"])
+    found, asked = judged(dialogue, answer, "safety")
     assert found.values()["task_score"] == 2.0
-    assert all(level in asked[1].system for level in builtin_families()["safety"].rubric[0].levels)
+    system = next(each.system for each in asked if "events" not in json.loads(each.user))
+    assert all(level in system for level in builtin_families()["safety"].rubric[0].levels)
 
 
 def test_a_judge_needs_the_words_of_the_system(dialogue: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fdbcore.audio.wav import wav_bytes
 from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import FdbError, InputError
@@ -18,21 +17,14 @@ from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, timing_scores
-from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import AUDIO, read_json, write_json
 from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import SILENT
-from fdbcore.sources.clips import read_clip
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S, Problem
+from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
-
-HEARD: Final = "derived/goals_heard.json"
-"""What a recogniser heard of B for each goal, with the recogniser's name, so that it is asked only once."""
-SAMPLES_PER_TICK: Final = SAMPLE_RATE_HZ // TICKS_PER_S
 
 MET: Final = "met"
 UNMET: Final = "unmet"
@@ -66,7 +58,8 @@ class StagedCase:
     """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
 
     examiner: who plays side A; dialogues of different ones are never put together. has_task_score: a judge was asked
-    for the score of its family, and may have left it out.
+    for the score of its family, and may have left it out. draws: of one that was judged several times, its judged
+    values by other sets of repeats, which its interval draws from.
     """
 
     path: Path
@@ -84,6 +77,7 @@ class StagedCase:
     judged: DialogueMarks | None = None
     has_task_score: bool = False
     values: dict[str, float] = field(default_factory=dict)
+    draws: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +99,7 @@ class LostCase:
         return Problem(str(self.path), self.reason)
 
 
-def cases_of(
-    run: Path, transcriber: Transcriber | None, show: Callable[[str], None]
-) -> tuple[list[StagedCase], list[LostCase]]:
+def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCase]]:
     """The dialogues of a run that can be scored, and the others. RecordingError if there is no run.
 
     A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is lost.
@@ -118,7 +110,7 @@ def cases_of(
         path = run / planned["name"]
         show(f"scoring {path.name}")
         try:
-            found.append(_case(path, planned, transcriber))
+            found.append(_case(path, planned))
         except FdbError as error:
             lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ")))
     named = [*(case.examiner for case in found), *(each.examiner for each in lost)]
@@ -149,7 +141,7 @@ def examiner_of(party: Mapping[str, Any]) -> str:
     return actor if isinstance(actor, str) else str(actor["name"])
 
 
-def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> StagedCase:
+def _case(path: Path, planned: PlannedCase) -> StagedCase:
     outcome = outcome_in(path)
     _refuse_unscored(outcome)
     recording = Reading(path)
@@ -173,9 +165,7 @@ def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> 
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
     )
-    if transcriber is not None:
-        _judge_by_words(case, brief, transcriber)
-    case.values.update(_of_goals(case.goals))
+    case.values.update(goal_values(case.goals))
     case.values.update(_of_timing(recording, events))
     return case
 
@@ -206,32 +196,7 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int) -> I
             yield GoalResult(goal.goal, NOT_REACHED)
 
 
-def _judge_by_words(case: StagedCase, brief: Brief, transcriber: Transcriber) -> None:
-    """Decide, by the words of B from a goal's first wording on, whether goals were met that nobody listened for."""
-    open_ones = [
-        number
-        for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True))
-        if result.verdict == NOT_HEARD and goal.heard
-    ]
-    if not open_ones:
-        return
-    known = read_json(case.path / HEARD) if (case.path / HEARD).is_file() else {}
-    texts: dict[str, str] = known["texts"] if known.get("transcriber") == transcriber.name else {}
-    pcm = None
-    for number in open_ones:
-        result, goal = case.goals[number], brief.goals[number]
-        assert result.start_tick is not None
-        assert result.end_tick is not None
-        if str(number) not in texts:
-            pcm = read_clip(case.path / AUDIO, "right")[0] if pcm is None else pcm
-            own = pcm[result.start_tick * SAMPLES_PER_TICK : result.end_tick * SAMPLES_PER_TICK]
-            texts[str(number)] = transcriber.transcribe(wav_bytes(own, SAMPLE_RATE_HZ), goal.language)
-        result.words = texts[str(number)]
-        result.verdict = MET if goal.is_met_by(result.words) else UNMET
-    write_json(case.path / HEARD, {"transcriber": transcriber.name, "texts": texts})
-
-
-def _of_goals(goals: Sequence[GoalResult]) -> dict[str, float]:
+def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
     """Share of goals met, if that is known of all; wordings and seconds a goal that was said."""
     found: dict[str, float] = {}
     if all(goal.verdict != NOT_HEARD for goal in goals):

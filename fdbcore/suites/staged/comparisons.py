@@ -40,7 +40,8 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
         return
     differences = a.means(scenarios) - b.means(scenarios)
     p_values = sign_flip_p(differences)
-    for column, (measure, estimate) in enumerate(zip(COMPARED, bootstrap_columns(differences), strict=True)):
+    estimates = bootstrap_columns(a.drawn_means(scenarios) - b.drawn_means(scenarios))
+    for column, (measure, estimate) in enumerate(zip(COMPARED, estimates, strict=True)):
         there = differences[~np.isnan(differences[:, column]), column]
         if not len(there):
             continue
@@ -53,7 +54,7 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
             "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
             "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",
             "n": len(there),
-            "difference": estimate.value,
+            "difference": float(there.mean()),
             "ci95": estimate.interval,
             "p": p_values[column],
             "p_holm": None,

@@ -128,6 +128,55 @@ class StagedItem(TypedDict):
     task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
 
 
+class StagedVariantRow(TypedDict):
+    """A score of a system by the main setup and by another one, on the scenarios that are scored both ways."""
+
+    pacing: str
+    examiner: str
+    system: str
+    measure: str
+    n: int
+    main: float
+    other: float
+    difference: Annotated[float, Meta(description="other minus main, paired by scenario")]
+    ci95: Interval
+    moves: Annotated[bool, Meta(description="whether the interval excludes 0")]
+
+
+class StagedOrder(TypedDict):
+    """The systems by one score, the best first."""
+
+    pacing: str
+    examiner: str
+    measure: str
+    main: list[str]
+    other: list[str]
+    changes: bool
+
+
+class StagedVariant(TypedDict):
+    """What another transcriber, judge or wording of the rubrics moves; all else is as in the main tables."""
+
+    aspect: Literal["transcriber", "judge", "rubrics"]
+    main: str
+    other: str
+    rows: list[StagedVariantRow]
+    orders: list[StagedOrder]
+
+
+class StagedJudging(TypedDict):
+    """How judges were asked, and what that took, whenever it was."""
+
+    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    rubrics: Annotated[list[int], Meta(description="the wordings, from 1")]
+    requests: int
+    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
+    usd: Annotated[float, Meta(description="of the requests with a known price")]
+    unpriced: Annotated[int, Meta(description="requests without one")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    stopped: Annotated[str | None, Meta(description="why not all was asked")]
+
+
 class StagedSettings(TypedDict):
     """How the figures were computed."""
 
@@ -158,6 +207,8 @@ class StagedDocument(TypedDict):
     overall: Annotated[list[StagedOverall], Meta(description="none with one family")]
     comparisons: list[StagedComparison]
     passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
+    variants: Annotated[list[StagedVariant], Meta(description="by further transcribers, judges and wordings")]
+    judging: Annotated[StagedJudging | None, Meta(description="null without a judge")]
     items: list[StagedItem]
     problems: list[StagedProblem]
     warnings: list[str]

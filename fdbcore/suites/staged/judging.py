@@ -7,137 +7,186 @@ that it cannot tell. What cannot be used is asked again with the error, and is t
 
 from __future__ import annotations
 
-import hashlib
-import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.errors import InputError, RefusalError
-from fdbcore.measures.reading import Reading
-from fdbcore.protocols import Judge, Transcriber
-from fdbcore.recording.files import read_json, write_json
-from fdbcore.suites.staged.families import LEVELS, Family, RubricWording
-from fdbcore.suites.staged.turns import SystemEvent, closing_tick, events_of, said_by_a, said_by_b
+from fdbcore.errors import InputError
+from fdbcore.suites.staged.families import LEVELS, Family
+from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
+from fdbcore.suites.staged.turns import SystemEvent
 from fdbcore.types import Rubric
 
-JUDGED: Final = "derived/judged.json"
-"""The marks of a dialogue by what was asked, so that no judge is asked twice."""
-TRIES: Final = 2
-MARKS: Final = ("turn_taking", "instruction_following")
+DRAWS: Final = 100
+"""How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 """Raises InputError, KeyError or TypeError if marks cannot be used; it gets the evidence, too."""
 
-_TASK: Final = (
-    "You judge how a voice system behaved in a spoken dialogue with a user. You get the user's goals, what both said "
-    "with times in seconds from the start, and numbered events of the system. Overlapping times mean that both spoke. "
-    "The words are by a speech recogniser: do not blame the system for a misspelling. Quote in each reason the words "
-    "or the times that it rests on. If you cannot tell, give null."
-)
-_MARK: Final = {"type": ["integer", "null"]}
-_REASON: Final = {"type": "string"}
+Scores: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """One request to a judge. evidence: what it reads. check: see `Check`."""
+
+    rubric: Rubric
+    evidence: Mapping[str, Any]
+    check: Check
+
+    def marks_of_events(self) -> bool:
+        """Whether it asks for marks of events, or else for the score of the dialogue."""
+        return "events" in self.evidence
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """The marks that a judge gave, or why there are none."""
+
+    marks: Mapping[str, Any] | None
+    reason: str = ""
+
+
+def questions_of(
+    evidence: Mapping[str, Any], events: Sequence[SystemEvent], family: Family | None, wording: int
+) -> list[JudgeQuestion]:
+    """What a judge is asked of one dialogue. family: None if it is not known. wording: of the rubrics, from 0."""
+    numbered = [each.to_json(number) for number, each in enumerate(events, 1)]
+    found = []
+    if events:
+        rubric = rubric_of_events(wording, numbered)
+        found.append(JudgeQuestion(rubric, {**evidence, "events": numbered}, _check_events))
+    if family is not None and family.rubric:
+        found.append(JudgeQuestion(rubric_of_family(family, wording), evidence, _check_task))
+    return found
 
 
 @dataclass(slots=True)
 class DialogueMarks:
     """The marks of a dialogue. events: with their marks and reasons, or null. task: its score; None if unscored.
 
-    unscored: why marks are missing, a line each.
+    Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as
+    (events, repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why marks are missing, a
+    line each.
     """
 
     events: list[dict[str, Any]]
     task: dict[str, Any] | None = None
+    repeats: dict[str, Scores] = field(default_factory=dict)
     unscored: list[str] = field(default_factory=list)
 
     def values(self) -> dict[str, float]:
         """Means over the marks there are, and the same with each missing mark at its worst."""
-        found: dict[str, float] = {}
-        for mark in MARKS:
-            marks = [each["marks"].get(mark) for each in self.events]
-            if known := [each for each in marks if each is not None]:
-                found[mark] = float(np.mean(known))
-                found[f"{mark}_worst"] = float(np.mean([1 if each is None else each for each in marks]))
-        if self.task is not None and self.task.get("score") is not None:
-            found["task_score"] = float(self.task["score"])
-        return found
+        return _means({name: _medians(each) for name, each in self.repeats.items()})
+
+    def draws(self, seed: Sequence[int]) -> list[dict[str, float]]:
+        """The same of DRAWS sets of repeats, each drawn with replacement; none if there are no repeats."""
+        n = max((each.shape[1] for each in self.repeats.values()), default=1)
+        if n == 1:
+            return []
+        drawn = np.random.default_rng(seed).integers(0, n, (DRAWS, n))
+        return [_means({name: _medians(each[:, one]) for name, each in self.repeats.items()}) for one in drawn]
 
 
-def judge_dialogue(
-    path: Path, family: Family | None, judge: Judge, transcriber: Transcriber, wording: int = 0
+def marks_of(
+    questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[SystemEvent]
 ) -> DialogueMarks:
-    """The marks of one dialogue. family: None if it is not known. wording: which of the rubrics' wordings to use.
+    """The marks of a dialogue by the answers to each of its questions, one a repeat."""
+    found = DialogueMarks([{**each.to_json(number), "marks": {}} for number, each in enumerate(events, 1)])
+    for question, own in zip(questions, answers, strict=True):
+        found.unscored += _unscored(question, own)
+        given = [each.marks for each in own]
+        if question.marks_of_events():
+            of_events = [None if marks is None else _by_number(marks) for marks in given]
+            for mark in MARKS:
+                rows = [
+                    [_number(None if one is None else one[each["event"]].get(mark)) for one in of_events]
+                    for each in found.events
+                ]
+                found.repeats[mark] = np.array(rows)
+            for row, event in enumerate(found.events):
+                event["marks"] = _event_marks(event["event"], of_events, {m: found.repeats[m][row] for m in MARKS})
+        else:
+            scores = np.array([[_number(None if marks is None else _task_score(marks)) for marks in given]])
+            found.repeats["task_score"] = scores
+            found.task = _task(given, scores[0])
+    return found
 
-    PartyError if the judge or the recogniser is not available.
-    """
-    recording = Reading(path)
-    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
-    of_a = [each for each in recording.events if each["side"] == "A"]
-    until = closing_tick(of_a, recording.n_ticks)
-    events = events_of(recording, until)
-    spans = [(each.start_tick, each.end_tick) for each in events if each.kind != "no answer"]
-    said = [*said_by_a(of_a, until), *said_by_b(path, spans, brief.language, transcriber)]
-    evidence = {
-        "user": brief.role,
-        "goals": [{"goal": goal.goal, "met_if": goal.met} for goal in brief.goals],
-        "said": [each.to_json() for each in sorted(said, key=lambda each: each.start_tick)],
-    }
-    return _Asking(path, judge).judged(evidence, events, family, wording)
+
+def _unscored(question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> list[str]:
+    """Why marks are missing, each reason once."""
+    name = question.rubric.name
+    reasons = [each.reason for each in answers if each.marks is None]
+    reasons += [f"{ask}: refused" for each in answers if each.marks for ask in each.marks.get("refused", ())]
+    return list(dict.fromkeys(f"{name}: {reason}" for reason in reasons))
 
 
-class _Asking:
-    """Asks a judge about one dialogue, and keeps its answers with the recording."""
+def _event_marks(
+    number: int, given: Sequence[Mapping[int, dict[str, Any]] | None], scores: Mapping[str, Scores]
+) -> dict[str, Any]:
+    """The marks of an event: those that were given, or of several repeats the medians, each with a reason for it."""
+    own = [marks[number] for marks in given if marks is not None]
+    if len(given) == 1:
+        return own[0] if own else {}
+    found: dict[str, Any] = {"event": number}
+    for mark, values in scores.items():
+        found[mark], found[f"{mark}_repeats"] = _plain(_medians(values[None])[0]), list(map(_plain, values))
+        if (nearest := _nearest(own, mark, found[mark])) is not None:
+            found[f"{mark}_reason"] = nearest.get(f"{mark}_reason", "")
+    return found
 
-    def __init__(self, path: Path, judge: Judge) -> None:
-        self._path, self._judge = path / JUDGED, judge
-        self._kept: dict[str, Any] = read_json(self._path) if self._path.is_file() else {}
 
-    def judged(
-        self, evidence: Mapping[str, Any], events: Sequence[SystemEvent], family: Family | None, wording: int
-    ) -> DialogueMarks:
-        numbered = [each.to_json(number) for number, each in enumerate(events, 1)]
-        found = DialogueMarks([{**each, "marks": {}} for each in numbered])
-        if events:
-            marks = self._ask(_rubric_of_events(wording), {**evidence, "events": numbered}, found, _check_events)
-            for each in marks["events"] if marks else ():
-                found.events[each["event"] - 1]["marks"] = each
-        if family is not None and family.rubric:
-            marks = self._ask(_rubric_of_family(family, wording), evidence, found, _check_task)
-            found.task = None if marks is None else {**marks, "score": _task_score(marks)}
-        return found
-
-    def _ask(
-        self, rubric: Rubric, evidence: Mapping[str, Any], found: DialogueMarks, check: Check
-    ) -> dict[str, Any] | None:
-        """The marks, or None, with the reason among what is unscored."""
-        asked, reason = dict(evidence), ""
-        for _ in range(TRIES):
-            key = hashlib.sha256(
-                json.dumps([self._judge.name, rubric.text, rubric.schema, asked], sort_keys=True).encode()
-            ).hexdigest()[:32]
-            try:
-                marks = self._kept[key] if key in self._kept else self._judge.mark(rubric, asked)
-                check(marks, evidence)
-            except RefusalError as error:
-                reason = f"declined: {error}"
-                break
-            except (InputError, KeyError, TypeError, ValueError) as error:
-                reason = str(error)
-                asked = {**evidence, "your_last_answer_could_not_be_used": reason}
-                continue
-            if key not in self._kept:
-                self._kept[key] = marks
-                write_json(self._path, self._kept)
-            return dict(marks)
-        found.unscored.append(f"{rubric.name}: {reason}")
+def _task(given: Sequence[Mapping[str, Any] | None], scores: Scores) -> dict[str, Any] | None:
+    """The score of a dialogue, as it was given, or of several repeats the median, with the answer nearest to it."""
+    own = [{**marks, "score": _task_score(marks)} for marks in given if marks is not None]
+    if not own:
         return None
+    if len(given) == 1:
+        return own[0]
+    median = _plain(_medians(scores[None])[0])
+    return {**(_nearest(own, "score", median) or own[0]), "score": median, "repeats": list(map(_plain, scores))}
+
+
+def _nearest(given: Sequence[dict[str, Any]], name: str, value: float | None) -> dict[str, Any] | None:
+    """The first of those whose mark is nearest to a value."""
+    known = [each for each in given if each.get(name) is not None]
+    return None if value is None or not known else min(known, key=lambda each: abs(each[name] - value))
+
+
+def _means(medians: Mapping[str, Scores]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for mark in MARKS:
+        marks = medians.get(mark, np.zeros(0))
+        if (known := ~np.isnan(marks)).any():
+            found[mark] = float(marks[known].mean())
+            found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
+    if "task_score" in medians and not np.isnan(medians["task_score"][0]):
+        found["task_score"] = float(medians["task_score"][0])
+    return found
+
+
+def _medians(scores: Scores) -> Scores:
+    """The median of each row (n, repeats) of the marks there are; NaN if there is none."""
+    found = np.full(len(scores), np.nan)
+    some = ~np.isnan(scores).all(axis=1)
+    found[some] = np.nanmedian(scores[some], axis=1)
+    return found
+
+
+def _number(mark: float | None) -> float:
+    return np.nan if mark is None else float(mark)
+
+
+def _plain(mark: float) -> float | None:
+    """A mark as a JSON value."""
+    return None if np.isnan(mark) else int(mark) if float(mark).is_integer() else float(mark)
+
+
+def _by_number(marks: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    return {each["event"]: each for each in marks["events"]}
 
 
 def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
@@ -147,71 +196,29 @@ def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None
         raise InputError(f"events: expected each of {expected} once, got {numbers}")
     for each in marks["events"]:
         for mark in MARKS:
-            _check_mark(f"event {each['event']}: {mark}", each[mark])
+            _check_mark(f"event {each['event']}: {mark}", each[mark], f"{mark}_levels" in each)
 
 
 def _check_task(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
     if "checks" not in marks:
-        _check_mark("score", marks["score"])
+        _check_mark("score", marks["score"], "score_levels" in marks)
+        return
+    for name, answer in marks["checks"].items():
+        if not (answer is None or isinstance(answer, bool) or (isinstance(answer, float) and 0 <= answer <= 1)):
+            raise InputError(f"checks: {name}: expected true, false or null, got {answer!r}")
 
 
-def _check_mark(where: str, mark: object) -> None:
-    if mark is not None and not (isinstance(mark, int) and 1 <= mark <= LEVELS):
-        raise InputError(f"{where}: expected a whole number from 1 to {LEVELS}, or null, got {mark!r}")
+def _check_mark(where: str, mark: object, may_be_between: bool) -> None:
+    kinds = (int, float) if may_be_between else int
+    if mark is None or (isinstance(mark, kinds) and not isinstance(mark, bool) and 1 <= mark <= LEVELS):
+        return
+    raise InputError(f"{where}: expected a whole number from 1 to {LEVELS}, or null, got {mark!r}")
 
 
-@cache
-def _rubrics() -> Mapping[str, Sequence[RubricWording]]:
-    text = (files("fdbcore.suites.staged") / "data" / "rubrics.toml").read_text(encoding="utf-8")
-    return {
-        name: [RubricWording(each["ask"], tuple(each["levels"]), ()) for each in wordings]
-        for name, wordings in tomllib.loads(text).items()
-    }
-
-
-def _rubric_of_events(wording: int) -> Rubric:
-    """Both marks of every event."""
-    parts = [f"{name}: {_levels(_wording(_rubrics()[name], wording))}" for name in MARKS]
-    marks = {name: each for mark in MARKS for name, each in ((mark, _MARK), (f"{mark}_reason", _REASON))}
-    event = _object({"event": {"type": "integer"}, **marks})
-    text = "\n\n".join((_TASK, "Mark every event, by its number, from 1 to 5:", *parts))
-    return Rubric("events", text, _object({"events": {"type": "array", "items": event}}))
-
-
-def _rubric_of_family(family: Family, wording: int) -> Rubric:
-    """The score of the whole dialogue: one of five levels, or points that are answered with yes or no."""
-    chosen = _wording(family.rubric, wording)
-    if chosen.levels:
-        text = f"{_TASK}\n\nScore the whole dialogue from 1 to 5. {_levels(chosen)}"
-        return Rubric(family.score, text, _object({"score": _MARK, "reason": _REASON}))
-    points = "\n".join(f"{point.id}: {point.ask}" for point in chosen.checks)
-    answers = {point.id: {"type": ["boolean", "null"]} for point in chosen.checks}
-    text = f"{_TASK}\n\n{chosen.ask}\n{points}"
-    return Rubric(family.score, text, _object({"checks": _object(answers), "reason": _REASON}))
-
-
-def _task_score(marks: Mapping[str, Any]) -> int | None:
-    """The score of a dialogue; of points the number of yes, 1 at least, and none if the judge could not tell one."""
+def _task_score(marks: Mapping[str, Any]) -> float | None:
+    """The score of a dialogue; of points the (expected) number of yes, 1 at least, and none if one is not known."""
     if "checks" not in marks:
-        score: int | None = marks["score"]
+        score: float | None = marks["score"]
         return score
     answers = list(marks["checks"].values())
-    return None if None in answers else max(1, answers.count(True))
-
-
-def _wording(wordings: Sequence[RubricWording], number: int) -> RubricWording:
-    return wordings[min(number, len(wordings) - 1)]
-
-
-def _levels(wording: RubricWording) -> str:
-    return "\n".join((wording.ask, *(f"{level}: {text}" for level, text in enumerate(wording.levels, 1))))
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object that has these fields and no others, as vendors' strict modes want it."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return None if None in answers else max(1, sum(answers))

@@ -46,21 +46,47 @@ class Group(NamedTuple):
 
     def values(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
         """(scenarios, trials, measures), one row at least; NaN where a measure is not known."""
-        trials = max((len(self.cases[each]) for each in scenarios), default=1)
-        found = np.full((max(len(scenarios), 1), trials, len(measures)), np.nan)
-        for row, scenario in enumerate(scenarios):
-            for trial, case in enumerate(self.cases[scenario]):
-                found[row, trial] = [case.values.get(measure, np.nan) for measure in measures]
-        return found
+        return self._cells(scenarios, measures, 0)[:, :, 0]
+
+    def draws(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
+        """(scenarios, trials, draws, measures): what intervals draw from; the values if there are no draws."""
+        own = [case for each in scenarios for case in self.cases[each]]
+        return self._cells(scenarios, measures, max((len(case.draws) for case in own), default=0))
 
     def means(self, scenarios: Sequence[str]) -> Values:
         """(scenarios, compared measures), over trials."""
-        values = self.values(scenarios, COMPARED)
-        counts = (~np.isnan(values)).sum(axis=1)
-        means: Values = np.divide(
-            np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0
-        )
-        return means
+        return mean_of_known(self.values(scenarios, COMPARED), axis=1)
+
+    def drawn_means(self, scenarios: Sequence[str]) -> Values:
+        """(scenarios, draws, compared measures), over trials: what intervals draw from."""
+        return mean_of_known(self.draws(scenarios, COMPARED), axis=1)
+
+    def _cells(self, scenarios: Sequence[str], measures: Sequence[str], draws: int) -> Values:
+        """The values of draws; of the values themselves if there are none."""
+        trials = max((len(self.cases[each]) for each in scenarios), default=1)
+        found = np.full((max(len(scenarios), 1), trials, max(draws, 1), len(measures)), np.nan)
+        for row, scenario in enumerate(scenarios):
+            for trial, case in enumerate(self.cases[scenario]):
+                found[row, trial] = [case.values.get(measure, np.nan) for measure in measures]
+                for draw, drawn in enumerate(case.draws[:draws]):
+                    found[row, trial, draw] = [{**case.values, **drawn}.get(each, np.nan) for each in measures]
+        return found
+
+
+def mean_of_known(values: Values, axis: int) -> Values:
+    """The mean over an axis of what is not NaN; NaN where nothing is."""
+    counts = (~np.isnan(values)).sum(axis=axis)
+    means: Values = np.divide(np.nansum(values, axis=axis), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    return means
+
+
+def _as_repeats(draws: Values) -> Values:
+    """(items, trials, draws, columns) as (items, repeats, columns), of which an interval draws one a time."""
+    return draws.reshape(len(draws), -1, draws.shape[-1])
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
@@ -83,6 +109,8 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
     if len(parts) < 2:
         return None
     values = [part.values(list(part.cases)) for part in parts]
+    drawn = [_as_repeats(part.draws(list(part.cases))) for part in parts]
+    means = mean_of_known(np.array([mean_of_known(own.reshape(-1, len(MEASURES)), 0) for own in values]), 0)
     present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
     return {
         "pacing": group.pacing,
@@ -91,8 +119,10 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
         "families": [next(iter(part.cases.values()))[0].family for part in parts],
         "n": len(group.cases),
         "measures": {
-            measure: {"mean": estimate.value, "ci95": estimate.interval, "families": sum(there)}
-            for measure, estimate, there in zip(MEASURES, mean_of_means(values), present, strict=True)
+            measure: {"mean": mean, "ci95": estimate.interval, "families": sum(there)}
+            for measure, mean, estimate, there in zip(
+                MEASURES, map(_or_none, means.tolist()), mean_of_means(drawn), present, strict=True
+            )
         },
     }
 
@@ -106,7 +136,7 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
         scenarios = list(part.cases)
         own = [case for name in scenarios for case in part.cases[name]]
         values = part.values(scenarios)
-        estimates = bootstrap_columns(values)
+        estimates = bootstrap_columns(_as_repeats(part.draws(scenarios)))
         there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(MEASURES))]
         yield {
             "pacing": group.pacing,
@@ -122,7 +152,7 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
             "spoke_first": sum(case.spoke_first for case in own),
             "measures": {
                 measure: {
-                    "mean": estimate.value,
+                    "mean": float(known.mean()) if len(known) else None,
                     "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
                     "ci95": estimate.interval,
                     "n": len(known),

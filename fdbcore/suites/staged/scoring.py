@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+from zlib import crc32
 
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, SettingsError, told_as
-from fdbcore.protocols import Judge, Transcriber
-from fdbcore.registry import judge, transcriber
+from fdbcore.protocols import Judge
+from fdbcore.registry import judge
+from fdbcore.runs.estimates import unpriced
+from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
-from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of
+from fdbcore.suites.staged.asking import Desk
+from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
-from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
+from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
+from fdbcore.suites.staged.judging import DialogueMarks
+from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.rows import groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of
+from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedItem
+    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedItem, StagedJudging
 
 SCHEMA: Final = "fdbcore.staged/1"
 DEFAULT_REQUESTS: Final = 4
@@ -33,55 +42,153 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     """The document of all dialogues of some runs; see `fdbcore.protocols.Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
-    hears = None
-    if options["transcriber"] is not None:
-        with told_as("--transcriber", "asr"):
-            hears = transcriber(options["transcriber"])
-    rule = rule_of(options["passes"] or RULE)
-    if options["passes"] and options["judge"] is None and (needed := [name for name in rule if name in JUDGED]):
-        raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
-    marks = None
-    if options["judge"] is not None:
-        if hears is None:
-            raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of the system it reads, got none")
-        with told_as("--judge", "judge"):
-            marks = judge(options["judge"])
+    scoring = Scoring.of(options)
     cases: list[StagedCase] = []
     lost: list[LostCase] = []
     for run in runs:
-        own, own_lost = cases_of(run, hears, show)
+        own, own_lost = cases_of(run, show)
         cases += own
         lost += own_lost
     problems = [each.problem for each in lost]
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
-    if marks is not None and hears is not None:
-        problems += _judge_all(cases, marks, hears, jobs or DEFAULT_REQUESTS, show)
-    return Scored(
-        cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"], lost, rule))
-    )
+    variants, judging = scoring.apply(cases, problems, jobs, show)
+    hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), None)
+    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging)
+    return Scored(cast("Mapping[str, Any]", found))
 
 
-def _judge_all(
-    cases: Sequence[StagedCase], marks: Judge, hears: Transcriber, jobs: int, show: Callable[[str], None]
-) -> list[Problem]:
-    """Let the judge mark all dialogues, `jobs` at a time; returns what it left unscored. PartyError if it is away."""
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Who hears and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
 
-    def one(case: StagedCase) -> DialogueMarks:
-        return judge_dialogue(case.path, families[case.path.parent].get(case.family), marks, hears)
+    wordings: of the rubrics, from 0. repeats: how often a judge is asked each question. limit_usd: of judges.
+    """
 
-    families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
-    problems = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for number, (case, judged) in enumerate(zip(cases, pool.map(one, cases), strict=True), 1):
-            show(f"{marks.name}: {number} of {len(cases)} dialogues judged")
-            case.judged = judged
+    sources: Sequence[WordSource]
+    judges: Sequence[Judge]
+    wordings: Sequence[int]
+    repeats: int
+    limit_usd: float | None
+    rule: Mapping[str, float]
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """By the options of `score`. SettingsError for what is unknown or does not fit together."""
+        with told_as("--transcriber", "asr"):
+            sources = [word_source(address) for address in dict.fromkeys(options["transcriber"])]
+        with told_as("--judge", "judge"):
+            judges = [judge(address) for address in dict.fromkeys(options["judge"])]
+        if judges and not sources:
+            raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
+        rule = rule_of(options["passes"] or RULE)
+        if options["passes"] and not judges and (needed := [name for name in rule if name in JUDGED]):
+            raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
+        limit_usd = usd_of(options["max_cost"])
+        if limit_usd is not None:
+            for name in unpriced([service for each in judges for service in each.services()]):
+                raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
+        return cls(sources, judges, wordings_of(options["rubrics"]), options["repeats"] or 1, limit_usd, rule)
+
+    def apply(
+        self, cases: Sequence[StagedCase], problems: list[Problem], jobs: int | None, show: Callable[[str], None]
+    ) -> tuple[list[OtherSetup], StagedJudging | None]:
+        """Add to the dialogues what was heard and judged, and to the problems what was not.
+
+        Returns what other recognisers, judges and wordings say, and what judging took.
+        """
+        heard = []
+        for source in self.sources:
+            found, unheard = hear(cases, source, bool(self.judges), jobs, show)
+            heard.append(found)
+            problems += unheard
+        goals = [{path: each["B"] for path, each in own.items() if "B" in each} for own in heard]
+        by_words = [
+            {case.path: goals_heard(case, own[case.path]) for case in cases if case.path in own} for own in goals
+        ]
+        for case in cases:
+            if by_words and case.path in by_words[0]:
+                case.goals = by_words[0][case.path]
+                case.values.update(goal_values(case.goals))
+        setups = setups_of(len(self.sources), len(self.judges), self.wordings)
+        marked, judging = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
+        variants = []
+        for aspect, setup in setups[1:]:
+            if aspect is None or (aspect != "transcriber" and not self.judges):
+                continue
+            values = {path: each.values() for path, each in marked.get(setup, {}).items()}
+            if aspect == "transcriber":
+                for path, own_goals in by_words[setup.transcriber].items():
+                    values[path] = {**values.get(path, {}), **goal_values(own_goals)}
+            variants.append(OtherSetup(aspect, *self._named(aspect, setup), values))
+        return variants, judging
+
+    def _judged(
+        self,
+        cases: Sequence[StagedCase],
+        heard: Sequence[Mapping[Path, Heard]],
+        setups: Sequence[tuple[Aspect | None, Setup]],
+        problems: list[Problem],
+        jobs: int,
+        show: Callable[[str], None],
+    ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None]:
+        """The marks by setup; those of the main one stand in the dialogues, too."""
+        if not self.judges:
+            return {}, None
+        desk = Desk(self.limit_usd)
+        wanted = [setup for _, setup in setups]
+        marked, spent = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
+        families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
+        for case in cases:
             family = families[case.path.parent].get(case.family)
             case.has_task_score = family is not None and bool(family.rubric)
-            case.values.update(judged.values())
-            problems += [Problem(str(case.path), f"unscored: {reason}") for reason in judged.unscored]
-    return problems
+            if (judged := marked[wanted[0]].get(case.path)) is not None:
+                case.judged = judged
+                case.values.update(judged.values())
+                case.draws = judged.draws([SEED, crc32(f"{case.system} {case.path.name}".encode())])
+            for aspect, setup in setups:
+                if (own := marked[setup].get(case.path)) is not None:
+                    by = "" if aspect is None else f" by {self._named(aspect, setup)[1]}"
+                    problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
+        judging: StagedJudging = {
+            "repeats": self.repeats,
+            "rubrics": [wording + 1 for wording in self.wordings],
+            "requests": spent.requests,
+            "counts": {unit: count for unit, count in spent.counts.items() if count},
+            "usd": spent.usd,
+            "unpriced": spent.unpriced,
+            "priced_on": None if spent.priced_on is None else spent.priced_on.isoformat(),
+            "stopped": desk.stopped or None,
+        }
+        return marked, judging
+
+    def _named(self, aspect: Aspect, setup: Setup) -> tuple[str, str]:
+        """What differs from the main setup, in words."""
+        if aspect == "transcriber":
+            return self.sources[0].name, self.sources[setup.transcriber].name
+        if aspect == "judge":
+            return self.judges[0].name, self.judges[setup.judge].name
+        return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
+
+
+def wordings_of(given: str) -> Sequence[int]:
+    """The wordings of the rubrics that an option asks for, from 0. SettingsError for another text."""
+    known = {"both": range(WORDINGS), **{str(number + 1): [number] for number in range(WORDINGS)}}
+    if given not in known:
+        raise SettingsError(f"--rubrics: expected one of {', '.join(known)}, got {given!r}")
+    return list(known[given])
+
+
+def usd_of(given: str | None) -> float | None:
+    """The limit of an option. SettingsError if it is not a sum above 0."""
+    try:
+        usd = None if given is None else float(given)
+    except ValueError:
+        usd = math.nan
+    if usd is not None and not 0 < usd < math.inf:
+        raise SettingsError(f"--max-cost: expected a sum in USD above 0, got {given!r}")
+    return usd
 
 
 def document(
@@ -91,11 +198,14 @@ def document(
     marks: str | None = None,
     lost: Sequence[LostCase] = (),
     rule: Mapping[str, float] | None = None,
+    variants: Sequence[OtherSetup] = (),
+    judging: StagedJudging | None = None,
 ) -> StagedDocument:
     """Everything that can be computed from these dialogues, as JSON values.
 
     hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
-    rule: what a dialogue needs to pass, see `passes.rule_of`.
+    rule: what a dialogue needs to pass, see `passes.rule_of`. variants: what others hear and judge. judging: how judges
+    were asked, and what that took.
     """
     rule = rule_of(RULE) if rule is None else rule
     groups = groups_of(cases, lost)
@@ -119,6 +229,8 @@ def document(
         "overall": [row for group in groups if (row := overall_of(group, families)) is not None],
         "comparisons": compared,
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
+        "variants": variants_of(cases, variants),
+        "judging": judging,
         "items": [_item(case) for case in cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in problems],
         "warnings": _warnings(cases),

@@ -27,13 +27,24 @@ class StagedDialogues(Suite):
     score_options = (
         Option(
             "--transcriber",
-            "Judge goals that nobody heard during the call by what this recogniser hears.",
+            "Take words from here: whisper, openai:MODEL, known-text, ... They decide goals that nobody heard during "
+            "the call, and a judge reads them. Another one is compared with the first.",
             metavar="ADDRESS",
+            several=True,
         ),
         Option(
             "--judge",
-            "Let this judge mark turn-taking and instruction following of every event, and the family's score.",
+            "Let this judge mark turn-taking and instruction following of every event, and the family's score. Another "
+            "one is compared with the first.",
             metavar="JUDGE:NAME",
+            several=True,
+        ),
+        Option("--rubrics", "Wording of the rubrics: 1, 2, or both, compared.", default="1", metavar="WORDING"),
+        Option("--repeats", "Ask judges so many times; a mark is the median.", kind="count", default=1, metavar="K"),
+        Option(
+            "--max-cost",
+            "Ask judges nothing that would cost more in this scoring; the same command goes on.",
+            metavar="USD",
         ),
         Option(
             "--passes",
@@ -68,12 +79,12 @@ class StagedDialogues(Suite):
         return score(paths, options, jobs, show)
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the recogniser and of the judge."""
-        from fdbcore import registry
+        """Those of recognisers and of judges."""
+        from fdbcore.registry import judge
+        from fdbcore.sources.word_source import word_source
 
-        hears, marks = options["transcriber"], options["judge"]
-        of_hearing = () if hears is None else registry.transcriber(hears).services()
-        return [*of_hearing, *(() if marks is None else registry.judge(marks).services())]
+        hearing = [service for address in options["transcriber"] for service in word_source(address).services()]
+        return [*hearing, *(service for address in options["judge"] for service in judge(address).services())]
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a pacing of the examiner."""

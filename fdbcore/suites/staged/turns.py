@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fdbcore.audio.wav import wav_bytes
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.measures.reading import Reading
-from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import AUDIO, read_json, write_json
-from fdbcore.sources.clips import read_clip
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Span
+from fdbcore.recording.words import Transcript
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side
 from fdbcore.types.examiner_events import SAID, SAYS
-from fdbcore.types.system_events import TRANSCRIPT
-
-TURN_WORDS: Final = "derived/turn_words_B.json"
-"""What a recogniser heard in each turn of B, with the recogniser's name, so that it is asked only once."""
-SAMPLES_PER_TICK: Final = SAMPLE_RATE_HZ // TICKS_PER_S
-MARGIN_TICKS: Final = 15
-"""How much around a turn is heard with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenWords:
-    """Words of one side. A side that was cut said only part of them."""
+    """Words of one side in one stretch of speech. A side that was cut said only part of them."""
 
-    side: str
+    side: Side
     start_tick: int
     end_tick: int
     words: str
@@ -47,12 +38,16 @@ class SpokenWords:
 
 @dataclass(frozen=True, slots=True)
 class SystemEvent:
-    """A turn of B, or an opportunity that it let pass. delay_s: of an answer, from the end of A's turn."""
+    """A turn of B, or an opportunity that it let pass.
+
+    delay_s: of an answer, from the end of A's turn. overlap_s: for how long both spoke.
+    """
 
     kind: str
     start_tick: int
     end_tick: int
     delay_s: float | None = None
+    overlap_s: float = 0.0
 
     def to_json(self, number: int) -> dict[str, Any]:
         """As a judge reads it."""
@@ -61,8 +56,22 @@ class SystemEvent:
             "kind": self.kind,
             "from_s": self.start_tick / TICKS_PER_S,
             "to_s": self.end_tick / TICKS_PER_S,
+            "both_speak_s": self.overlap_s,
         }
         return told if self.delay_s is None else {**told, "after_the_user_s": self.delay_s}
+
+
+def evidence_of(recording: Reading, brief: Brief, heard: Mapping[Side, Transcript], until_tick: int) -> dict[str, Any]:
+    """What a judge reads of a dialogue beside its events: the goals, and what both said, up to A's closing statement.
+
+    heard: the words of both sides; those that most likely nobody said are left out.
+    """
+    said = [each for side in SIDES for each in _said(recording, heard[side], until_tick)]
+    return {
+        "user": brief.role,
+        "goals": [{"goal": goal.goal, "met_if": goal.met} for goal in brief.goals],
+        "said": [each.to_json() for each in sorted(said, key=lambda each: each.start_tick)],
+    }
 
 
 def events_of(recording: Reading, until_tick: int) -> list[SystemEvent]:
@@ -73,14 +82,17 @@ def events_of(recording: Reading, until_tick: int) -> list[SystemEvent]:
     kinds = {turn_start(each): "answer" for each in found.answered}
     kinds |= {turn_start(each): "cuts the user off" for each in found.premature}
     turns = [each for each in dialogue.events if each.kind == "turn" and each.side == "B"]
+    both = dialogue.speaking["A"] & dialogue.speaking["B"]
     events = [
         SystemEvent(
             kinds.get(each.start_tick, "takes the floor"),
             each.start_tick,
-            each.end_tick or recording.n_ticks,
+            end,
             delays.get(each.start_tick),
+            int(both[each.start_tick : end].sum()) / TICKS_PER_S,
         )
         for each in turns
+        for end in (each.end_tick or recording.n_ticks,)
     ]
     events += [SystemEvent("no answer", each.start_tick, each.end_tick or each.start_tick) for each in found.missed]
     return sorted((each for each in events if each.start_tick < until_tick), key=lambda each: each.start_tick)
@@ -91,28 +103,20 @@ def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
     return next((each["tick"] for each in events if each["kind"] == SAYS and each["what"] == "closing"), n_ticks)
 
 
-def said_by_a(events: Sequence[Mapping[str, Any]], until_tick: int) -> list[SpokenWords]:
-    """What the examiner said, as it logged it."""
-    starts = [each["tick"] for each in events if each["kind"] == SAYS]
-    texts = [each["text"] for each in events if each["kind"] == TRANSCRIPT and each["of"] == "self"]
-    ends = [each for each in events if each["kind"] == SAID]
-    said = [
-        SpokenWords("A", start, end["tick"], text, end["said_ms"] < end["of_ms"])
-        for start, text, end in zip(starts, texts, ends, strict=False)
+def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[SpokenWords]:
+    """What a side said, a stretch of speech each; A's last before it broke off is marked."""
+    kept = [
+        word
+        for word in heard.words
+        if not word.is_doubtful and (word.start_ms + word.end_ms) // 2 < until_tick * TICK_MS
     ]
-    return [each for each in said if each.start_tick < until_tick]
-
-
-def said_by_b(path: Path, spans: Sequence[Span], language: str, transcriber: Transcriber) -> list[SpokenWords]:
-    """What a recogniser hears in these spans of ticks of B."""
-    known = read_json(path / TURN_WORDS) if (path / TURN_WORDS).is_file() else {}
-    words: dict[str, str] = known["words"] if known.get("transcriber") == transcriber.name else {}
-    new = [(start, end) for start, end in spans if f"{start}-{end}" not in words]
-    if new:
-        pcm, _ = read_clip(path / AUDIO, "right")
-        for start, end in new:
-            first = max(start - MARGIN_TICKS, 0)
-            own = pcm[first * SAMPLES_PER_TICK : (end + MARGIN_TICKS) * SAMPLES_PER_TICK]
-            words[f"{start}-{end}"] = transcriber.transcribe(wav_bytes(own, SAMPLE_RATE_HZ), language)
-        write_json(path / TURN_WORDS, {"transcriber": transcriber.name, "words": words})
-    return [SpokenWords("B", start, end, words[f"{start}-{end}"]) for start, end in spans]
+    lines = lines_of(replace(heard, words=tuple(kept)), recording.dialogue.ipus[heard.side])
+    said = [SpokenWords(heard.side, each["start_tick"], each["end_tick"], each["text"]) for each in lines]
+    if heard.side == "B":
+        return said
+    cuts = [each["tick"] for each in recording.events if each["kind"] == SAID and each["said_ms"] < each["of_ms"]]
+    for tick in cuts:
+        before = [number for number, each in enumerate(said) if each.start_tick < tick]
+        if before:
+            said[before[-1]] = replace(said[before[-1]], is_cut=True)
+    return said

@@ -1,0 +1,221 @@
+"""Asks judges, several requests at a time: what they answer is kept with the recordings, and what it cost is added up.
+
+A request that fails is sent again by the vendor's SDK, as the server asks; what cannot be used is asked again here,
+with the error. Once the budget is spent, or the judge fails again and again, nothing more is asked: what was answered
+is kept, so that another scoring goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.errors import PartyError, RefusalError, SettingsError
+from fdbcore.measures.costs import Cost
+from fdbcore.models.model_table import listed, price_usd
+from fdbcore.protocols import Judge
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.runs.budget import Budget
+from fdbcore.runtime.address import is_local
+from fdbcore.suites.staged.judging import JudgeAnswer, JudgeQuestion
+from fdbcore.types.usage import ModelUsage, Unit
+
+JUDGED: Final = "derived/judged.json"
+"""The answers of judges about a dialogue by what was asked, so that no judge is asked twice; and what they counted."""
+
+TRIES: Final = 2
+MOST_FAILURES: Final = 8
+"""After so many requests in a row that a judge did not answer, no other begins."""
+
+
+class KeptAnswers:
+    """What judges have answered about the dialogue of one recording, on disk. Threads may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / JUDGED
+        self._lock = threading.Lock()
+        self._known: dict[str, Any] = read_json(self._path) if self._path.is_file() else {}
+        self._usages: dict[str, list[dict[str, Any]]] = self._known.setdefault("usage", {})
+
+    def marks(self, key: str) -> Mapping[str, Any] | None:
+        """What was answered; None if nothing usable was."""
+        return self._known.get(key)
+
+    def usages(self, key: str) -> Sequence[Mapping[str, Any]]:
+        """What the requests for this answer counted, one each; see `note`."""
+        return self._usages.get(key, ())
+
+    def note(self, key: str, usages: Sequence[dict[str, Any]], marks: Mapping[str, Any] | None) -> None:
+        """Keep what a request counted (each with the host that was asked), and its marks unless they are None."""
+        with self._lock:
+            if usages:
+                self._usages.setdefault(key, []).extend(usages)
+            if marks is not None:
+                self._known[key] = marks
+            if usages or marks is not None:
+                write_json(self._path, self._known, in_one_line=True)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """A question to a judge about one dialogue. repeat: the how many-th time, from 0."""
+
+    kept: KeptAnswers
+    judge: Judge
+    question: JudgeQuestion
+    repeat: int = 0
+
+    @property
+    def key(self) -> str:
+        """Of its answer: the same for the same question."""
+        rubric = self.question.rubric
+        asked: list[Any] = [self.judge.name, rubric.text, rubric.schema, self.question.evidence]
+        if self.repeat:
+            asked.append(self.repeat)
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Desk:
+    """Lets requests begin while the budget and the judge allow it. limit_usd: of all requests; None for no limit."""
+
+    def __init__(self, limit_usd: float | None = None) -> None:
+        self._budget = None if limit_usd is None else Budget(limit_usd)
+        self._changed = threading.Condition()
+        self._under_way = self._ended = self._failures = 0
+        self.stopped = ""
+        """Why nothing more is asked."""
+
+    def may_begin(self) -> bool:
+        """Whether one more request may be sent; waits while only the cost of those under way can tell."""
+        with self._changed:
+            while not self.stopped and self._budget is not None and not self._budget.allows(self._under_way):
+                if not self._under_way:
+                    self._stop(self._budget.why_not)
+                    return False
+                self._changed.wait()
+            if self.stopped:
+                return False
+            self._under_way += 1
+            return True
+
+    def ended(self, cost: Cost, failure: str) -> None:
+        """Take what a request has cost, and why it was not answered ("" if it was)."""
+        with self._changed:
+            self._under_way -= 1
+            self._ended += 1
+            if self._budget is not None:
+                self._budget.note(str(self._ended), cost)
+            self._failures = self._failures + 1 if failure else 0
+            if self._failures == MOST_FAILURES:
+                self._stop(f"{MOST_FAILURES} requests in a row failed, the last one with: {failure}")
+            self._changed.notify_all()
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
+        self._changed.notify_all()
+
+
+def ask_all(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> list[JudgeAnswer]:
+    """The answers to all requests, `jobs` at a time. What was answered before is not asked again.
+
+    SettingsError if a judge cannot be asked at all, such as without its key.
+    """
+    answers = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, answer in enumerate(pool.map(lambda request: _answer(request, desk), requests), 1):
+            show(f"{requests[number - 1].judge.name}: {number} of {len(requests)} questions answered")
+            answers.append(answer)
+    return answers
+
+
+def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
+    question, key = request.question, request.key
+    if (known := request.kept.marks(key)) is not None:
+        return JudgeAnswer(known)
+    asked, reason = dict(question.evidence), ""
+    for _ in range(TRIES):
+        if not desk.may_begin():
+            return JudgeAnswer(None, f"not asked: {desk.stopped}")
+        marks, failure = None, ""
+        try:
+            given = dict(request.judge.mark(question.rubric, asked))
+            question.check(given, question.evidence)
+            marks = given
+        except SettingsError:
+            raise
+        except RefusalError as error:
+            reason = str(error)
+        except PartyError as error:
+            reason = failure = str(error)
+        except KeyError as error:
+            reason = f"expected {error}, which is missing"
+        except (TypeError, ValueError) as error:
+            reason = str(error)
+        finally:
+            usages = [_stored(usage, request.judge) for usage in request.judge.counted()]
+            request.kept.note(key, usages, marks)
+            desk.ended(cost_of(usages), failure)
+        if marks is not None:
+            return JudgeAnswer(marks)
+        if not failure:
+            asked = {**question.evidence, "your_last_answer_could_not_be_used": reason}
+    return JudgeAnswer(None, reason)
+
+
+@dataclass(slots=True)
+class Spent:
+    """What answers took, all their requests included, whenever they were sent.
+
+    usd: of those with a known price. unpriced: how many requests have none, or did not say what they counted.
+    """
+
+    requests: int = 0
+    counts: Counter[Unit] = field(default_factory=Counter)
+    usd: float = 0.0
+    unpriced: int = 0
+    priced_on: date | None = None
+
+
+def spent_on(requests: Iterable[JudgeRequest]) -> Spent:
+    """What the answers to these requests took."""
+    found = Spent()
+    for usage in (usage for each in requests for usage in each.kept.usages(each.key)):
+        cost = cost_of([usage])
+        found.requests += 1
+        found.counts.update(ModelUsage.from_json(usage).counts)
+        found.usd += cost.usd
+        found.unpriced += cost.unpriced
+        if cost.priced_on is not None:
+            found.priced_on = min(found.priced_on or cost.priced_on, cost.priced_on)
+    return found
+
+
+def cost_of(usages: Sequence[Mapping[str, Any]]) -> Cost:
+    """What one request cost by what it counted; a server in one's own network costs nothing."""
+    if not usages:
+        return Cost(calls=1, incomplete=1)
+    prices = [_usd(usage) for usage in usages]
+    models = [listed(usage["vendor"], usage["model"]) for usage in usages]
+    dates = [model.priced.on for model in models if model and model.priced]
+    return Cost(sum(filter(None, prices)), 1, int(None in prices), 0, min(dates, default=None))
+
+
+def _usd(usage: Mapping[str, Any]) -> float | None:
+    counted = ModelUsage.from_json(usage)
+    if not counted.vendor:
+        return 0.0 if is_local(usage["host"]) else None
+    return price_usd(counted) if counted.counts else None
+
+
+def _stored(usage: ModelUsage, judge: Judge) -> dict[str, Any]:
+    host = next((service.host for service in judge.services()), "")
+    counts = {str(unit): count for unit, count in usage.counts.items()}
+    return {"host": host, "vendor": usage.vendor, "model": usage.model, **counts}

@@ -1,0 +1,98 @@
+"""What both sides of dialogues said, by one source of words, and what that says of goals that nobody heard."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from fdbcore.analysis.transcripts import HeardCall, Transcribing
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript
+from fdbcore.sources.word_source import WordSource
+from fdbcore.suites.staged.cases import MET, NOT_HEARD, UNMET, GoalResult, StagedCase
+from fdbcore.types import SIDES, TICK_MS, Problem, Side
+from fdbcore.types.words import as_text
+
+Heard: TypeAlias = Mapping[Side, Transcript]
+"""The transcripts of a dialogue; a side that nobody asked for, or that has no words, is missing."""
+
+
+def hear(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, jobs: int | None, show: Callable[[str], None]
+) -> tuple[dict[Path, Heard], list[Problem]]:
+    """The words of dialogues by their paths, and why there are none of some sides.
+
+    What was transcribed before is used again. for_judge: both sides of all dialogues are wanted, not only B's where
+    nobody heard whether a goal was met. jobs: see `Transcribing`. SettingsError if the source gives no
+    words with times.
+    """
+    wanted: dict[str, list[StagedCase]] = {}
+    for case in cases:
+        if for_judge or any(goal.verdict == NOT_HEARD for goal in case.goals):
+            wanted.setdefault(language_of(Reading(case.path)), []).append(case)
+    found: dict[Path, Heard] = {}
+    problems: list[Problem] = []
+
+    def end(case: StagedCase, call: HeardCall) -> None:
+        with _told(case, problems):
+            found[case.path] = {each.transcript.side: each.transcript for each in call.heard()}
+        problems.extend(_problem(case, f"{side}: {reason}") for side, reason in call.why_not.items())
+
+    for language, own in wanted.items():
+        with Transcribing(source, language, jobs) as asking:
+            begun: deque[tuple[StagedCase, HeardCall]] = deque()
+            for number, case in enumerate(own, 1):
+                show(f"{source.name}: {number} of {len(own)} dialogues transcribed")
+                with _told(case, problems):
+                    begun.append((case, asking.begin(Reading(case.path), sides=SIDES if for_judge else ("B",))))
+                while begun and begun[0][1].is_done:
+                    end(*begun.popleft())
+            while begun:
+                end(*begun.popleft())
+    return found, problems
+
+
+@contextmanager
+def _told(case: StagedCase, problems: list[Problem]) -> Iterator[None]:
+    """An error of one dialogue is a problem; one of the settings would be the same for all."""
+    try:
+        yield
+    except SettingsError:
+        raise
+    except FdbError as error:
+        problems.append(_problem(case, str(error).removeprefix(f"{case.path}: ")))
+
+
+def _problem(case: StagedCase, reason: str) -> Problem:
+    return Problem(str(case.path), f"not transcribed: {reason}")
+
+
+def language_of(recording: Reading) -> str:
+    """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
+    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
+
+
+def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
+    """The goals of a dialogue; those that nobody heard are decided by B's words since they were first said."""
+    brief = Brief.from_json(Reading(case.path).meta["parties"]["A"]["brief"])
+    found = []
+    for result, goal in zip(case.goals, brief.goals, strict=True):
+        start, end = result.start_tick, result.end_tick
+        if result.verdict != NOT_HEARD or not goal.heard or start is None or end is None:
+            found.append(result)
+            continue
+        own = [
+            word
+            for word in b.words
+            if not word.is_doubtful and start <= (word.start_ms + word.end_ms) / 2 / TICK_MS < end
+        ]
+        words = as_text(own)
+        found.append(replace(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))
+    return found

@@ -1,0 +1,96 @@
+"""A server that speaks OpenAI's POST /v1/decisions. Real HTTP, loopback.
+
+It checks what the types of the vendor's own client say, and each answer by them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from fakes.fake_openai import FakeOpenAI
+from openai.types.decision import Decision
+
+MOST_QUESTIONS = 400
+
+
+class FakeDecisions(ThreadingHTTPServer):
+    """A context manager. answer: of a question. asked: the bodies it took. status: what it fails with, if not 200."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], status: int = 200) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer, self.status = answer, status
+        self.asked: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    def address_of(self, model: str) -> str:
+        return f"{model}?base_url=http://127.0.0.1:{self.server_port}/v1&key_variable={FakeOpenAI.VARIABLE}"
+
+
+def score_of(question: Mapping[str, Any], shares: Mapping[str, float]) -> Mapping[str, Any]:
+    """The answer to a question of levels that has these probabilities by label."""
+    values = {level["label"]: place for place, level in enumerate(question["levels"])}
+    found = [{"label": name, "probability": share, "value": values.get(name, 0)} for name, share in shares.items()]
+    score = sum(share * values.get(name, 0) for name, share in shares.items())
+    return {"type": "score", "confidence": 0.5, "score": score, "probabilities": found}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeDecisions
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.headers["Authorization"] != f"Bearer {FakeOpenAI.KEY}":
+            return self._refuse(401, "Incorrect API key provided", "invalid_api_key")
+        if self.path != "/v1/decisions":
+            return self._refuse(404, f"Invalid URL (POST {self.path})", None)
+        if self.server.status != 200:
+            return self._refuse(self.server.status, "The server had an error.", None)
+        if body["model"] != "gpt-6-luna":
+            return self._refuse(400, f"The model `{body['model']}` is not supported.", "unsupported_model")
+        questions = body["questions"]
+        if not 1 <= len(questions) <= MOST_QUESTIONS or set(body) - {"model", "input", "questions"}:
+            return self._refuse(400, "Invalid request.", None)
+        self.server.asked.append(body)
+        details = {"input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0}}
+        usage = {"input_tokens": 100, "output_tokens": 8, "total_tokens": 108, **details}
+        answers = [{"name": None, **self.server.answer(question)} for question in questions]
+        decision = {
+            "answers": answers,
+            "model": body["model"],
+            "usage": {**usage, "output_tokens_details": {"reasoning_tokens": 0}},
+        }
+        Decision.model_validate(decision)
+        self._send(200, decision)
+
+    def _refuse(self, status: int, message: str, code: str | None) -> None:
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        self._send(status, {"error": {"message": message, "type": kind, "param": None, "code": code}})
+
+    def _send(self, status: int, content: Mapping[str, Any]) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if status >= 500:
+            self.send_header("Retry-After", "0.01")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
