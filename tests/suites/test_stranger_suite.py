@@ -86,7 +86,9 @@ def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> No
     assert [(row["measure"], row["value"]) for row in rows] == [("answered", 1.0), ("polite", 5.0)]
     wrong = fdbcore("score", "--suite", "answers", run, "--judge", "nobody:x", "--out", out)
     assert wrong.exit_code == 2
-    assert "judge: expected one of gemini, openai, strict, got 'nobody'" in " ".join(wrong.stderr.split())
+    assert "judge: expected one of gemini, openai, openai-decisions, strict, got 'nobody'" in " ".join(
+        wrong.stderr.split()
+    )
 
 
 def test_the_library_runs_it_as_the_command_does(tmp_path: Path, data: Path) -> None:
