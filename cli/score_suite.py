@@ -34,12 +34,14 @@ def score_suite(
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
     from fdbcore.models.model_table import recipient
     from fdbcore.recording.files import write_text
+    from fdbcore.report.scorecard.cases import shown as shown_cases
     from fdbcore.report.scorecard.document import document
     from fdbcore.report.scorecard.drawings import figures as drawn
     from fdbcore.report.scorecard.page import page
     from fdbcore.report.scorecard.screen import screen
     from fdbcore.report.scorecard.tables import tables
     from fdbcore.report.svg.text import without_controls
+    from fdbcore.runs.scored_pages import write_scored_pages
     from fdbcore.runtime.address import is_local
     from fdbcore.runtime.redaction import clean
 
@@ -52,14 +54,15 @@ def score_suite(
                 click.echo(f"fdbcore score: {what} to {recipient(service)}", err=True)
         with Status(quiet or as_json) as show:
             scored = suite.score(paths, suite_options, jobs, out, show)
-        content = clean(scored.document)
-        card = suite.card(content)
+            content = clean(scored.document)
+            card = suite.card(content)
+            of_calls = write_scored_pages(suite, shown_cases(card.cases)[0], out, PAGE, show)
         # On one line, because indenting takes several times as long.
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
         for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
             write_text(out / name, kept)
-        for name, shown in {PAGE: page(card, suite, content), **tables(card)}.items():
+        for name, shown in {PAGE: page(card, suite, content, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))
         if figures is not None:
             for name, figure in {**drawn(card), **suite.figures(content)}.items():

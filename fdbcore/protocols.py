@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fdbcore.errors import SettingsError
 from fdbcore.types import Happening, Option, Pcm, Planted, Reply, Request, Rubric, Side, SideA, TurnEvent
 from fdbcore.types.chat import ChatMessage, ChatPart
+from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service
@@ -522,6 +523,10 @@ class Suite(Protocol):
     def picture(self, case: ScoredCase) -> str:
         """The view of one case on the page, as HTML with every text escaped."""
         return ""
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """What the page of a case's call shows beside the recording, if the case has a `recording`."""
+        return NO_REMARKS
 
     def section(self, document: Mapping[str, Any]) -> str:
         """A section of the page beside the scorecard, as HTML with every text escaped. It begins with an h2."""

@@ -98,7 +98,8 @@ class ScoredCase:
     id: the case's name. text: its words, in the language `lang` (a BCP 47 tag). values: by the ids of their scales.
     subset: as in ScoreRow. note: how it differs from cases with the same id ("annotation 2"). tags: groups of tags to
     filter by, such as {"missing": ("Question",)}. words: further texts to search. item: what the suite draws the case
-    from, as JSON values.
+    from, as JSON values. recording: the folder of the call that was scored; the case then has a page of the call, with
+    the remarks of the suite.
     """
 
     condition: str
@@ -112,6 +113,7 @@ class ScoredCase:
     tags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     words: Sequence[str] = ()
     item: Mapping[str, Any] = field(default_factory=dict)
+    recording: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +129,13 @@ class Telling:
 class Scorecard:
     """The scores of the systems of a suite, for a screen, a page, tables and JSON.
 
-    scales: the first main one ranks cases. conditions: the heading of each, by name. rows: over all cases of a
-    condition; subsets: over some of them, grouped by what subsets_by names ("topic"). cases: all of them; telling: a
-    few of them that show something well. facts: what was scored, in a few words; statements: the results, in
-    sentences. level: two systems differ if the corrected p is below 1 - level. caption: the caption of its table in a
-    paper. test: how p and its correction were computed, and what "detectable" means. notes: what rows and columns mean,
-    and how they were computed; terms: what each term means, at length. evidence: what the figures rest on, as JSON
-    values.
+    scales: the first main one ranks cases. conditions: the heading of each, by name; conditions_by: what they are
+    ("noise"). rows: over all cases of a condition; subsets: over some of them, grouped by what subsets_by names
+    ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
+    words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
+    caption: the caption of its table in a paper. test: how p and its correction were computed, and what "detectable"
+    means. notes: what rows and columns mean, and how they were computed; terms: what each term means, at length.
+    evidence: what the figures rest on, as JSON values.
     """
 
     title: str
@@ -151,6 +153,7 @@ class Scorecard:
     statements: Sequence[str] = ()
     subsets: Sequence[ScoreRow] = ()
     subsets_by: str = ""
+    conditions_by: str = "condition"
     cases: Sequence[ScoredCase] = ()
     terms: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Any] = field(default_factory=dict)

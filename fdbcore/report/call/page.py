@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,20 @@ from fdbcore.report.glossary import terms
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import Links
 from fdbcore.types import TurnSettings
+from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
 if TYPE_CHECKING:
     from fdbcore.report.call.document_types import Document
 
 FULL_SCALE: Final = 32_768
+
+
+class ScoredIn(NamedTuple):
+    """A folder beside a scorecard, with the pages of calls that it scores. scorecard: the address there of the call's
+    entry in it."""
+
+    folder: Path
+    scorecard: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ class CallPage:
     audio: False for a page without audio and without the paths of files. words: False for one without what was said.
     silent: why there is no audio, if there should be some. unplayable: why browsers cannot play the audio that there
     is. is_in_run: whether index.html will link the page, if there is none yet. sound: the audio as WebM, for a page
-    that contains all that it needs. verdict: what gates say of the call.
+    that contains all that it needs. verdict: what gates say of the call. remarks: what a suite says of it. scored_in:
+    where a page stands that does not stand in the folder of its recording.
     """
 
     audio: bool = True
@@ -53,6 +63,8 @@ class CallPage:
     is_in_run: bool = False
     sound: bytes | None = None
     verdict: CallVerdict | None = None
+    remarks: CallRemarks = NO_REMARKS
+    scored_in: ScoredIn | None = None
 
 
 def write_report(
@@ -99,6 +111,7 @@ def page(
     is_linked = shown.audio and shown.silent is None and shown.unplayable is None and shown.sound is None
     settings = sections.turn_settings(content)
     heard, (shared_script, shared_style) = ears(reading), shared_names()
+    folder, scorecard = shown.scored_in or (reading.path, "")
     is_scored = content["unscored"] is None
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
@@ -113,18 +126,23 @@ def page(
         origins=origins(reading),
         vad=vad_text(reading.meta["settings"]),
         created=str(reading.meta.get("created") or "")[:10],
-        is_run_linked=shown.sound is None and (shown.is_in_run or (reading.path.parent / INDEX).is_file()),
+        is_run_linked=shown.sound is None
+        and not scorecard
+        and (shown.is_in_run or (reading.path.parent / INDEX).is_file()),
+        scorecard=scorecard,
         verdict=limits.sentence(shown.verdict) if shown.verdict else None,
         warnings=sections.warnings(content),
         health=health.panel(content),
         has_timeline=bool(reading.n_ticks),
-        audio=audio_url(reading, reading.path) if is_linked else "",
+        audio=audio_url(reading, folder) if is_linked else "",
         sound=None if shown.sound is None else base64.b64encode(shown.sound).decode("ascii"),
         unplayable=shown.unplayable,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
         marks=marks.section(content["marks"], link) if content["marks"] else None,
-        transcript=transcript.section(content),
+        remarks=shown.remarks,
+        remark_rows=[asdict(row) for row in shown.remarks.rows],
+        dialogue=transcript.section(content, shown.remarks.rows),
         tools=tools.section(content),
         settings=system_settings.section(content),
         outcome=certificate.outcome_text(content),

@@ -22,6 +22,7 @@ SCRIPTS: Final = (
     "data.js",
     "events.js",
     "drawing.js",
+    "remarks.js",
     "timeline.js",
     "overview.js",
     "curve.js",

@@ -1,11 +1,16 @@
-"""What was said in a call, as its parties told it and as a transcriber heard it: each line plays from its beginning."""
+"""What was said in a call, as its parties told it and as a transcriber heard it, with what a suite says of it.
+
+Each line plays from its beginning.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fdbcore.report.format import amount
 from fdbcore.types import Side, ticks_to_s
+from fdbcore.types.remarks import RemarkRow
 
 if TYPE_CHECKING:
     from fdbcore.measures.heard_word_types import HeardLine
@@ -14,24 +19,38 @@ if TYPE_CHECKING:
 
 
 class ShownLine(NamedTuple):
-    """A line as the page shows it. note: who heard it so, and how much was heard if it was cut short; may be empty."""
+    """A line as the page shows it: words of a side, or a remark (side None).
+
+    notes: who heard the words so, and how much was heard if they were cut short; or more about the remark. row: the
+    number of the remark's row, from 0.
+    """
 
     start_s: float
-    side: Side
+    side: Side | None
     text: str
-    note: str
+    notes: Sequence[str] = ()
+    row: int = 0
+    is_first: bool = False
 
 
-def section(content: Document) -> list[ShownLine]:
-    """The lines of the page by their start; none if no party told any words, and nobody transcribed the call."""
+def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine]:
+    """The lines of the page by their start; none without remarks if no party told any words, and nobody transcribed
+    the call."""
     held = content["held"]
     told = [_line(each) for each in held.get("transcript", [])] if held else []
-    return sorted([*told, *map(_heard, content.get("transcript", []))], key=lambda line: line.start_s)
+    lines = [*told, *map(_heard, content.get("transcript", [])), *_remarks(rows)]
+    return sorted(lines, key=lambda line: (line.start_s, not line.is_first, line.side is None))
+
+
+def _remarks(rows: Sequence[RemarkRow]) -> Iterator[ShownLine]:
+    for number, row in enumerate(rows):
+        for of in row.remarks:
+            yield ShownLine(ticks_to_s(of.start_tick), None, of.text, of.lines, number, row.is_first)
 
 
 def _line(line: HeldLine) -> ShownLine:
     notes = [] if line["told_by"] == line["side"] else [f"as {line['told_by']} heard it"]
-    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], "; ".join([*notes, *_of_cut(line)]))
+    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], _joined([*notes, *_of_cut(line)]))
 
 
 def _of_cut(line: HeldLine) -> list[str]:
@@ -48,5 +67,9 @@ def _of_cut(line: HeldLine) -> list[str]:
 def _heard(line: HeardLine) -> ShownLine:
     silent = [f"{line['side']} was silent here: most likely nobody said this"] if line.get("in_silence") else []
     again = ["it says this again and again: most likely nobody did"] if line.get("in_loop") else []
-    note = "; ".join([f"as {line['by']} heard it", *silent, *again])
-    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], note)
+    notes = _joined([f"as {line['by']} heard it", *silent, *again])
+    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], notes)
+
+
+def _joined(notes: Sequence[str]) -> list[str]:
+    return ["; ".join(notes)] if notes else []

@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase
 
 PER_CHUNK: Final = 200
 """How many pictures are packed together."""
+FIELDS: Final = ("condition", "system", "subset")
+"""What every case has one of; its groups of tags may be such, too."""
 MOST: Final = 20_000
 """How many cases a page lists: more make it slow to write and to open."""
 
@@ -48,19 +50,24 @@ def pictures(suite: Suite, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
         yield [suite.picture(case) for case in cases[start : start + PER_CHUNK]]
 
 
-def listed(card: Scorecard, cases: Sequence[ScoredCase]) -> list[dict[str, Any]]:
-    """What the list needs to show, find and sort each case."""
+def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the list needs to show, find and sort each case. of_calls: the addresses of pages by recording."""
     whole = next((scale for scale in card.scales if scale.main), None)
     parts = [scale for scale in card.scales if whole is not None and scale.adds_to == whole.id]
     most = max([1.0, *(case.values.get(whole.id, 0.0) for case in cases)]) if whole is not None else 1.0
-    return [_listed(case, number, whole, parts, most) for number, case in enumerate(cases)]
+    single = _single_tags(cases)
+    return [
+        _listed(case, number, whole, parts, most)
+        | {"page": of_calls.get(case.recording, ""), "single": {group: case.tags[group][0] for group in single}}
+        for number, case in enumerate(cases)
+    ]
 
 
 def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[Scale], most: float) -> dict[str, Any]:
     made = [BarPart(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
     return {
         "number": number,
-        **{name: getattr(case, name) for name in ("condition", "system", "subset", "note", "id", "text", "lang")},
+        **{name: getattr(case, name) for name in (*FIELDS, "note", "id", "text", "lang")},
         "value": "" if whole is None else value_text(case.values.get(whole.id), whole),
         "values": dict(case.values),
         "tags": [_tag(group, tag) for group, tags in case.tags.items() for tag in ("", *tags) if tags],
@@ -74,20 +81,27 @@ def _tag(group: str, tag: str) -> str:
     return f"{group}\t{tag}"
 
 
-def choices(cases: Iterable[ScoredCase]) -> dict[str, list[str]]:
-    """The filters of the list, by name; what is the same for all cases is no filter."""
-    listed = list(cases)
-    found = {
-        name: list(dict.fromkeys(getattr(case, name) for case in listed)) for name in ("condition", "system", "subset")
-    }
+def choices(cases: Sequence[ScoredCase]) -> dict[str, list[str]]:
+    """The filters of which each case has one value, by name; what is the same for all cases is no filter."""
+    found = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in FIELDS}
+    found |= {group: list(dict.fromkeys(case.tags[group][0] for case in cases)) for group in _single_tags(cases)}
     return {name: values for name, values in found.items() if len(values) > 1}
 
 
-def tag_groups(cases: Iterable[ScoredCase]) -> dict[str, dict[str, str]]:
-    """The tags of all cases by group, each with its text for readers."""
+def _single_tags(cases: Sequence[ScoredCase]) -> list[str]:
+    """The groups of tags of which every case has one."""
+    groups = dict.fromkeys(group for case in cases for group in case.tags)
+    return [group for group in groups if all(len(case.tags.get(group, ())) == 1 for case in cases)]
+
+
+def tag_groups(cases: Sequence[ScoredCase]) -> dict[str, dict[str, str]]:
+    """The other tags of all cases by group, each with its text for readers."""
     found: dict[str, dict[str, str]] = {}
+    single = _single_tags(cases)
     for case in cases:
         for group, tags in case.tags.items():
+            if group in single:
+                continue
             found.setdefault(group, {_tag(group, ""): f"any {group}"}).update({_tag(group, tag): tag for tag in tags})
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Final
 
 from fdbcore._version import __version__
@@ -26,9 +27,12 @@ DIFFERENCE_COLUMNS: Final = (
 OPEN: Final = 2  # tables of subsets; the others are folded
 
 
-def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
+def page(
+    card: Scorecard, suite: Suite, document: Mapping[str, Any], of_calls: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The whole page of a scorecard. document: what `suite` made the scorecard of. Every text of it is escaped.
 
+    of_calls: the addresses of the pages of calls, by recording.
     The pictures of all cases are in the page, compressed; one is unpacked when it is opened.
     """
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
@@ -55,9 +59,10 @@ def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
         subsets=_subsets(card),
         left_out=left_out,
         choices=choices(cases),
+        called={"condition": card.conditions_by, "subset": card.subsets_by},
         tags=tag_groups(cases),
         orders=orders(card),
-        listed=packed(listed(card, cases)),
+        listed=packed(listed(card, cases, of_calls)),
         pictures=[packed(chunk) for chunk in pictures(suite, cases)],
         per_chunk=PER_CHUNK,
         evidence={"": flat(card.evidence)} if card.evidence else {},

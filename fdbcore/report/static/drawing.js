@@ -23,6 +23,15 @@ const PX_PER_BAR = 4;
 const PX_PER_MARK = 12;
 const PX_PER_TICK = 80;
 const TICK_STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
+const NAMED_BARS = {
+  type: "bar",
+  orientation: "h",
+  textposition: "inside",
+  insidetextanchor: "middle",
+  textangle: 0,
+  constraintext: "none",
+  hoverinfo: "text",
+};
 const FILLED = { type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip" };
 
 /** The margin of a plot of this width; the overview has the same, so that both show a time at the same place. */
@@ -37,12 +46,12 @@ function drawTimeline(data, scene) {
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
   const below = [leftOut, missed, overlaps].map((trace) => trace(data, drawn));
-  const above = [bars, stages, called, labels, delays, logged].map((trace) => trace(data, drawn));
+  const above = [bars, stages, called, labels, remarked, delays, logged].map((trace) => trace(data, drawn));
   const traces = [...below, ...lanes, ...above];
   return { traces, layout: timelineLayout(data, drawn) };
 }
 
-/** How far the plot reaches from the middle. */
+/** How far the plot reaches from the middle, without the rows of remarks above. */
 function topOf(data) {
   return data.labels.length || data.toolCalls.length ? TOP_WITH_ROWS : TOP;
 }
@@ -150,8 +159,7 @@ function called(data, { from, to, secondsPerPx }) {
   const lengths = seen.map((call) => Math.max(call.end_s - call.start_s, 2 * secondsPerPx));
   const text = (call) => `${call.side} calls ${call.name}: ${call.status} after ${seconds(call.end_s - call.start_s)}`;
   return {
-    type: "bar",
-    orientation: "h",
+    ...NAMED_BARS,
     base: seen.map((call) => call.start_s),
     x: lengths,
     y: seen.map((call) => CALL_ROWS[call.row]),
@@ -161,14 +169,9 @@ function called(data, { from, to, secondsPerPx }) {
       line: { width: 1, color: palette.text },
       pattern: { shape: seen.map((call) => (call.status === "ok" ? "" : "/")), fgcolor: palette.line, size: 9 },
     },
-    text: seen.map(({ label }, index) => (lengths[index] / secondsPerPx > PX_PER_CHARACTER * label.length ? label : "")),
-    textposition: "inside",
-    insidetextanchor: "middle",
-    textangle: 0,
-    constraintext: "none",
+    text: seen.map(({ label }, index) => nameThatFits(label, lengths[index] / secondsPerPx)),
     insidetextfont: { size: 10, color: palette.text },
     hovertext: seen.map((call) => `${clockText(call.start_s, 2)} ${text(call)}`),
-    hoverinfo: "text",
   };
 }
 
@@ -179,22 +182,21 @@ function labels(data, { from, to, secondsPerPx }) {
   const names = seen.map((each) => each.kind.replaceAll("_", " "));
   const when = (each) => `${clockText(each.start_s, 2)}${each.end_s > each.start_s ? ` to ${clockText(each.end_s, 2)}` : ""}`;
   return {
-    type: "bar",
-    orientation: "h",
+    ...NAMED_BARS,
     base: seen.map((each) => each.start_s),
     x: lengths.map((length) => Math.max(length, 2 * secondsPerPx)),
     y: seen.map((each) => LABEL_ROWS[each.side]),
     width: LABEL_HEIGHT,
     marker: { color: palette.surface, line: { width: 1, color: seen.map((each) => sideColour(each.side)) } },
-    text: names.map((name, index) => (lengths[index] / secondsPerPx > PX_PER_CHARACTER * name.length ? name : "")),
-    textposition: "inside",
-    insidetextanchor: "middle",
-    textangle: 0,
-    constraintext: "none",
+    text: names.map((name, index) => nameThatFits(name, lengths[index] / secondsPerPx)),
     insidetextfont: { size: 10, color: palette.text },
     hovertext: seen.map((each, index) => `${when(each)} ${names[index]} of ${each.side}, by the labels`),
-    hoverinfo: "text",
   };
+}
+
+/** A name, if it fits into so many pixels. */
+function nameThatFits(name, px) {
+  return px > PX_PER_CHARACTER * name.length ? name : "";
 }
 
 function wave(data, side, { from, to, secondsPerPx }) {
@@ -249,8 +251,7 @@ function bars(data, scene) {
   events.sort((one, other) => layer(one) - layer(other));
   const looks = events.map(look);
   return {
-    type: "bar",
-    orientation: "h",
+    ...NAMED_BARS,
     base: events.map((event) => event.start_s),
     x: events.map((event) => Math.max(length(event), 2 * scene.secondsPerPx)),
     y: events.map(rowOf),
@@ -262,13 +263,8 @@ function bars(data, scene) {
       pattern: { shape: looks.map((each) => each.pattern), size: 9, solidity: 0.15 },
     },
     text: events.map((event) => label(event, scene.secondsPerPx)),
-    textposition: "inside",
-    insidetextanchor: "middle",
-    textangle: 0,
-    constraintext: "none",
     insidetextfont: { size: 11, color: looks.map((each) => each.ink) },
     hovertext: events.map(describe),
-    hoverinfo: "text",
   };
 }
 
@@ -318,15 +314,15 @@ function timelineLayout(data, scene) {
       ...timeTicks(scene),
     },
     yaxis: {
-      range: [-topOf(data), topOf(data)],
+      range: [-topOf(data), upperEnd(data)],
       fixedrange: true,
       showgrid: false,
       zeroline: false,
       ticks: "outside",
       ticklen: 6,
       tickcolor: "transparent",
-      tickvals: [LANES.A, TURN_ROWS.A, BETWEEN_ROW, TURN_ROWS.B, LANES.B],
-      ticktext: rowNames(data, width < SMALL_PX),
+      tickvals: [...data.remarkRows.map((_, row) => heightOfRemark(data, { row })), LANES.A, TURN_ROWS.A, BETWEEN_ROW, TURN_ROWS.B, LANES.B],
+      ticktext: [...data.remarkRows.map(({ title }) => title), ...rowNames(data, width < SMALL_PX)],
     },
     shapes: marked ? [markShape(marked)] : [],
   };

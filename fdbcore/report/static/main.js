@@ -9,6 +9,7 @@ async function main() {
   const content = readDocument();
   if (!content.recording.n_ticks) return;
   const events = floorEvents(content.events);
+  const remarkRows = readRemarks();
   const data = {
     length_s: content.recording.length_s,
     peaks: readPeaks(),
@@ -16,11 +17,12 @@ async function main() {
     overlaps: overlapSpans(events),
     events,
     moments: content.moments,
-    lists: readLists(),
+    lists: { ...readLists(), ...remarkLists(remarkRows) },
     logged: content.marks?.marks ?? [],
     stages: stagesOf(content.marks?.answers ?? []),
     toolCalls: toolCalls(content.held?.tools?.calls ?? [], content.recording.n_ticks),
     labels: content.labels?.labels ?? [],
+    remarkRows,
     leftOut: content.recording.left_out ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
@@ -79,7 +81,7 @@ class Page {
     this.overview = new Overview(document.getElementById("overview"), data, (time) => this.centre(time));
     this.timeline = new Timeline(document.getElementById("timeline"), data, {
       onSeek: (time) => this.seek(time),
-      onSelect: (event) => this.hear(event),
+      onSelect: (found) => this.hear(found),
       onView: () => this.overview.showWindow(this.timeline.view),
     });
   }
@@ -108,7 +110,8 @@ class Page {
     const present = new Set(this.data.events.map((event) => event.kind));
     this.kind.add(new Option("every event", ""));
     for (const [kind, name] of Object.entries(KIND_NAMES)) if (present.has(kind)) this.kind.add(new Option(name, kind));
-    for (const kind of new Set(this.data.moments.map((moment) => moment.kind))) this.offerList(listAt(this.data.lists, kind));
+    const lists = [...Object.keys(remarkLists(this.data.remarkRows)), ...new Set(this.data.moments.map((moment) => moment.kind))];
+    for (const address of lists) this.offerList(listAt(this.data.lists, address));
   }
 
   /** A list of moments among the events to step through. */
@@ -190,7 +193,7 @@ class Page {
     this.showTime();
   }
 
-  /** Mark an event or a moment, say what it is, and play it from a second before. */
+  /** Mark an event, a remark or a moment, say what it is, and play it from a second before. */
   hear(step) {
     this.selected = step;
     this.point(step.start_s, step.end_s, this.told(step));
@@ -202,6 +205,7 @@ class Page {
   /** What an event is in words; what is listed of a moment, and the event that it is. */
   told(step) {
     if (step.kind in KIND_NAMES) return describe(step);
+    if (step.told) return step.told;
     const event = this.eventAt(step);
     if (!event) return `${step.text}.`;
     return step.text.endsWith(seconds(length(step))) ? describe(event) : `${step.text}. ${describe(event)}`;

@@ -6,10 +6,11 @@ function readLists() {
 }
 
 /** The list with an address: those that count, or with ".all" also the rest of the denominator, each with whether it
- *  counts. Null if there is none. */
+ *  counts; or a list of remarks. Null if there is none. */
 function listAt(lists, address) {
   const [name, isWhole] = [address.replace(/\.all$/, ""), address.endsWith(".all")];
   if (!Object.hasOwn(lists, name)) return null;
+  if (!Array.isArray(lists[name])) return { address, ...lists[name] };
   const [title, items, others, wholeTitle] = lists[name];
   const whole = () => [...marked("yes", items), ...marked("no", others)].sort((one, other) => one[0] - other[0]);
   const moments = (isWhole ? whole() : items).map(([start, end, text]) => ({ start_s: start / TICKS_PER_S, end_s: end / TICKS_PER_S, text }));

@@ -9,6 +9,7 @@ const more = document.getElementById("more");
 const packedPictures = [...document.querySelectorAll("script.pictures")];
 const chunks = new Map();
 const linked = Number(/^#case=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+const severalConditions = form.elements.condition !== undefined;
 let found = [];
 
 async function unpack(script) {
@@ -28,7 +29,7 @@ function drawing(html) {
 }
 
 function matches(item, choice) {
-  const same = ["condition", "system", "subset"].every((name) => !(name in choice) || !choice[name] || item[name] === choice[name]);
+  const same = [...form.querySelectorAll("[data-choice]")].every(({ name, value }) => !value || (item.single[name] ?? item[name]) === value);
   return same && (!choice.tag || item.tags.includes(choice.tag)) && item.words.includes(choice.text.trim().toLowerCase());
 }
 
@@ -47,7 +48,7 @@ function element(tag, css, ...content) {
 }
 
 function entry(item) {
-  const where = [item.system, item.subset, item.note, item.id].filter(Boolean).map((text) => element("bdi", "", text));
+  const where = [item.system, severalConditions && item.condition, item.subset, item.note, item.id].filter(Boolean).map((text) => element("bdi", "", text));
   const summary = element(
     "summary",
     "",
@@ -63,11 +64,18 @@ function entry(item) {
   return details;
 }
 
+function linkTo(page) {
+  const link = element("a", "", "Listen to this call: its timeline, words and scores");
+  link.href = page;
+  return element("p", "", link);
+}
+
 async function show(details, item) {
   history.replaceState(null, "", `#case=${item.number}`);
   if (details.childElementCount > 1) return;
   const opened = element("div", "opened");
   details.append(opened);
+  if (item.page) opened.append(linkTo(item.page));
   const pictures = await chunkOf(item.number);
   opened.append(...drawing(pictures[item.number % CASES_PER_CHUNK]));
 }

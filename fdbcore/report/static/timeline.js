@@ -5,7 +5,7 @@ const CLICK_PX = 6;
 const SHORTEST_VIEW_S = 0.5;
 
 class Timeline {
-  /** `onSeek(seconds)` and `onSelect(event)` are called for clicks; `onView()` after each change of what is in sight. */
+  /** `onSeek(seconds)` and `onSelect(event or remark)` are called for clicks; `onView()` after each change of what is in sight. */
   constructor(root, data, { onSeek, onSelect, onView }) {
     Object.assign(this, { root, data, onSeek, onSelect, onView });
     this.chart = root.querySelector(".chart");
@@ -115,24 +115,25 @@ class Timeline {
 
   release(pressed, released) {
     if (pressed.button !== 0 || Math.hypot(released.clientX - pressed.clientX, released.clientY - pressed.clientY) > CLICK_PX) return;
-    const index = this.eventAt(pressed.clientX, pressed.clientY);
-    if (index >= 0) this.onSelect(this.data.events[index]);
+    const found = this.foundAt(pressed.clientX, pressed.clientY);
+    if (found) this.onSelect(found);
     else this.onSeek(Math.min(Math.max(this.timeAt(pressed.clientX), 0), this.data.length_s));
   }
 
-  /** The shortest event drawn at a place of the window, or -1. */
-  eventAt(clientX, clientY) {
+  /** The shortest event or remark that is drawn at a place of the window, if there is one. */
+  foundAt(clientX, clientY) {
     const height = this.root.clientHeight - this.margin.t - this.margin.b;
     const y = clientY - this.root.getBoundingClientRect().top - this.root.clientTop - this.margin.t;
-    const row = topOf(this.data) * (1 - (2 * y) / height);
+    const [bottom, top] = [-topOf(this.data), upperEnd(this.data)];
+    const row = top - (y / height) * (top - bottom);
     const time = this.timeAt(clientX);
     const slack = CLICK_PX * this.secondsPerPx;
-    const hits = (event) =>
-      Math.abs(rowOf(event) - row) <= ROW_HEIGHT / 2 &&
-      time >= event.start_s - slack &&
-      time <= (event.kind === "intrusion" ? event.start_s : event.end_s) + slack;
-    const found = this.data.events.filter(hits).sort((one, other) => length(one) - length(other));
-    return this.data.events.indexOf(found[0]);
+    const remarks = this.data.remarkRows.flatMap((each) => each.remarks);
+    const hits = (each) =>
+      Math.abs(("told" in each ? heightOfRemark(this.data, each) : rowOf(each)) - row) <= ROW_HEIGHT / 2 &&
+      time >= each.start_s - slack &&
+      time <= (each.kind === "intrusion" ? each.start_s : each.end_s) + slack;
+    return [...this.data.events, ...remarks].filter(hits).sort((one, other) => length(one) - length(other))[0];
   }
 
   /** Ctrl + wheel and pinching zoom, sideways scrolling moves; the plain wheel scrolls the page. */

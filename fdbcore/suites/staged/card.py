@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.suites.staged.cases import SCRIPTED
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedRow
+    from fdbcore.suites.staged.document_types import StagedDocument, StagedRow
 
 SCALES: Final = (
     Scale("turn_taking", "turn-taking", 1, decimals=2, main=True),
@@ -66,6 +65,7 @@ def card(document: StagedDocument) -> Scorecard:
         facts=_facts(document),
         subsets=list(_subsets(document)),
         subsets_by="family",
+        conditions_by="pacing",
         cases=list(_cases(document)),
         terms=TERMS,
         evidence={
@@ -75,21 +75,6 @@ def card(document: StagedDocument) -> Scorecard:
         },
         level=settings["level"],
     )
-
-
-def picture(case: ScoredCase) -> str:
-    """The goals of a dialogue with what became of each, as HTML."""
-    rows = "".join(
-        f"<tr><td>{number}</td><td>{escape(goal['goal'])}</td><td>{goal['verdict']}</td><td>{goal['sayings']}</td>"
-        f"<td>{_seconds(goal)}</td><td>{escape(goal['words'] or '')}</td></tr>"
-        for number, goal in enumerate(case.item["goals"], 1)
-    )
-    head = "".join(f"<th>{name}</th>" for name in ("", "goal", "verdict", "wordings", "from - to", "heard"))
-    return f"<table><tr>{head}</tr>{rows}</table><p>{escape(case.item['call'])}</p>"
-
-
-def _seconds(goal: StagedGoalJson) -> str:
-    return "" if goal["start_s"] is None or goal["end_s"] is None else f"{goal['start_s']:.1f} - {goal['end_s']:.1f} s"
 
 
 def _scales(document: StagedDocument) -> list[Scale]:
@@ -158,20 +143,22 @@ def _differences(document: StagedDocument) -> Iterator[Difference]:
 
 
 def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
+    trials = max((item["trial"] for item in document["items"]), default=1)
     for item in document["items"]:
         verdicts = dict.fromkeys(goal["verdict"] for goal in item["goals"])
         yield ScoredCase(
             _condition(document, item["pacing"], item["examiner"]),
             item["system"],
             item["scenario"],
-            "; ".join(goal["verdict"] for goal in item["goals"]),
+            f"goals: {', '.join(goal['verdict'] for goal in item['goals'])}",
             item["measures"],
             subset=item["family"],
-            note=f"trial {item['trial']}" if item["trial"] > 1 else "",
+            note=f"trial {item['trial']}" if trials > 1 else "",
             lang="en",
             tags={"goal": tuple(verdicts), "class": (item["class_"],)},
             words=[goal["words"] or "" for goal in item["goals"]],
-            item={"goals": item["goals"], "call": item["call"]},
+            item=cast("Mapping[str, Any]", item),
+            recording=item["call"],
         )
 
 

@@ -10,6 +10,7 @@ from fdbcore.protocols import Suite
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
+from fdbcore.types.remarks import CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import Service
 
@@ -93,10 +94,16 @@ class StagedDialogues(Suite):
         return card(cast("StagedDocument", document))
 
     def picture(self, case: ScoredCase) -> str:
-        """The goals, and what became of each."""
-        from fdbcore.suites.staged.card import picture
+        """The goals, and what became of each; the scores."""
+        from fdbcore.suites.staged.view import picture
 
         return picture(case)
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The goals and the judged events."""
+        from fdbcore.suites.staged.view import remarks
+
+        return remarks(case)
 
 
 SUITE: Final = StagedDialogues()
