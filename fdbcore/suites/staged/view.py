@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.report.format import counted
 from fdbcore.report.html.templates import render
-from fdbcore.suites.staged.cases import MET, NOT_REACHED, UNMET
+from fdbcore.suites.staged.cases import MET, NOT_HEARD, NOT_REACHED, UNMET
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
@@ -57,7 +57,8 @@ def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
     """The scores of the whole dialogue, each with its reason if it has one."""
     measures = item["measures"]
     verdicts = [goal["verdict"] for goal in item["goals"]]
-    yield "goals met", f"{verdicts.count(MET)} of {len(verdicts)}"
+    unknown = f", not known of {verdicts.count(NOT_HEARD)}" if NOT_HEARD in verdicts else ""
+    yield "goals met", f"{verdicts.count(MET)} of {len(verdicts)}{unknown}"
     for number, goal in enumerate(item["goals"], 1):
         if goal["verdict"] == NOT_REACHED:
             yield f"goal {number} not reached", goal["goal"]

@@ -1,0 +1,118 @@
+"""The page of each scored dialogue: its goals and marks on the timeline, linked both ways with the scorecard."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fakes.browser import opened_page
+
+from fdbcore.cli.main import main
+from fdbcore.models.packaged import packaged, why_not
+from fdbcore.suites.staged.view import remarks
+from fdbcore.types.scorecard import ScoredCase
+
+SCENARIO = "correction.next-turn.01"
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of one scenario, slow and fast, and its scores."""
+    if why_not(packaged("hibari")) is not None:
+        pytest.skip("needs a voice: fdbcore models get hibari")
+    folder = tmp_path_factory.mktemp("view")
+    run, scores = str(folder / "run"), str(folder / "scores")
+    held = [
+        "run",
+        "--suite",
+        "staged",
+        "--scenario",
+        SCENARIO,
+        "--pacing",
+        "both",
+        "--system",
+        "echo",
+        "--vad",
+        "energy",
+    ]
+    for arguments in (
+        [*held, "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet"],
+        ["score", "--suite", "staged", run, "--out", scores],
+    ):
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_each_dialogue_is_linked_with_its_page_and_back(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pages = sorted((scored / "scores" / "calls").glob("*.html"))
+    assert len(pages) == 2
+    with opened_page() as (browser, complaints):
+        browser.goto((scored / "scores" / "report.html").as_uri())
+        browser.wait_for_selector("html[data-drawn]")
+        links = browser.locator("a[href^='calls/']")
+        browser.locator(".item summary").first.click()
+        links.first.wait_for()
+        links.first.click()
+        browser.wait_for_selector("html[data-drawn]")
+        assert Path(browser.url.removeprefix("file://").partition("#")[0]) in pages
+        assert "Goal 1, " in browser.inner_text("body")
+        browser.get_by_role("link", name="in the scorecard").click()
+        browser.wait_for_selector("html[data-drawn]")
+        assert "report.html#case=" in browser.url
+        assert not complaints
+    for path in pages:
+        audio = re.search(r'src="([^"]+session\.wav)"', path.read_text())
+        assert audio is not None
+        assert (path.parent / audio[1]).is_file()
+        assert path.stat().st_size < 300_000  # the audio is not in it
+
+
+def test_the_folder_can_be_moved_with_its_run(scored: Path, tmp_path: Path) -> None:
+    shutil.copytree(scored, tmp_path / "moved")
+    for path in (tmp_path / "moved" / "scores" / "calls").glob("*.html"):
+        (audio,) = set(re.findall(r'src="([^"]+session\.wav)"', path.read_text()))
+        assert (path.parent / audio).resolve().is_relative_to(tmp_path / "moved")
+
+
+def item(*verdicts: str) -> dict[str, Any]:
+    goals = [
+        {"goal": f"goal {n}", "verdict": verdict, "sayings": 1, "start_s": n, "end_s": n + 1.0, "words": "mug"}
+        for n, verdict in enumerate(verdicts)
+    ]
+    return {
+        "call": "run/call", "system": "s", "trial": 1, "scenario": "daily.ordering.90", "family": "daily",
+        "class_": "ordering", "pacing": "slow", "language": "en", "reason": None, "spoke_first": False,
+        "goals": goals, "measures": {"turn_taking": 3.5},
+        "events": [
+            {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,
+             "marks": {"turn_taking": 2, "turn_taking_reason": "late", "instruction_following": None}},
+        ],
+        "task": {"score": None, "reason": "nothing was said"},
+    }  # fmt: skip
+
+
+def told(*verdicts: str) -> Any:
+    return remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
+
+
+def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
+    assert dict(told("met", "not heard", "unmet").facts)["goals met"] == "1 of 3, not known of 1"
+    assert dict(told("met", "unmet").facts)["goals met"] == "1 of 2"
+
+
+def test_marks_stand_at_their_events_with_their_reasons() -> None:
+    found = told("met", "unmet")
+    goals, events = found.rows
+    assert [(each.start_tick, each.end_tick, each.is_fault) for each in goals.remarks] == [
+        (0, 100, False),
+        (100, 200, True),
+    ]
+    (event,) = events.remarks
+    assert (event.start_tick, event.end_tick, event.name, event.is_fault) == (100, 250, "2, –", True)
+    assert event.lines == ["turn-taking: late"]
+    assert dict(found.facts)["task score"] == "the judge cannot tell · nothing was said"
