@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_chat import KEY, FakeChat
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import Asked
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
@@ -195,6 +197,46 @@ class TestScores:
         assert len(hearing.wavs) == 2
         assert json.loads(ran(*arguments).stdout)["items"] == found["items"]
         assert len(hearing.wavs) == 2, "what was heard is kept"
+
+    def test_other_judges_and_wordings_are_compared_with_the_first(
+        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def marks(asked: Asked) -> str:
+            events = json.loads(asked.user)["events"]
+            mark = 5 if asked.model == "kind" else 2 if "Rate the timing" in asked.system else 3
+            given = {name: mark for name in ("turn_taking", "instruction_following")}
+            reasons = {f"{name}_reason": "“mug”" for name in given}
+            return json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
+
+        with FakeOpenAI(marks) as judges:
+            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
+            asks = [f"openai:{name}?base_url={judges.base_url}&key_variable=JUDGE_KEY" for name in ("strict", "kind")]
+            hears = f"openai:whisper-1?{hearing.settings}"
+            arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--jobs", 1]
+            arguments += [*("--judge", asks[0], "--judge", asks[1], "--rubrics", "both", "--out", tmp_path / "s")]
+            found = json.loads(ran(*arguments, "--json").stdout)
+            n = len(judges.asked)
+            shown = ran(*arguments)
+            assert (shown.exit_code, len(judges.asked)) == (0, n), "rescoring is free"
+        msgspec.convert(found, StagedDocument, strict=True)
+        assert [row["measures"]["turn_taking"]["mean"] for row in found["rows"]] == [3.0, 3.0]
+        moved = {
+            (each["aspect"], row["measure"], row["pacing"]): (row["main"], row["other"], row["difference"])
+            for each in found["variants"]
+            for row in each["rows"]
+        }
+        marked = ("turn_taking", "instruction_following")
+        assert moved == {
+            (aspect, measure, pacing): (3.0, other, other - 3.0)
+            for aspect, other in (("judge", 5.0), ("rubrics", 2.0))
+            for measure in marked
+            for pacing in ("slow", "fast")
+        }
+        assert found["judging"]["requests"] == n == 6, "a daily dialogue has events alone"
+        assert "judge: openai:kind in place of openai:strict" in shown.stdout
+        assert "Judging took 6 requests" in " ".join(shown.stdout.split())
+        wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
+        assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
 
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
         again = [

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.suites.staged.cases import SCRIPTED
+from fdbcore.suites.staged.variant_screen import statements
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -29,6 +30,7 @@ SCALES: Final = (
     Scale("talked_over", "talked over", -1, decimals=2, part="timing"),
 )
 FAMILIES_MEAN: Final = "mean of families"
+LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith("_worst")}
 TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
     "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
@@ -63,6 +65,7 @@ def card(document: StagedDocument) -> Scorecard:
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
         notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
         facts=_facts(document),
+        statements=list(statements(document, LABELS)),
         subsets=list(_subsets(document)),
         subsets_by="family",
         conditions_by="pacing",

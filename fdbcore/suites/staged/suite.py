@@ -93,6 +93,13 @@ class StagedDialogues(Suite):
 
         return card(cast("StagedDocument", document))
 
+    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
+        """What other transcribers, judges and wordings make of the scores."""
+        from fdbcore.suites.staged.card import LABELS
+        from fdbcore.suites.staged.variant_screen import table
+
+        return table(cast("StagedDocument", document), LABELS, width)
+
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
         from fdbcore.suites.staged.view import picture
