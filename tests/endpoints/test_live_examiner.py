@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -12,7 +12,13 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 import soxr
+from fakes.far_end import Reply as SaidThere
+from fakes.far_end import Use
+from fakes.gemini_live_server import GeminiLiveServer
+from fakes.gemini_live_voice import Quirks as GeminiQuirks
 from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place_of, tones
+from fakes.ultravox_server import Quirks as UltravoxQuirks
+from fakes.ultravox_server import UltravoxServer
 from scipy.io import wavfile
 
 from fdbcore.endpoints.examiner.brief import Brief, Goal
@@ -66,21 +72,25 @@ def report(goal: int, met: bool = True, words: str = "") -> Reply:
     return Reply(words, calls=[Call("report_goal", {"goal": goal, "met": met, "reason": f"because of {goal}"})])
 
 
+def openai(server: RealtimeServer, kind: str = "openai-realtime") -> str:
+    """The address of its model."""
+    account = f"base_url={server.base_url}&key_variable={server.variable}"
+    return f"{kind}:{server.model}?{account}&silence_duration_ms=200"
+
+
 class Held:
-    """A call of an examiner, played by the model of `server`, with `system`."""
+    """A call of an examiner, played by the party at the address `actor`, with `system`."""
 
     def __init__(
         self,
         folder: Path,
-        server: RealtimeServer,
+        actor: str,
         system: Endpoint,
         of: Brief,
         pacing: str = "slow",
         max_s: float = 15,
     ) -> None:
         (folder / "brief.json").write_text(json.dumps(of.to_json()))
-        account = f"base_url={server.base_url}&key_variable={server.variable}"
-        actor = f"openai-realtime:{server.model}?{account}&silence_duration_ms=200"
         party = endpoint(f"examiner:{folder / 'brief.json'}?pacing={pacing}&actor={quote(actor, safe='')}")
         settings = LiveSettings(vad="energy", max_s=max_s)
         self.recording: Recording = converse(party, system, folder / "call", settings, {}, Event())
@@ -110,7 +120,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_opens_reports_its_goals_and_closes(tmp_path: Path) -> None:
     plan = Plan([Reply("first wish"), report(1), Reply("second wish"), report(2), Reply(CLOSING)], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[100], [100]]), brief())
+        held = Held(tmp_path, openai(server), Answerer([[100], [100]]), brief())
         (session,) = server.sessions
     assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
     says = held.of("examiner_says")
@@ -152,7 +162,7 @@ def test_what_it_says_too_early_is_held_back_and_heard_from_its_beginning(tmp_pa
     early = tones(1.0, 7)
     plan = Plan([Reply("first wish"), Reply("a b", pcm=early), Reply("")], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[100]]), brief(), pacing, max_s=5.5)
+        held = Held(tmp_path, openai(server), Answerer([[100]]), brief(), pacing, max_s=5.5)
     second = held.of("examiner_says")[1]
     _, end = next(
         (each.start_tick, each.end_tick)
@@ -175,7 +185,7 @@ def test_what_answers_half_of_an_answer_is_taken_back(tmp_path: Path) -> None:
     """The server takes a pause of 600 ms for the end; the slow examiner does not."""
     plan = Plan([Reply("first wish"), Reply("too early"), Reply("second thoughts here"), Reply("")], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[80, 60, 80]]), brief(), max_s=7)
+        held = Held(tmp_path, openai(server), Answerer([[80, 60, 80]]), brief(), max_s=7)
         (session,) = server.sessions
     assert len(held.of("examiner_takes_back")) == 1
     (truncated, *_) = session.truncated
@@ -193,7 +203,7 @@ def test_it_is_cut_where_the_profile_yields_and_told_what_was_heard(
     long = tones(4.0, 3)
     plan = Plan([Reply("one two three four", pcm=long), Reply("")], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[300]], over_ticks=100), brief(), pacing, max_s=5.5)
+        held = Held(tmp_path, openai(server), Answerer([[300]], over_ticks=100), brief(), pacing, max_s=5.5)
         session = server.sessions[0]
     says, said = held.of("examiner_says")[0], held.of("examiner_said")[0]
     if yields_ms is None:
@@ -212,11 +222,75 @@ def test_it_is_cut_where_the_profile_yields_and_told_what_was_heard(
     assert said["said_ms"] < said["of_ms"]
 
 
+def gemini_server() -> GeminiLiveServer:
+    replies = [SaidThere(1.0, "first wish"), *(SaidThere(1.0, words, [used]) for words, used in THERE)]
+    return GeminiLiveServer(GeminiQuirks(replies))
+
+
+def ultravox_server() -> UltravoxServer:
+    replies = [SaidThere(1.0, "first wish"), *(SaidThere(1.0, words, [used]) for words, used in THERE)]
+    return UltravoxServer(UltravoxQuirks(replies))
+
+
+THERE = [
+    ("second wish", Use("report_goal", {"goal": 1, "met": True, "reason": "yes"})),
+    (CLOSING, Use("report_goal", {"goal": 2, "met": True, "reason": "yes"})),
+]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("made", "address"),
+    [
+        (gemini_server, "gemini-live:gemini-3.8-live?base_url={}&key_variable=THERE_TEST_KEY&silence_duration_ms=300"),
+        (ultravox_server, "ultravox:ultravox-v0.7?base_url={}/api&key_variable=THERE_TEST_KEY&turnEndpointDelay=0.3s"),
+    ],
+)
+def test_speech_models_of_other_vendors_play_it_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: Callable[[], GeminiLiveServer | UltravoxServer],
+    address: str,
+) -> None:
+    with made() as server:
+        monkeypatch.setenv("THERE_TEST_KEY", server.KEY)
+        held = Held(tmp_path, address.format(server.url("http")), Answerer([[100], [100]]), brief())
+        asked = [str(noted.message) for noted in server.parties[0].received]
+    assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
+    says = [(each["what"], each.get("goal"), each["cue"]) for each in held.of("examiner_says")]
+    assert says == [("goal", 1, "opening"), ("goal", 2, "answered"), ("closing", None, "answered")]
+    assert [each["verdict"] for each in held.of("examiner_goal")] == ["met", "met"]
+    spoken = said_by_a(held.events, held.recording.n_ticks)
+    assert [each.words for each in spoken] == ["first wish", "second wish", CLOSING]
+    assert any("the call has begun" in each for each in asked)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("dialect", "kind"), [("grok", "grok"), ("azure", "azure-realtime")])
+def test_other_servers_of_the_interface_are_told_their_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str, kind: str
+) -> None:
+    with RealtimeServer(Plan([Reply("first wish")], pace=QUICK), dialect) as server:
+        monkeypatch.setenv(server.variable, server.key)
+        actor = openai(server, kind) + "&instructions=Be%20brief."
+        held = Held(tmp_path, actor, Answerer([]), brief(), max_s=2)
+        (session,) = server.sessions
+    assert held.of("examiner_says")[0]["cue"] == "opening"
+    (update,) = session.events("session.update")
+    asked = update["session"]
+    detection = {"type": "server_vad", "silence_duration_ms": 200}
+    if dialect == "grok":
+        assert asked["turn_detection"] == detection, "it has no setting against interruptions"
+    else:
+        assert asked["audio"]["input"]["turn_detection"] == detection | {"interrupt_response": False}
+    assert asked["instructions"].startswith("Be brief.\n\nYou play a person")
+
+
 @pytest.mark.live
 def test_a_goal_is_unmet_at_the_limit_of_turns_and_the_closing_is_asked_for(tmp_path: Path) -> None:
     plan = Plan([Reply("first wish"), Reply("more of it"), Reply(CLOSING)], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[100]]), brief(most_turns=1))
+        held = Held(tmp_path, openai(server), Answerer([[100]]), brief(most_turns=1))
         (session,) = server.sessions
     assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
     assert [(each["goal"], each["verdict"]) for each in held.of("examiner_goal")] == [(1, "unmet"), (2, "not reached")]
@@ -238,7 +312,7 @@ def test_wrong_reports_are_told_and_change_nothing(tmp_path: Path) -> None:
     ]
     plan = Plan([Reply("first wish"), Reply("", calls=wrong), Reply("")], pace=QUICK)
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[60]]), brief(most_s=3.0), "fdb2-slow", max_s=3.5)
+        held = Held(tmp_path, openai(server), Answerer([[60]]), brief(most_s=3.0), "fdb2-slow", max_s=3.5)
         items = [each["item"] for each in server.sessions[0].events("conversation.item.create")]
     results = [json.loads(each["output"]) for each in items if each["type"] == "function_call_output"]
     assert [each["error"].split()[0] for each in results] == ["Goal", "expected", "expected", "Only"]
@@ -252,7 +326,7 @@ def test_a_second_sentence_goes_on_and_what_comes_late_is_asked_for(tmp_path: Pa
         [Reply("first wish"), report(1, words="thanks"), Reply("second wish"), Reply("")], pace=Pace(first_s=1.2)
     )
     with RealtimeServer(plan) as server:
-        held = Held(tmp_path, server, Answerer([[60]], after_ticks=20), brief(), max_s=8)
+        held = Held(tmp_path, openai(server), Answerer([[60]], after_ticks=20), brief(), max_s=8)
     says = held.of("examiner_says")
     assert [(each["goal"], each["cue"]) for each in says][:3] == [(1, "opening"), (1, "answered"), (2, "goes on")]
     assert [each["text"] for each in held.of("transcript", of="self")][:3] == ["first wish", "thanks", "second wish"]
@@ -261,7 +335,7 @@ def test_a_second_sentence_goes_on_and_what_comes_late_is_asked_for(tmp_path: Pa
 @pytest.mark.live
 def test_an_examiner_that_is_lost_makes_the_call_invalid(tmp_path: Path) -> None:
     with RealtimeServer(Plan([Reply("first wish of many more", cut_at_ms=300)], pace=QUICK)) as server:
-        held = Held(tmp_path, server, Answerer([]), brief())
+        held = Held(tmp_path, openai(server), Answerer([]), brief())
     assert held.recording.outcome is not None
     assert held.recording.outcome["kind"] == "invalid"
     assert held.recording.outcome["side"] == "A"

@@ -111,15 +111,15 @@ def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool
 def directed(session: Mapping[str, Any], instructions: str, flat: bool = False) -> dict[str, Any]:
     """A session with further instructions, in which the partner's speech does not interrupt a response.
 
-    session: of `session_of`; an `interrupt_response` that was asked for stays.
+    session: of `session_of`; an `interrupt_response` that was asked for stays. flat: the server has no such setting.
     """
     told = [text for text in (session.get("instructions"), instructions) if text]
     own = {**session, "instructions": "\n\n".join(told)}
-    place = dict(session if flat else session["audio"]["input"])
-    detection = {"type": "server_vad", "interrupt_response": False} | dict(place.get("turn_detection") or {})
     if flat:
-        return own | {"turn_detection": detection}
-    return own | {"audio": {**session["audio"], "input": place | {"turn_detection": detection}}}
+        return own
+    heard = session["audio"]["input"]
+    detection = {"type": "server_vad", "interrupt_response": False} | dict(heard.get("turn_detection") or {})
+    return own | {"audio": {**session["audio"], "input": {**heard, "turn_detection": detection}}}
 
 
 def _type_of_detection(values: Mapping[str, Any]) -> dict[str, str]:
