@@ -260,9 +260,20 @@ def test_speech_models_of_other_vendors_play_it_too(
     says = [(each["what"], each.get("goal"), each["cue"]) for each in held.of("examiner_says")]
     assert says == [("goal", 1, "opening"), ("goal", 2, "answered"), ("closing", None, "answered")]
     assert [each["verdict"] for each in held.of("examiner_goal")] == ["met", "met"]
-    spoken = said_by_a(held.events, held.recording.n_ticks)
-    assert [each.words for each in spoken] == ["first wish", "second wish", CLOSING]
+    assert [each["text"] for each in held.of("transcript", of="self")] == ["first wish", "second wish", CLOSING]
     assert any("the call has begun" in each for each in asked)
+
+
+@pytest.mark.live
+def test_what_its_own_server_cuts_short_counts_as_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with UltravoxServer(UltravoxQuirks([SaidThere(4.0, "a long wish"), SaidThere(1.0, "more")])) as server:
+        monkeypatch.setenv("THERE_TEST_KEY", server.KEY)
+        actor = f"ultravox:ultravox-v0.7?base_url={server.url('http')}/api&key_variable=THERE_TEST_KEY"
+        held = Held(tmp_path, actor, Answerer([[100]], over_ticks=100), brief(), "fdb2-fast", max_s=4)
+    said = held.of("examiner_said")[0]
+    assert said["said_ms"] < 2000, "although this profile never yields"
+    assert said["of_ms"] == pytest.approx(4000, abs=50)
+    assert held.of("interrupted")[0]["heard_ms"] == said["said_ms"]
 
 
 @pytest.mark.live

@@ -45,7 +45,7 @@ class Speech:
     """What is said. The actor may append to it until it is whole; where nothing has come, the examiner is silent.
 
     text: "" where nobody knows it before it is said. frames: of int16 (480,). wording: of its goal, from 1.
-    coming_ticks: how much of what is not there yet is known to come.
+    coming_ticks: how much more is known to come, or would have come if it had not been cut short elsewhere.
     """
 
     text: str

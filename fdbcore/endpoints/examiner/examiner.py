@@ -96,8 +96,8 @@ class _Utterance:
     @property
     def left_ticks(self) -> int:
         """How much of it was not said, as far as that is known."""
-        coming_ticks = 0 if self.speech.is_whole else max(1, self.speech.coming_ticks)
-        return len(self.speech.frames) - self.said_ticks + coming_ticks
+        least_ticks = 0 if self.speech.is_whole else 1
+        return len(self.speech.frames) - self.said_ticks + max(least_ticks, self.speech.coming_ticks)
 
 
 class Examiner(Endpoint):

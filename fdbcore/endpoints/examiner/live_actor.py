@@ -138,7 +138,8 @@ class LiveActor(Actor):
         happened, self._happened = self._happened, []
         rest = self._own_words.take(self._party.log())
         if self._speech is not None and self._own_words.are_over and not self._party.waiting_ms():
-            self._speech.is_whole = True
+            self._speech.is_whole = True  # nothing comes any more, also where its own server cut it short
+            self._speech.coming_ticks = self._own_words.unheard_ms // TICK_MS
         return [*happened, *rest, *self._own_words.told(tick)]
 
     # What it decides

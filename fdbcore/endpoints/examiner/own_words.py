@@ -13,9 +13,13 @@ LATE_S: Final = 2.0
 
 
 class OwnWords:
-    """Gathers what a party tells of its own words, item by item, and gives them out by sayings, in their order."""
+    """Gathers what a party tells of its own words, item by item, and gives them out by sayings, in their order.
+
+    unheard_ms: of the present saying, what had come and was cut short.
+    """
 
     def __init__(self) -> None:
+        self.unheard_ms = 0
         self._texts: list[tuple[str, str]] = []  # by item, until they are told
         self._heard: list[str] = []  # items, since the present saying began
         self._dropped: set[str] = set()
@@ -34,7 +38,7 @@ class OwnWords:
         """What is heard from now on is this saying."""
         self._tell(tick)
         self._saying, self._start_tick, self._end_tick = saying, tick, None
-        self._heard, self._takes_back = [], False
+        self._heard, self._takes_back, self.unheard_ms = [], False, 0
 
     def end(self, tick: int) -> None:
         """The saying is over."""
@@ -57,6 +61,8 @@ class OwnWords:
                 self._texts = [told for told in self._texts if told[0] != item]
             elif each.kind in (ITEM, INTERRUPTED):
                 self._heard.append(item)
+                if each.kind == INTERRUPTED:
+                    self.unheard_ms += int(each.fields["said_ms"]) - int(each.fields["heard_ms"])
             else:
                 rest.append(each)
         return rest
