@@ -208,6 +208,7 @@ class _Queue:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are written apart: the body would wait 40 ms for the client
     fake: FakeModelServer
 
     def do_GET(self) -> None:
