@@ -213,7 +213,7 @@ def bootstrap_times(
         return Estimate(None, None, units, "undefined for these items")
     if units == 1:
         return Estimate(value, None, units, ONE_CLUSTER)
-    interval, reason = _expanded_percentile(
+    interval, reason = expanded_percentile(
         batch.bootstrap_times(statistic, units, resamples, seed), units, units, level
     )
     return Estimate(value, interval, units, reason)
@@ -227,11 +227,11 @@ def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimat
     value = float(np.nanmean(column))
     if items == 1:
         return Estimate(value, None, 1, "no interval: one item cannot show how items differ")
-    interval, reason = _expanded_percentile(resampled, items, items, level)
+    interval, reason = expanded_percentile(resampled, items, items, level)
     return Estimate(value, interval, items, reason)
 
 
-def _expanded_percentile(
+def expanded_percentile(
     resampled: Floats, clusters: int, effective: float, level: float
 ) -> tuple[Interval | None, str]:
     """The interval from the resamples of `clusters` clusters, which count as `effective`; or why there is none."""
@@ -298,7 +298,7 @@ def _estimate(
             return Estimate(value, None, count, ALL_ALIKE)
     differences = np.sort(drawn - sum(drawn_second))
     effective = _effective_clusters(statistic, items, groups, counts, (drawn, *drawn_second), independent)
-    interval, reason = _expanded_percentile(differences, count, effective, level)
+    interval, reason = expanded_percentile(differences, count, effective, level)
     p = (
         max(p_of_zero(lambda at: expanded_limits(differences, effective, at)), 1 / resamples)
         if second and interval

@@ -13,6 +13,7 @@ from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.examined import Examined, examined
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
@@ -57,9 +58,10 @@ class GoalResult:
 class StagedCase:
     """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
 
-    examiner: who plays side A; dialogues of different ones are never put together. has_task_score: a judge was asked
-    for the score of its family, and may have left it out. draws: of one that was judged several times, its judged
-    values by other sets of repeats, which its interval draws from.
+    examiner: who plays side A; dialogues of different ones are never put together. seed: of the examiner. examined:
+    what it did, if that can be told. has_task_score: a judge was asked for the score of its family, and may have left
+    it out. draws: of one that was judged several times, its judged values by other sets of repeats, which its interval
+    draws from.
     """
 
     path: Path
@@ -74,6 +76,8 @@ class StagedCase:
     examiner: str = SCRIPTED
     reason: str | None = None
     spoke_first: bool = False
+    seed: int = 0
+    examined: Examined | None = None
     judged: DialogueMarks | None = None
     has_task_score: bool = False
     values: dict[str, float] = field(default_factory=dict)
@@ -164,6 +168,8 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
+        seed=examiner["seed"],
+        examined=examined(recording),
     )
     case.values.update(goal_values(case.goals))
     case.values.update(_of_timing(recording, events))

@@ -108,6 +108,68 @@ class StagedGoalJson(TypedDict):
     words: Annotated[str | None, Meta(description="what a recogniser heard of B after the call, if it was asked")]
 
 
+class StagedProof(TypedDict):
+    """Where something shows in a recording. what: the event, in words."""
+
+    tick: int
+    what: str
+
+
+class StagedExamined(TypedDict):
+    """What the examiner of a dialogue did."""
+
+    opened: Annotated[bool | None, Meta(description="it spoke before the system; null if neither spoke")]
+    sayings: Annotated[int, Meta(description="what it said for goals, and its closing statement")]
+    reactions_ms: list[int]
+    fault: Annotated[str | None, Meta(description="why the call is invalid by the rule, if it is not held to it")]
+    proofs: Annotated[dict[str, list[StagedProof]], Meta(description="by what is counted of an examiner")]
+
+
+class StagedReactions(TypedDict):
+    """From the end of the system's speech to the first sound of the examiner that answers it."""
+
+    n: int
+    median_ms: float | None
+    p95_ms: Annotated[float | None, Meta(description="from n = 100 on")]
+    promised_ms: Annotated[tuple[float, float] | None, Meta(description="the shortest and longest of its pacing")]
+
+
+class StagedExaminer(TypedDict):
+    """An examiner under one pacing, over its calls."""
+
+    pacing: str
+    examiner: str
+    calls: Annotated[int, Meta(description="that are scored")]
+    invalid: Annotated[int, Meta(description="calls that are invalid for its own fault, and not counted further")]
+    not_opened: Annotated[int, Meta(description="calls in which the system spoke before it")]
+    goals: int
+    sayings: int
+    told: Annotated[int, Meta(description="sayings whose words it tells")]
+    counts: Annotated[dict[str, int], Meta(description="of left_role, off_script, unstated, closed_early, cut_in, ...")]
+    reactions: StagedReactions
+
+
+class StagedShare(TypedDict):
+    """A share of the variance. ci95: bootstrap over scenarios."""
+
+    share: float | None
+    ci95: Interval
+
+
+class StagedVariance(TypedDict):
+    """Whose the variance of a measure is: an analysis of variance of the scenarios that have all seeds and trials."""
+
+    pacing: str
+    measure: str
+    scenarios: int
+    left_out: Annotated[int, Meta(description="scenarios in which seeds or trials are missing")]
+    systems: list[str]
+    examiners: list[str]
+    seeds: int
+    trials: Annotated[int, Meta(description="with one a seed, the examiner's share holds what the system varies by")]
+    shares: Annotated[dict[str, StagedShare], Meta(description="scenario, system, scenario x system, examiner, rest")]
+
+
 class StagedItem(TypedDict):
     """A dialogue."""
 
@@ -125,6 +187,7 @@ class StagedItem(TypedDict):
     goals: list[StagedGoalJson]
     measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")]
+    examined: Annotated[StagedExamined | None, Meta(description="null: it cannot be told")]
     task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
 
 
@@ -209,6 +272,8 @@ class StagedDocument(TypedDict):
     passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
     variants: Annotated[list[StagedVariant], Meta(description="by further transcribers, judges and wordings")]
     judging: Annotated[StagedJudging | None, Meta(description="null without a judge")]
+    examiners: Annotated[list[StagedExaminer], Meta(description="the examiners, measured themselves")]
+    variance: list[StagedVariance]
     items: list[StagedItem]
     problems: list[StagedProblem]
     warnings: list[str]

@@ -20,6 +20,7 @@ from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.asking import Desk
 from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
+from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
 from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
@@ -231,6 +232,8 @@ def document(
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "variants": variants_of(cases, variants),
         "judging": judging,
+        "examiners": list(examiners_of(cases, lost)),
+        "variance": list(variance_of(cases)),
         "items": [_item(case) for case in cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in problems],
         "warnings": _warnings(cases),
@@ -265,6 +268,7 @@ def _item(case: StagedCase) -> StagedItem:
         "measures": case.values,
         "events": [] if case.judged is None else case.judged.events,
         "task": None if case.judged is None else case.judged.task,
+        "examined": None if case.examined is None else examined_json(case.examined),
     }
 
 

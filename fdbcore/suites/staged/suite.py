@@ -94,11 +94,19 @@ class StagedDialogues(Suite):
         return card(cast("StagedDocument", document))
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """What other transcribers, judges and wordings make of the scores."""
+        """What other transcribers, judges and wordings make of the scores; the examiners themselves."""
+        from fdbcore.suites.staged import examined_view
         from fdbcore.suites.staged.card import LABELS
         from fdbcore.suites.staged.variant_screen import table
 
-        return table(cast("StagedDocument", document), LABELS, width)
+        found = cast("StagedDocument", document)
+        return [*table(found, LABELS, width), *examined_view.details(found, width)]
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        """The examiners themselves."""
+        from fdbcore.suites.staged import examined_view
+
+        return examined_view.section(cast("StagedDocument", document))
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""

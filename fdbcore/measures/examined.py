@@ -1,0 +1,286 @@
+"""What an examiner did in one call, against its brief and its pacing: from its events and the speech of the system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from fdbcore.measures.dialogue import Spans
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.script_words import brief_texts, is_of, role_left
+from fdbcore.types import TICK_MS, TICKS_PER_S
+from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS
+from fdbcore.types.system_events import TRANSCRIPT
+
+EXAMINER: Final = "examiner"
+"""The `kind` of its party in meta.json."""
+
+REACTION_TICKS: Final = 20
+"""Whoever begins so shortly after the system could not know of it yet."""
+SAME_SPEECH_TICKS: Final = 30
+"""Shorter silences do not end the speech of a system that is broken in on."""
+EARLIER_MS: Final = 250
+"""So much sooner than the pacing promises, or less, is no fault: two detectors of speech differ by so much."""
+LATER_MS: Final = 500
+"""The same for what is later: an actor has to think of what it says."""
+SHORT_ANSWER_TICKS: Final = TICKS_PER_S
+"""Who has heard so much of the system, or more, since the own words knows that it answered."""
+STALL_TICKS: Final = 20 * TICKS_PER_S
+"""An examiner has nothing to wait for in such a silence of both."""
+SILENCE_S: Final = 30.0
+"""So long a silence of the system may end the conversation."""
+SLACK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Where it shows. what: the event, in words."""
+
+    tick: int
+    what: str
+
+
+@dataclass(slots=True)
+class Utterance:
+    """What the examiner said at once. text: None if it does not tell its words. end_tick: None if the call ended."""
+
+    tick: int
+    what: str
+    cue: str
+    goal: int | None = None
+    reaction_ms: int | None = None
+    text: str | None = None
+    end_tick: int | None = None
+
+
+@dataclass(slots=True)
+class Examined:
+    """An examiner in one call.
+
+    sayings: what it said for goals and as its closing statement; told: those whose words are known. goals: of its
+    brief. promised_ms: the shortest and the longest silence of the system after which its pacing speaks. reactions_ms:
+    those that it took. opened: it spoke before the system, and None if neither spoke. The other fields have a proof of
+    each case:
+
+    left_role: it spoke as an assistant does. off_script: its words are of no part of its brief. unstated: goals that it
+    left without a word for them. closed_early: it said the closing statement before all goals were left, and no limit
+    asked for it. cut_in: it began while the system spoke, and its pacing does not. too_soon, too_late: reactions
+    beyond promised_ms. contradicted: early edges that it acted on, and that were none. deaf: it took the system for
+    silent that had spoken. stalled: it stayed silent for STALL_TICKS. answered: its sayings for a goal that the system
+    answered. left: goals that it left before it closed.
+    """
+
+    sayings: int
+    told: int
+    goals: int
+    left: int
+    answered: int
+    insists: bool
+    opened: bool | None
+    promised_ms: tuple[float, float]
+    reactions_ms: list[int] = field(default_factory=list)
+    left_role: list[Proof] = field(default_factory=list)
+    off_script: list[Proof] = field(default_factory=list)
+    unstated: list[Proof] = field(default_factory=list)
+    closed_early: list[Proof] = field(default_factory=list)
+    cut_in: list[Proof] = field(default_factory=list)
+    too_soon: list[Proof] = field(default_factory=list)
+    too_late: list[Proof] = field(default_factory=list)
+    contradicted: list[Proof] = field(default_factory=list)
+    deaf: list[Proof] = field(default_factory=list)
+    stalled: list[Proof] = field(default_factory=list)
+
+
+def examined(recording: Reading) -> Examined | None:
+    """What the examiner of a live call did; None if side A is none. RecordingError if the call cannot be read."""
+    party = (recording.original_meta.get("parties") or {}).get("A") or {}
+    if party.get("kind") != EXAMINER:
+        return None
+    events = sorted((event for event in recording.events if event["side"] == "A"), key=lambda event: event["tick"])
+    spoken = recording.dialogue_with_echo.ipus["B"]
+    own = [each for each in _utterances(events) if each.what != "backchannel"]
+    pacing, brief = party["pacing"], party["brief"]
+    shortest_ms = float(pacing["answers_ms"])
+    verdicts = [event for event in events if event["kind"] == GOAL]
+    decided = {event["goal"] for event in verdicts if event["verdict"] != "not reached"}
+    found = Examined(
+        sayings=len(own),
+        told=sum(each.text is not None for each in own),
+        goals=len(brief["goals"]),
+        left=len(decided),
+        answered=_answered(own, spoken),
+        insists=bool(pacing["insists"]),
+        opened=_opened(own, spoken),
+        promised_ms=(shortest_ms, shortest_ms + pacing["varies_ms"]),
+        reactions_ms=[each.reaction_ms for each in own if each.reaction_ms is not None],
+    )
+    _script(found, own, brief)
+    _agenda(found, own, events, verdicts, brief, spoken)
+    wrong_ends = {
+        event["edge_tick"] for event in events if event["kind"] == CUE_CONTRADICTED and event["edge"] == "end"
+    }
+    found.contradicted = [
+        Proof(event["tick"], f"an early {event['edge']} of the system at {_s(event['edge_tick'])} that was none")
+        for event in events
+        if event["kind"] == CUE_CONTRADICTED
+    ]
+    _pace(found, own, pacing, spoken, wrong_ends)
+    _hearing(found, own, spoken, recording.n_ticks)
+    return found
+
+
+def _s(ticks: float) -> str:
+    return f"{ticks / TICKS_PER_S:.2f} s"
+
+
+def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
+    """What it said, with its words: those that it tells until it next begins to speak."""
+    found: list[Utterance] = []
+    for event in events:
+        if event["kind"] == SAYS:
+            found.append(
+                Utterance(event["tick"], event["what"], event["cue"], event.get("goal"), event.get("reaction_ms"))
+            )
+        elif found and event["kind"] == SAID:
+            found[-1].end_tick = event["tick"]
+        elif found and event["kind"] == TRANSCRIPT and event["of"] == "self":
+            found[-1].text = f"{found[-1].text or ''} {event['text']}".strip()
+    return found
+
+
+def _opened(own: Sequence[Utterance], spoken: Spans) -> bool | None:
+    if not own:
+        return None if not len(spoken) else False
+    return not len(spoken) or own[0].tick <= int(spoken[0, 0])
+
+
+def _answered(own: Sequence[Utterance], spoken: Spans) -> int:
+    """For how many sayings of a goal the system spoke, between it and the next one."""
+    count = 0
+    for each, after in zip(own, [*own[1:], None], strict=True):
+        if each.what == "goal" and each.end_tick is not None:
+            count += _ticks_within(spoken, each.end_tick, after.tick if after else None) > 0
+    return count
+
+
+def _ticks_within(spans: Spans, start: int, end: int | None) -> int:
+    """For how many ticks of [start, end) one of the spans is there; end: None for no end."""
+    ends = spans[:, 1].clip(max=end) if end is not None else spans[:, 1]
+    return int((ends - spans[:, 0].clip(min=start)).clip(min=0).sum())
+
+
+def _script(found: Examined, own: Sequence[Utterance], brief: Mapping[str, Any]) -> None:
+    texts = set(brief_texts(brief))
+    for each in own:
+        if each.text is None:
+            continue
+        if (phrase := role_left(each.text, texts)) is not None:
+            found.left_role.append(Proof(each.tick, f"it said “{phrase}”"))
+        elif not is_of(each.text, texts):
+            found.off_script.append(Proof(each.tick, f"it said “{each.text}”"))
+
+
+def _agenda(
+    found: Examined,
+    own: Sequence[Utterance],
+    events: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[Mapping[str, Any]],
+    brief: Mapping[str, Any],
+    spoken: Spans,
+) -> None:
+    stated = {each.goal for each in own if each.what == "goal"}
+    for event in verdicts:
+        if event["verdict"] != "not reached" and event["goal"] not in stated:
+            what = f"goal {event['goal']} was left as {event['verdict']} without a word for it"
+            found.unstated.append(Proof(event["tick"], what))
+    closing = next((each for each in own if each.what == "closing"), None)
+    if closing is None:
+        return
+    reason = next((event["reason"] for event in events if event["kind"] == ENDS), "")
+    before = [each for each in own if each.tick < closing.tick]
+    is_due = {
+        "all goals": found.left == found.goals,
+        "time limit": closing.tick >= (brief["most_s"] - SLACK_S) * TICKS_PER_S,
+        "turn limit": len(before) >= brief["most_turns"],
+        "silence": closing.tick - _last_end(spoken, closing.tick) >= (SILENCE_S - SLACK_S) * TICKS_PER_S,
+    }
+    if not is_due.get(reason, found.left == found.goals):
+        what = f"it said its closing statement ({reason or 'no reason'}) with {found.goals - found.left} goals left"
+        found.closed_early.append(Proof(closing.tick, what))
+
+
+def _last_end(spoken: Spans, tick: int) -> int:
+    """Until when the system had last spoken by `tick`; `tick` itself if it speaks then, 0 if it has not spoken."""
+    begun = spoken[spoken[:, 0] < tick]
+    return min(int(begun[-1, 1]), tick) if len(begun) else 0
+
+
+def _pace(
+    found: Examined, own: Sequence[Utterance], pacing: Mapping[str, Any], spoken: Spans, wrong_ends: set[int]
+) -> None:
+    ended = 0  # where the own words ended before
+    for each in own:
+        speech = _speech_at(spoken, each.tick)
+        is_wrong_cue = each.reaction_ms is not None and each.tick - each.reaction_ms // TICK_MS in wrong_ends
+        if speech is not None and each.cue != "limit" and not is_wrong_cue:
+            over_ticks = each.tick - max(speech, ended)
+            if over_ticks >= REACTION_TICKS and not _may_break_in(each.cue, over_ticks, pacing):
+                found.cut_in.append(Proof(each.tick, f"it began {_s(each.tick - speech)} into speech of the system"))
+        if each.reaction_ms is not None:
+            shortest_ms, longest_ms = found.promised_ms
+            proof = Proof(each.tick, f"it spoke {each.reaction_ms} ms after the system")
+            if each.reaction_ms < shortest_ms - EARLIER_MS:
+                found.too_soon.append(proof)
+            elif each.reaction_ms > longest_ms + LATER_MS:
+                found.too_late.append(proof)
+        ended = each.end_tick or each.tick
+
+
+def _speech_at(spoken: Spans, tick: int) -> int | None:
+    """When the system began to speak that speaks in `tick`, short silences left out; None if it does not."""
+    start = None
+    for first, last in _joined(spoken):
+        if first < tick < last:
+            start = first
+    return start if start is not None and any(first < tick < last for first, last in spoken) else None
+
+
+def _joined(spoken: Spans) -> Iterator[tuple[int, int]]:
+    start = end = None
+    for first, last in spoken.tolist():
+        if end is not None and start is not None and first - end > SAME_SPEECH_TICKS:
+            yield start, end
+            start = None
+        start = first if start is None else start
+        end = last
+    if start is not None and end is not None:
+        yield start, end
+
+
+def _may_break_in(cue: str, over_ticks: int, pacing: Mapping[str, Any]) -> bool:
+    """Whether the pacing promises what was done at this cue, after so much speech of the system alone."""
+    after_ms = {"breaks in": pacing["breaks_in_ms"], "goal met": pacing["looks_ms"]}.get(cue)
+    return after_ms is not None and over_ticks * TICK_MS >= after_ms - EARLIER_MS
+
+
+def _hearing(found: Examined, own: Sequence[Utterance], spoken: Spans, n_ticks: int) -> None:
+    for before, each in pairwise(own):
+        if each.cue == "no answer" and before.end_tick is not None:
+            heard = _ticks_within(spoken, before.end_tick, each.tick)
+            if heard >= SHORT_ANSWER_TICKS:
+                found.deaf.append(Proof(each.tick, f"it went on as if without an answer after {_s(heard)} of speech"))
+    for since, until in _silences(own, spoken, n_ticks):
+        if until - since >= STALL_TICKS:
+            found.stalled.append(Proof(since, f"it said nothing for {_s(until - since)} of silence"))
+
+
+def _silences(own: Sequence[Utterance], spoken: Spans, n_ticks: int) -> Iterator[tuple[int, int]]:
+    """The spans of ticks up to its closing statement in which neither speaks."""
+    words = [(each.tick, n_ticks if each.end_tick is None else each.end_tick) for each in own]
+    closing = next((each.tick for each in own if each.what == "closing"), n_ticks)
+    silent_since = 0
+    for start, end in sorted([*words, *map(tuple, spoken.tolist()), (n_ticks, n_ticks)]):
+        yield silent_since, min(start, closing)
+        silent_since = max(silent_since, end)

@@ -1,0 +1,166 @@
+"""The examiners themselves, and whose the variance is, on the screen and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fdbcore.report.format import NONE
+from fdbcore.report.html.templates import render
+from fdbcore.report.scorecard.columns import ColumnGroup, columns, fitted, table, wrapped
+from fdbcore.suites.staged.card import SCALES
+from fdbcore.suites.staged.cases import SCRIPTED
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedDocument, StagedExaminer, StagedShare
+
+TITLE: Final = "The examiner itself"
+NAME_COLUMNS: Final = 28
+EXAMINER_NOTE: Final = (
+    "Calls: scored; invalid: for a fault of its own (docs/staged.md has the rule), and held again. Opened second: the "
+    "system spoke before it. Off script: words of no part of its brief, or those of an assistant. Cut in: it began "
+    "while the system spoke, which its pacing does not. Reaction: from the end of the system's speech to its own first "
+    "sound; p95 from n = 100 on. Contradicted: it acted on an early cue that was none."
+)
+VARIANCE_NOTE: Final = (
+    "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
+    "seeds, and different examiners, change on one system in one scenario."
+)
+ONE_TRIAL: Final = " With one trial a seed it holds, too, what the system varies by itself."
+PARTS: Final = ("scenario", "system", "scenario x system", "examiner", "rest")
+
+
+class ColumnPart(NamedTuple):
+    """Columns of a table under one title. cells: of each row."""
+
+    title: str
+    heads: Sequence[str]
+    cells: Sequence[Sequence[str]]
+
+
+class ShownTable(NamedTuple):
+    """A table. names: of the rows."""
+
+    title: str
+    names: Sequence[str]
+    parts: Sequence[ColumnPart]
+    note: str
+
+
+def details(document: StagedDocument, width: int) -> list[list[str]]:
+    """Blocks of lines of at most `width` columns."""
+    return [_lines(each, width) for each in _tables(document)]
+
+
+def section(document: StagedDocument) -> str:
+    """The tables as HTML; it begins with an h2. Empty without an examiner."""
+    tables = [_html(each) for each in _tables(document)]
+    return render("examined.html", __package__, title=TITLE, tables=tables) if tables else ""
+
+
+def _tables(document: StagedDocument) -> Iterator[ShownTable]:
+    if rows := document["examiners"]:
+        names = [f"{row['pacing']}{'' if row['examiner'] == SCRIPTED else ', ' + row['examiner']}" for row in rows]
+        yield ShownTable("", names, list(_parts(rows)), EXAMINER_NOTE)
+    labels = {scale.id: scale.label for scale in SCALES}
+    for pacing, group in groupby(document["variance"], lambda each: each["pacing"]):
+        found = list(group)
+        counts = [[str(len(each["systems"])), str(len(each["examiners"]))] for each in found]
+        n = [[str(each["scenarios"]), str(each["seeds"]), str(each["trials"])] for each in found]
+        shares = [[_share(each["shares"].get(part)) for part in PARTS] for each in found]
+        note = VARIANCE_NOTE + (ONE_TRIAL if any(each["trials"] == 1 for each in found) else "")
+        yield ShownTable(
+            f"Whose the variance is, {pacing}",
+            [labels[each["measure"]] for each in found],
+            [
+                ColumnPart("", ["scenarios", "seeds", "trials"], n),
+                ColumnPart("", ["systems", "examiners"], counts),
+                *(ColumnPart("", [part], [[row[at]] for row in shares]) for at, part in enumerate(PARTS)),
+            ],
+            note,
+        )
+
+
+def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
+    def of(name: str, total: str) -> list[str]:
+        return [_of(row["counts"][name], row[total]) for row in rows]  # type: ignore[literal-required]
+
+    def cells(*lists: Sequence[str]) -> list[list[str]]:
+        return [list(row) for row in zip(*lists, strict=True)]
+
+    reactions = [row["reactions"] for row in rows]
+    off_script = [_of(row["counts"]["off_script"] + row["counts"]["left_role"], row["told"]) for row in rows]
+    yield ColumnPart("", ["calls", "invalid"], [[str(row["calls"]), str(row["invalid"])] for row in rows])
+    yield ColumnPart(
+        "of sayings",
+        ["off script", "cut in", "deaf"],
+        cells(off_script, of("cut_in", "sayings"), of("deaf", "sayings")),
+    )
+    yield ColumnPart("of goals", ["never stated"], cells(of("unstated", "goals")))
+    yield ColumnPart(
+        "of calls",
+        ["opened second", "closed early", "stalled"],
+        cells(
+            [_of(row["not_opened"], row["calls"]) for row in rows], of("closed_early", "calls"), of("stalled", "calls")
+        ),
+    )
+    yield ColumnPart(
+        "reaction, ms",
+        ["n", "median", "p95", "promised", "sooner", "later"],
+        [
+            [
+                str(each["n"]),
+                _ms(each["median_ms"]),
+                _ms(each["p95_ms"]),
+                NONE if each["promised_ms"] is None else "-".join(map(_ms, dict.fromkeys(each["promised_ms"]))),
+                str(row["counts"]["too_soon"]),
+                str(row["counts"]["too_late"]),
+            ]
+            for row, each in zip(rows, reactions, strict=True)
+        ],
+    )
+    yield ColumnPart("cues", ["contradicted"], [[str(row["counts"]["contradicted"])] for row in rows])
+
+
+def _of(count: int, n: int) -> str:
+    return f"{count}/{n}" if n else NONE
+
+
+def _ms(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}"
+
+
+def _share(found: StagedShare | None) -> str:
+    if found is None or found["share"] is None:
+        return NONE
+    limits = found["ci95"]
+    return f"{found['share']:.0%}" + (f" [{limits[0]:.0%}, {limits[1]:.0%}]" if limits else "")
+
+
+def _lines(shown: ShownTable, width: int) -> list[str]:
+    groups = [
+        ColumnGroup(
+            part.title,
+            part.heads,
+            [max(map(columns, (head, *(row[at] for row in part.cells)))) for at, head in enumerate(part.heads)],
+            part.cells,
+        )
+        for part in shown.parts
+    ]
+    lines = table([fitted(name, NAME_COLUMNS) for name in shown.names], groups, width)
+    return [*wrapped(shown.title or TITLE, width), *lines, *wrapped(shown.note, width)]
+
+
+def _html(shown: ShownTable) -> dict[str, Any]:
+    heads = [head for part in shown.parts for head in part.heads]
+    rows = [
+        (name, [cell for part in shown.parts for cell in part.cells[number]]) for number, name in enumerate(shown.names)
+    ]
+    return {
+        "title": shown.title,
+        "name": shown.title or TITLE,
+        "columns": ["measure" if shown.title else "examiner", *heads],
+        "rows": rows,
+        "note": shown.note,
+    }
