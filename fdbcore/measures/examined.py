@@ -19,8 +19,6 @@ EXAMINER: Final = "examiner"
 
 REACTION_TICKS: Final = 20
 """Whoever begins so shortly after the system could not know of it yet."""
-SAME_SPEECH_TICKS: Final = 30
-"""Shorter silences do not end the speech of a system that is broken in on."""
 EARLIER_MS: Final = 250
 """So much sooner than the pacing promises, or less, is no fault: two detectors of speech differ by so much."""
 LATER_MS: Final = 500
@@ -220,16 +218,18 @@ def _last_end(spoken: Spans, tick: int) -> int:
 def _pace(
     found: Examined, own: Sequence[Utterance], pacing: Mapping[str, Any], spoken: Spans, wrong_ends: set[int]
 ) -> None:
+    shortest_ms, longest_ms = found.promised_ms
+    joined = list(_joined(spoken, (shortest_ms - EARLIER_MS) / TICK_MS))
     ended = 0  # where the own words ended before
     for each in own:
-        speech = _speech_at(spoken, each.tick)
+        is_within = any(first < each.tick < last for first, last in spoken.tolist())
+        speech = next((first for first, last in joined if is_within and first < each.tick < last), None)
         is_wrong_cue = each.reaction_ms is not None and each.tick - each.reaction_ms // TICK_MS in wrong_ends
         if speech is not None and each.cue != "limit" and not is_wrong_cue:
             over_ticks = each.tick - max(speech, ended)
             if over_ticks >= REACTION_TICKS and not _may_break_in(each.cue, over_ticks, pacing):
                 found.cut_in.append(Proof(each.tick, f"it began {_s(each.tick - speech)} into speech of the system"))
         if each.reaction_ms is not None:
-            shortest_ms, longest_ms = found.promised_ms
             proof = Proof(each.tick, f"it spoke {each.reaction_ms} ms after the system")
             if each.reaction_ms < shortest_ms - EARLIER_MS:
                 found.too_soon.append(proof)
@@ -238,19 +238,11 @@ def _pace(
         ended = each.end_tick or each.tick
 
 
-def _speech_at(spoken: Spans, tick: int) -> int | None:
-    """When the system began to speak that speaks in `tick`, short silences left out; None if it does not."""
-    start = None
-    for first, last in _joined(spoken):
-        if first < tick < last:
-            start = first
-    return start if start is not None and any(first < tick < last for first, last in spoken) else None
-
-
-def _joined(spoken: Spans) -> Iterator[tuple[int, int]]:
+def _joined(spoken: Spans, pause_ticks: float) -> Iterator[tuple[int, int]]:
+    """The spans of speech, those put together that are less than so many ticks apart."""
     start = end = None
     for first, last in spoken.tolist():
-        if end is not None and start is not None and first - end > SAME_SPEECH_TICKS:
+        if start is not None and end is not None and first - end >= pause_ticks:
             yield start, end
             start = None
         start = first if start is None else start

@@ -120,3 +120,15 @@ def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) ->
     assert {"timing"} <= moved(stubborn, good) <= {"timing", "wordings"}
     assert good["timing"] > 0.8
     assert stubborn["timing"] < 0.4
+
+
+def test_whatever_the_system_does_the_examiner_keeps_to_its_brief_and_pacing(scores: dict[str, Any]) -> None:
+    for item in scores["items"]:
+        assert item["examined"]["fault"] is None
+        assert not set(item["examined"]["proofs"]) - {"contradicted"}, item["call"]
+    slow, fast = scores["examiners"]
+    assert (slow["pacing"], fast["pacing"], slow["invalid"], fast["invalid"]) == ("slow", "fast", 0, 0)
+    assert slow["not_opened"] == sum(item["examined"]["opened"] is False for item in scores["items"]) == 1
+    assert 1000 <= slow["reactions"]["median_ms"] <= 1300
+    assert slow["reactions"]["promised_ms"] == [1000, 1300]
+    assert 250 <= fast["reactions"]["median_ms"] <= 350

@@ -121,3 +121,23 @@ class TestPasses:
         assert 0 <= low < (4 / 9) < high <= 1
         assert [each["k"] for each in safety["by_k"]] == [1, 2]
         msgspec.convert(found, StagedDocument, strict=True)
+
+
+class TestVariance:
+    def test_what_two_seeds_of_an_examiner_change_is_its_share(self) -> None:
+        """By hand: of scenarios 0 and 1 (variance 1/2), and of seeds that each differ by 0.2 (variance 0.02)."""
+        cases = []
+        for number in range(6):
+            for seed in range(2):
+                each = case(f"daily.{number}", {"timing": number % 2 + 0.2 * seed})
+                each.seed = seed
+                cases.append(each)
+        (found,) = document(cases, [])["variance"]
+        assert (found["measure"], found["seeds"], found["trials"], found["scenarios"]) == ("timing", 2, 1, 6)
+        of_scenario = 0.3 - 0.02 / 2  # six means, three of each kind, less what the seeds add to them
+        share = found["shares"]["examiner"]["share"]
+        assert share == pytest.approx(0.02 / (of_scenario + 0.02))
+        assert found["shares"]["scenario"]["share"] == pytest.approx(1 - (share or 0))
+
+    def test_one_seed_and_one_examiner_tell_nothing_of_it(self) -> None:
+        assert document([case(f"daily.{number}", {"timing": number}) for number in range(3)], [])["variance"] == []

@@ -182,9 +182,12 @@ class TestScores:
             assert row["measures"]["wordings"]["mean"] == 1
         assert "examiner without ears" in found["warnings"][0]
         msgspec.convert(found, StagedDocument, strict=True)
-        assert (tmp_path / "scores" / "report.html").is_file()
+        page = (tmp_path / "scores" / "report.html").read_text()
         shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
         assert "timing score" in shown.stdout
+        assert "The examiner itself" in shown.stdout
+        assert "The examiner itself</h2>" in page
+        assert [row["counts"]["cut_in"] for row in found["examiners"]] == [0, 0]
 
     def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
         hears = f"openai:whisper-1?{hearing.settings}"

@@ -106,8 +106,8 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
         ),
     )
     yield ColumnPart(
-        "reaction, ms",
-        ["n", "median", "p95", "promised", "sooner", "later"],
+        "",
+        ["reactions", "median ms", "p95 ms", "promised ms", "sooner", "later"],
         [
             [
                 str(each["n"]),
@@ -120,7 +120,7 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
             for row, each in zip(rows, reactions, strict=True)
         ],
     )
-    yield ColumnPart("cues", ["contradicted"], [[str(row["counts"]["contradicted"])] for row in rows])
+    yield ColumnPart("", ["contradicted"], [[str(row["counts"]["contradicted"])] for row in rows])
 
 
 def _of(count: int, n: int) -> str:
