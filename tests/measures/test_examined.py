@@ -65,7 +65,8 @@ def good() -> Call:
     call = Call()
     for number, text in enumerate(TEXTS, 1):
         tick = 50 + (number - 1) * 920
-        cue, reaction = ("answered", {"reaction_ms": 1200}) if number > 1 else ("opening", {})
+        cue = "answered" if number > 1 else "opening"
+        reaction: dict[str, Any] = {"reaction_ms": 1200} if number > 1 else {}
         call.says(tick, tick + 300, text, cue=cue, goal=number, saying=1, **reaction)
         call.spoken.append((tick + 400, tick + 800))
         call.events.append(
