@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -12,10 +13,15 @@ import numpy as np
 import pytest
 
 from fdbcore.errors import SettingsError
+from fdbcore.registry import suite
+from fdbcore.report.scorecard.screen import screen
+from fdbcore.report.svg.forest import axis_limits
+from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
+from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
 
 
@@ -61,6 +67,42 @@ class TestOverall:
 
     def test_one_family_has_none(self) -> None:
         assert document([case("daily.1", {"timing": 1.0})], [])["overall"] == []
+
+    def test_the_screen_has_it_below_the_row_of_all_dialogues(self) -> None:
+        cases = [case(f"daily.{number}", {"goals_met": share}) for number, share in enumerate((1, 1, 0.5, 1, 1, 0.5))]
+        cases += [case(f"safety.{number}", {"goals_met": share}) for number, share in enumerate((0.0, 0.5))]
+        lines = shown(document(cases, []), 80)
+        assert next(line for line in lines if line.startswith("s ")).split()[:3] == ["s", "8", f"{5.5 / 8:.2f}"]
+        own = lines[lines.index("slow examiner, mean of families") :]
+        assert next(line for line in own if line.startswith("s ")).split()[:3] == [
+            "s",
+            "8",
+            f"{(5 / 6 + 0.25) / 2:.2f}",
+        ]
+
+
+def shown(found: StagedDocument, width: int) -> list[str]:
+    """The lines of the screen."""
+    return screen(card(found), width, suite("staged").details(found, width)).splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_heads_of_tables_are_whole_however_narrow_the_terminal_is(width: int) -> None:
+    values = dict.fromkeys(MEASURES, 0.5)
+    cases = [
+        case(f"daily.{number}", {**values, "goals_met": number / 4}, trial=t) for number in range(4) for t in (1, 2)
+    ]
+    lines = shown(document(cases, []), width)
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines if "…" in line]
+    assert "mean [95 % interval]" in "\n".join(lines)
+
+
+def test_an_axis_of_values_that_are_all_0_goes_from_0_to_1() -> None:
+    assert axis_limits(0.0, 0.0) == (0.0, 1.0)
+    low, high = axis_limits(0.0, 0.5)
+    assert low == 0.0
+    assert 0.5 < high < 1
 
 
 class TestPasses:
@@ -121,6 +163,33 @@ class TestPasses:
         assert 0 <= low < (4 / 9) < high <= 1
         assert [each["k"] for each in safety["by_k"]] == [1, 2]
         msgspec.convert(found, StagedDocument, strict=True)
+
+    def test_the_screen_and_the_page_have_them(self) -> None:
+        marks = {"daily.1": (4, 4, 2), "daily.2": (5, 1, 3)}
+        cases = [
+            case(name, {"goals_met": 1.0, "task_score": float(mark)}, trial=trial)
+            for name, own in marks.items()
+            for trial, mark in enumerate(own, 1)
+        ]
+        found = document(cases, [])
+        lines = results_view.details(found, 100)[-1]
+        assert lines[0].startswith("passing: goals met of 1 or more")
+        assert set(lines) < set(shown(found, 100))
+        rows = [line.split() for line in lines if line.startswith("s ")]
+        assert all(row[1:4] == ["6", "3", "2"] for row in rows)
+        told = [text for row in rows for text in row[4:] if text.startswith(("0.", "1."))]
+        assert told == ["0.50", "0.50", f"{(1 + 2 / 3) / 2:.2f}", f"{(1 / 3 + 0) / 2:.2f}", "1.00", "0.00"]
+        page = results_view.section(found)
+        cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", page)
+        assert [cells[at : at + 4] for at in (0, 6, 12)] == [
+            ["6", "3", "1", "2"],
+            ["6", "3", "2", "2"],
+            ["6", "3", "3", "2"],
+        ]
+        assert [cells[at : at + 2] for at in (4, 10, 16)] == [["0.50", "0.50"], ["0.83", "0.17"], ["1.00", "0.00"]]
+        assert "task score of 4 or more" in page
+        assert page in suite("staged").section(found)
+        assert results_view.section(document([case("daily.1", {})], [])) == ""
 
 
 class TestVariance:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 NAME_COLUMNS: Final = 24
+NAME_LEAST: Final = 8
 ELLIPSIS: Final = "…"
 
 
@@ -27,13 +28,14 @@ class ColumnGroup:
 
 
 def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> list[str]:
-    """The lines of a table, at most `width` columns wide if the widest group allows it; each part repeats the names.
+    """The lines of a table, at most `width` columns wide if the widest column allows it; each part repeats the names.
 
-    The first group stands beside the names in every part.
+    The first group stands beside the names in every part. A group that is too wide for a part is divided.
     """
-    first, *others = groups
+    first, *wide = groups
+    others = [part for group in wide for part in _narrower(group, width - first.width - NAME_LEAST)]
     widest = max((group.width for group in others), default=0)
-    named = min(max(map(columns, names)), NAME_COLUMNS, max(8, width - first.width - widest))
+    named = min(max(map(columns, names)), NAME_COLUMNS, max(NAME_LEAST, width - first.width - widest))
     parts: list[list[ColumnGroup]] = []
     for group in others:
         if not parts or named + first.width + sum(g.width for g in parts[-1]) + group.width > width:
@@ -41,6 +43,17 @@ def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> li
         parts[-1].append(group)
     lines = [[*_part(names, named, [first, *part])] for part in parts]
     return [line for number, part in enumerate(lines) for line in ([""] if number else []) + part]
+
+
+def _narrower(group: ColumnGroup, width: int) -> Iterator[ColumnGroup]:
+    """The group, or its columns in several groups with its title, each at most `width` columns wide if it can be."""
+    begin = 0
+    for end in range(1, len(group.widths) + 1):
+        if end == len(group.widths) or sum(group.widths[begin : end + 1]) + 2 * (end + 1 - begin) > width:
+            widths = list(group.widths[begin:end])
+            widths[-1] += max(0, columns(group.title) - sum(widths) - 2 * (len(widths) - 1))
+            yield ColumnGroup(group.title, group.headers[begin:end], widths, [row[begin:end] for row in group.cells])
+            begin = end
 
 
 def _part(names: Sequence[str], named: int, groups: Sequence[ColumnGroup]) -> Iterator[str]:

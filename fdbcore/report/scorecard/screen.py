@@ -39,18 +39,19 @@ def _condition(card: Scorecard, condition: str, width: int) -> Iterator[list[str
     noted = [f"{fitted(row.system, NAME_COLUMNS)}: {row.note}" for row in rows if row.note]
     notes = [line for text in noted for line in wrapped(text, width, 2)]
     heading = wrapped(fitted(card.conditions[condition], HEADING_LINES * (width - 2)), width, 2)
-    yield [*heading, *_table(scales_of(card, rows), rows, width), *notes]
+    yield [*heading, *rows_table(scales_of(card, rows), rows, width), *notes]
     compared = [one for one in card.differences if one.condition == condition]
     yield list(_differences(card, compared, width))
 
 
-def _table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
+def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
+    spread = [scale for scale in main if any(_figure(row, scale).sd is not None for row in rows)]
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
         _group("mean [95 % interval]", main, rows, [[_with_interval(row, scale) for scale in main] for row in rows]),
-        _group("SD", main, rows, [[number_text(_figure(row, scale).sd, scale) for scale in main] for row in rows]),
+        _group("SD", spread, rows, [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]),
     ]
     for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
         own = list(found)
@@ -64,8 +65,6 @@ def _group(
 ) -> ColumnGroup:
     heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
-    if widths:
-        widths[-1] += max(0, columns(title) - sum(widths) - 2 * (len(widths) - 1))
     return ColumnGroup(title, heads, widths, cells)
 
 

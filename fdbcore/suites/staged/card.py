@@ -89,10 +89,12 @@ def _scales(document: StagedDocument) -> list[Scale]:
 def _conditions(document: StagedDocument) -> dict[str, str]:
     """The headings of the conditions, a pacing and an examiner each."""
     found = dict.fromkeys((row["pacing"], row["examiner"]) for row in document["rows"])
-    return {
-        _condition(document, *key): f"{key[0]} examiner" + ("" if key[1] == SCRIPTED else f": {key[1]}")
-        for key in found
-    }
+    return {_condition(document, *key): heading(*key) for key in found}
+
+
+def heading(pacing: str, examiner: str) -> str:
+    """An examiner in words; the scripted one has no name."""
+    return f"{pacing} examiner" + ("" if examiner == SCRIPTED else f": {examiner}")
 
 
 def _condition(document: StagedDocument, pacing: str, examiner: str) -> str:

@@ -94,19 +94,17 @@ class StagedDialogues(Suite):
         return card(cast("StagedDocument", document))
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """What other transcribers, judges and wordings make of the scores; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view
+        """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
+        from fdbcore.suites.staged import examined_view, results_view
         from fdbcore.suites.staged.card import LABELS
         from fdbcore.suites.staged.variant_screen import table
 
         found = cast("StagedDocument", document)
-        return [*table(found, LABELS, width), *examined_view.details(found, width)]
-
-    def section(self, document: Mapping[str, Any]) -> str:
-        """The examiners themselves."""
-        from fdbcore.suites.staged import examined_view
-
-        return examined_view.section(cast("StagedDocument", document))
+        return [
+            *results_view.details(found, width),
+            *table(found, LABELS, width),
+            *examined_view.details(found, width),
+        ]
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
@@ -119,6 +117,13 @@ class StagedDialogues(Suite):
         from fdbcore.suites.staged.view import remarks
 
         return remarks(case)
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        """How often systems pass; the examiners themselves."""
+        from fdbcore.suites.staged import examined_view, results_view
+
+        found = cast("StagedDocument", document)
+        return results_view.section(found) + examined_view.section(found)
 
 
 SUITE: Final = StagedDialogues()
