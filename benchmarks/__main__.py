@@ -9,7 +9,7 @@ from benchmarks.harness import machine
 
 NAMES = (
     *("align", "acts", "resample", "turns", "replay", "corpus"),
-    *("pages", "pacing", "live", "systems", "coverage", "gate", "asr"),
+    *("pages", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
 
 
