@@ -157,7 +157,7 @@ def _opened(own: Sequence[Utterance], spoken: Spans) -> bool | None:
 def _answered(own: Sequence[Utterance], spoken: Spans) -> int:
     """For how many sayings of a goal the system spoke, between it and the next one."""
     count = 0
-    for each, after in zip(own, [*own[1:], None], strict=True):
+    for each, after in zip(own, [*own, None][1:], strict=True):
         if each.what == "goal" and each.end_tick is not None:
             count += _ticks_within(spoken, each.end_tick, after.tick if after else None) > 0
     return count

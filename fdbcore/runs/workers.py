@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
+from fdbcore.measures.examiner_rule import fault_of_call
+from fdbcore.measures.reading import Reading
 from fdbcore.registry import VADS, endpoint, resolve
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.tools import PlannedTools, same_tools
 from fdbcore.runtime.redaction import redacted
-from fdbcore.session.converse import OPENING, LiveSettings, converse
+from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import KnownMeta
@@ -129,14 +131,21 @@ class _Calls:
             a, b = endpoint(call.a), endpoint(call.b)
             with nullcontext() if call.tools is None else same_tools(call.tools) as world:
                 recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed)
+            if recording.meta["status"] != "complete":
+                return Ended(call.slot, _invalid(recording.meta["reason"]))
+            return Ended(call.slot, _by_examiner(call.path, recording.meta["outcome"]))
         except (SettingsError, MissingExtraError, RecordingError) as error:
             return Ended(call.slot, None, redacted(str(error)))
         except Exception as error:
             traceback.print_exc()
             return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
-        outcome = recording.meta["outcome"]
-        is_whole = recording.meta["status"] == "complete"
-        return Ended(call.slot, outcome if is_whole else _invalid(recording.meta["reason"]))
+
+
+def _by_examiner(path: Path, outcome: Outcome) -> Outcome:
+    """The outcome of a call; another one if it is the examiner's fault that it is worth nothing."""
+    is_held = outcome["kind"] == "done" or (outcome["kind"] == "failed" and SILENT in (outcome["reason"] or ""))
+    fault = fault_of_call(Reading(path)) if is_held else None
+    return outcome if fault is None else {"kind": "invalid", "side": "A", "reason": redacted(fault), "transient": True}
 
 
 def _invalid(reason: str | None) -> Outcome:

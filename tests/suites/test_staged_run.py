@@ -86,6 +86,13 @@ class TestUsers:
         assert seeds["daily.ordering.01.slow"] == seeds["daily.ordering.01.fast"] != seeds["daily.ordering.02.fast"]
         assert settings["daily.ordering.01.fast"]["pacing"] == ["fast"]
 
+    def test_seeds_of_the_examiner_are_users_of_their_own(self, tmp_path: Path) -> None:
+        found = users(tmp_path, scenario=("daily.ordering.02",), examiner_seeds=3).users
+        assert [user.name for user in found] == [f"daily.ordering.02.slow.seed{number}" for number in (1, 2, 3)]
+        assert len({user.address for user in found}) == 3
+        one = users(tmp_path / "one", scenario=("daily.ordering.02",), examiner_seed=2).users[0]
+        assert one.address.partition("?")[2] == found[2].address.partition("?")[2]
+
     def test_scenarios_are_chosen_by_family_name_and_draw(self, tmp_path: Path) -> None:
         def chosen(**options: Any) -> list[str]:
             return [user.columns["scenario"] for user in users(tmp_path, **options).users]

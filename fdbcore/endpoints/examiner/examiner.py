@@ -51,6 +51,7 @@ SETTINGS: Final = (
     Setting("level_dbov", "active speech level", float, -26.0, least=-70, most=0),
     Setting("noise_dbov", "white comfort noise throughout", float, -65.0, least=-96, most=-30),
     Setting("seed", "of the noise and of what varies in its pacing", int, 0, least=0, most=2**32),
+    Setting("rule", "whether a call is invalid for faults of its own", choices=("on", "off"), default="on"),
 )
 
 GIVES_UP_S: Final = 30.0
@@ -115,9 +116,10 @@ class Examiner(Endpoint):
         noise_dbov: float = -65.0,
         seed: int = 0,
         actor: str = SCRIPTED,
+        rule: str = "on",
     ) -> None:
         self._brief, self._pacing_name, self._pacing = brief, pacing, PACINGS[pacing]
-        self._noise_dbov, self._seed = noise_dbov, seed
+        self._noise_dbov, self._seed, self._rule = noise_dbov, seed, rule
         self._noise = ComfortNoise(noise_dbov, seed)
         self._cues = Cues(self._pacing, Random(seed))
         self._actor = make_actor(actor, ActorSettings(brief, self._pacing, transcriber, voice, level_dbov))
@@ -352,6 +354,7 @@ class Examiner(Endpoint):
             **self._actor.describe(),
             "noise_dbov": self._noise_dbov,
             "seed": self._seed,
+            "rule": self._rule,
         }
 
     def close(self) -> None:

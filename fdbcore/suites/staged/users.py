@@ -42,6 +42,8 @@ OPTIONS: Final = (
     ),
     Option("--ears", "Let the examiner hear the system by this recogniser, such as whisper.", metavar="ADDRESS"),
     Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
+    Option("--examiner-seeds", "So many seeds, one after the other.", kind="count", default=1, metavar="K"),
+    Option("--examiner-rule", "Whether calls are invalid for faults of the examiner: on, off.", default="on"),
 )
 
 
@@ -53,6 +55,8 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     pacings = BOTH.get(options["pacing"], (options["pacing"],))
     if unknown := [each for each in pacings if each not in PACINGS]:
         raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
+    if (rule := options["examiner_rule"]) not in ("on", "off"):
+        raise SettingsError(f"--examiner-rule: expected one of on, off, got {rule!r}")
     if options["ears"] is not None:
         with told_as("--ears", "asr"):
             registry.live_transcriber(options["ears"])
@@ -61,7 +65,8 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     for scenario in _chosen(found.scenarios, options):
         brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
         write_json(folder / "briefs" / f"{scenario.id}.json", brief.to_json())
-        users += [_user(scenario, pacing, options) for pacing in pacings]
+        numbers = range(options["examiner_seeds"])
+        users += [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
     write_json(folder / USERS, {"schema": SCHEMA, "users": users, "families": list(found.own_families)})
 
 
@@ -129,13 +134,18 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
     return found
 
 
-def _user(scenario: Scenario, pacing: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one."""
-    seed = zlib.crc32(f"{options['examiner_seed']} {scenario.id}".encode())
+def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one.
+
+    number: of its seed, from 0.
+    """
+    seed = zlib.crc32(f"{options['examiner_seed'] + number} {scenario.id}".encode())
     actor = None if options["examiner"] == SCRIPTED else options["examiner"]
     settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"], "actor": actor}
+    if options["examiner_rule"] == "off":
+        settings["rule"] = "off"
     return {
-        "name": f"{scenario.id}.{pacing}",
+        "name": f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}",
         "brief": f"{scenario.id}.json",
         "settings": {name: value for name, value in settings.items() if value is not None},
         "most_s": scenario.most_s,
