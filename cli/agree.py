@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,15 +16,13 @@ from fdbcore.protocols import Suite
 
 from . import options
 from .options import DONE, FAILED, FILE
+from .status import Status
 from .suites import SuiteCommand, SuiteName, every_suite, given
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(cls=SuiteCommand, suite_options="agree_options", short_help="Compare annotations by people or models.")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FIRST SECOND...")
-@click.option("--suite", type=SuiteName(), help="Benchmark of the labels, if several benchmarks use that file suffix.")
+@click.option("--suite", type=SuiteName(), help="Benchmark of the labels, where several fit.")
 @click.option(
     "--tolerance-ms",
     type=click.IntRange(1),
@@ -42,29 +41,22 @@ def agree(
     as_json: bool,
     **suite_options: Any,  # noqa: ANN401
 ) -> None:
-    """Compare annotations of the same calls or replies, by people or models.
+    """Compare annotations of the same calls, replies or dialogues, by people or models.
 
     Labels of calls: give two or more label files (CSV, TextGrid, RTTM, Audacity), or folders of them. A run or a
     recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
-    records; of records, the reference replies are compared.
+    records; of records, the reference replies are compared. Ratings of dialogues: give tables of ratings (CSV with a
+    column dialogue), and scores of judges (folders of fdbcore score --suite); --sample draws what people rate.
 
     Example: fdbcore agree hand.csv RUN
     """
     try:
-        if len(paths) < 2:
-            raise SettingsError(f"expected two files or more to compare, got {len(paths)}")
-        suite = suite or _suite_by_suffix(paths)
-        if suite is not None:
-            content, text = suite.agree(paths, suite_options, options.columns())
-        elif given(context, list(suite_options)):
-            flags = ", ".join(given(context, list(suite_options)))
-            raise SettingsError(f"{flags}: expected only with labels of a benchmark, got labels of calls")
-        else:
-            from fdbcore.analysis.label_agreement import agreement
-            from fdbcore.report.groups.agreement_screen import screen
-
-            content = agreement(paths, tolerance_ms)
-            text = screen(content)
+        suite = suite or _suite_of(paths, given(context, list(suite_options)))
+        with Status(as_json) as show:
+            if suite is not None:
+                content, text = suite.agree(paths, suite_options, options.columns(), show)
+            else:
+                content, text = _of_calls(paths, tolerance_ms)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     except FdbError as error:
@@ -74,9 +66,30 @@ def agree(
     sys.exit(FAILED if content["problems"] else DONE)
 
 
-def _suite_by_suffix(paths: Sequence[Path]) -> Suite | None:
-    """The benchmark whose label files have these suffixes; None if the files hold labels of calls."""
-    found = [suite for suite in every_suite() if suite.labels in {path.suffix for path in paths} - {""}]
+def _of_calls(paths: Sequence[Path], tolerance_ms: int) -> tuple[Mapping[str, Any], str]:
+    """The document of labels of calls, and its text."""
+    from fdbcore.analysis.label_agreement import agreement
+    from fdbcore.report.groups.agreement_screen import screen
+
+    if len(paths) < 2:
+        raise SettingsError(f"expected two files or more to compare, got {len(paths)}")
+    try:
+        content = agreement(paths, tolerance_ms)
+    except SettingsError as error:
+        if not all(map(os.path.isfile, paths)):
+            raise
+        others = "; ".join(f"{suite.name}: {suite.labels}" for suite in every_suite() if suite.labels)
+        raise SettingsError(f"{error} (benchmarks compare {others})") from error
+    return content, screen(content)
+
+
+def _suite_of(paths: Sequence[Path], flags: Sequence[str]) -> Suite | None:
+    """The benchmark that compares one of these files, or has one of these options; None for labels of calls."""
+    found = [
+        suite
+        for suite in every_suite()
+        if any(map(suite.holds_labels, paths)) or any(option.flag in flags for option in suite.agree_options)
+    ]
     if len(found) > 1:
         raise SettingsError(f"expected --suite, one of {', '.join(suite.name for suite in found)}")
     return found[0] if found else None

@@ -14,7 +14,7 @@ from .entry import begin_work
 from .lazy import LazyCommands
 
 COMMANDS = (
-    *("replay", "report", "score", "run", "doctor", "gate", "export", "agree"),
+    *("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "rate"),
     *("transcribe", "dataset", "scenarios", "models"),
 )
 """In the order in which a newcomer needs them."""

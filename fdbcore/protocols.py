@@ -465,9 +465,9 @@ class Suite(Protocol):
     kept: Collection[str] = ()
     """The files that `score` writes into the results folder before it is done, so that it can resume."""
     labels: str = ""
-    """The suffix of the label files that `agree` compares (".jsonl"); empty if it compares none."""
+    """What `agree` compares, in words: "files that end in .jsonl"; empty if it compares nothing."""
     agree_options: Sequence[Option] = ()
-    """The options of `fdbcore agree` for such files."""
+    """The options of `fdbcore agree` for it."""
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """Put the data that ship with the suite into `folder`, ready for `side_a`; data already there may stay.
@@ -500,9 +500,25 @@ class Suite(Protocol):
         """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`."""
         return ()
 
-    def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
-        """How far annotators agree: a document with "problems", and a text of at most `width` columns."""
+    def holds_labels(self, path: Path) -> bool:
+        """Whether `agree` compares this file or folder, by its name or how it begins. Never raises for one that is not
+        there, or that cannot be read.
+        """
+        return False
+
+    def agree(
+        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
+    ) -> tuple[Mapping[str, Any], str]:
+        """How far annotators agree: a document with "problems", and a text of at most `width` columns.
+
+        A suite whose conversations people rate also draws the sample that they rate, into a folder with a key.json
+        whose field `suite` has the suite's name.
+        """
         raise SettingsError(f"{self.name}: it has no labels to compare")
+
+    def rate(self, sample: Path, out: Path, show: Callable[[str], None]) -> str:
+        """Write the page on which people rate a sample that `agree` drew, and return what its user should know."""
+        raise SettingsError(f"{self.name}: people do not rate it")
 
     @abstractmethod
     def card(self, document: Mapping[str, Any]) -> Scorecard:

@@ -16,6 +16,7 @@ from fdbcore.types.usage import Service
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
+SUFFIX: Final = ".jsonl"
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
     "Label the replies that lack it, and the reference texts (the ceiling), with this model; "
@@ -38,7 +39,7 @@ class DialogueActs(Suite):
     )
     commands = COMMANDS
     kept = ("annotator-replies.jsonl",)
-    labels = ".jsonl"
+    labels = "files of dialogue acts, which end in .jsonl"
     agree_options = (
         Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
         Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
@@ -76,13 +77,19 @@ class DialogueActs(Suite):
 
         return services(options)
 
-    def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
+    def holds_labels(self, path: Path) -> bool:
+        """Files of responses and of records, by their suffix."""
+        return path.suffix == SUFFIX
+
+    def agree(
+        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
+    ) -> tuple[Mapping[str, Any], str]:
         """Compares two annotators, by their files of responses or records."""
         from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
         from fdbcore.suites.dialogue_acts.agreement_screen import screen
 
-        if len(paths) != 2 or {path.suffix for path in paths} != {self.labels}:
-            raise SettingsError(f"expected two {self.labels} files of dialogue acts, got {', '.join(map(str, paths))}")
+        if len(paths) != 2 or not all(map(self.holds_labels, paths)):
+            raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
         a, problems_a = read_labels(paths[0], options["a"], options["as_given"])
         b, problems_b = read_labels(paths[1], options["b"], options["as_given"])
         content = agreement(a, b, [*problems_a, *problems_b])

@@ -54,6 +54,15 @@ class StagedDialogues(Suite):
         ),
     )
 
+    labels = "tables of ratings (CSV with a column dialogue), and scores of staged dialogues"
+    agree_options = (
+        Option("--sample", "Dialogues: draw so many from scores, for people to rate.", kind="count", metavar="N"),
+        Option("--sample-seed", "Of what --sample draws.", kind="integer", default=0, metavar="N"),
+        Option("--out", "Folder of the sample [default: fdbcore-sample].", kind="path", metavar="DIR"),
+        Option("--key", "Ratings: the folder of the sample, to compare them with judges.", kind="path", metavar="DIR"),
+        Option("--published", "Ratings: show what Full-Duplex-Bench v2 published, too.", kind="flag"),
+    )
+
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The briefs of the scenarios that the options ask for."""
         from fdbcore.suites.staged.users import ship
@@ -86,6 +95,32 @@ class StagedDialogues(Suite):
 
         hearing = [service for address in options["transcriber"] for service in word_source(address).services()]
         return [*hearing, *(service for address in options["judge"] for service in judge(address).services())]
+
+    def holds_labels(self, path: Path) -> bool:
+        """Tables of ratings, by their header, and scores."""
+        from fdbcore.suites.staged.rating.ratings import is_ratings
+        from fdbcore.suites.staged.rating.sample import scores_in
+
+        return is_ratings(path) or scores_in(path) is not None
+
+    def agree(
+        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
+    ) -> tuple[Mapping[str, Any], str]:
+        """Compares people and judges, or draws what people rate."""
+        from fdbcore.suites.staged.rating.compare import agree
+
+        return agree(paths, options, width, show)
+
+    def rate(self, sample: Path, out: Path, show: Callable[[str], None]) -> str:
+        """The page of a sample, for raters who do not know who is heard."""
+        from fdbcore.suites.staged.rating.page import write_page
+
+        size = write_page(sample, out, show)
+        return (
+            f"{out} ({size / 1e6:.0f} MB)\n"
+            f"Give raters this file alone: {sample} holds the key. They send back what the page lets them download:\n"
+            f"fdbcore agree RATINGS.csv RATINGS.csv"
+        )
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a pacing of the examiner."""

@@ -1,0 +1,133 @@
+"""The page on which people rate a sample: one file that works offline, and says nothing about who is heard.
+
+It has the audio of all dialogues, up to the closing statement, where the judge's material ends, too. Each is a text of
+its own in the page, and is unpacked when it is opened. Order and names are those of the key, which are random.
+"""
+
+from __future__ import annotations
+
+import base64
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.errors import InputError
+from fdbcore.measures.reading import Reading
+from fdbcore.report.call.audio import CLIP_TYPE, clip
+from fdbcore.report.html.templates import environment
+from fdbcore.runtime.whole_files import whole_file
+from fdbcore.sources.recorded import changed_source
+from fdbcore.suites.staged.families import Family
+from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
+from fdbcore.suites.staged.rating.sample import read_key
+from fdbcore.suites.staged.turns import closing_tick
+from fdbcore.suites.staged.users import families_of
+from fdbcore.types import TICKS_PER_S
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.rating.rating_types import KeyedDialogue
+
+PACKAGE: Final = "fdbcore.suites.staged.rating"
+ENCODERS: Final = 2
+"""Encoding keeps a core busy, and holds the samples of a dialogue."""
+TITLES: Final = {"turn_taking": "Turn-taking", "instruction_following": "Following what was asked"}
+
+
+def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
+    """Write the page of a sample, and return how many bytes it has. InputError if a recording cannot be played."""
+    key = read_key(sample)
+    dialogues = [_dialogue(each) for each in key["dialogues"]]
+    families = {each["family"]: families_of(Path(each["call"]).parent).get(each["family"]) for each in key["dialogues"]}
+    data = {
+        "sample": key["sample"],
+        "cannot_tell": CANNOT_TELL,
+        "audio_type": CLIP_TYPE,
+        "columns": COLUMNS,
+        "metrics": _metrics(),
+        "tasks": {name: _task(family) for name, family in families.items() if family is not None and family.rubric},
+        "dialogues": dialogues,
+    }
+    page = (
+        environment(PACKAGE)
+        .get_template("rate.html")
+        .generate(
+            title="Rate spoken dialogues",
+            n=len(dialogues),
+            minutes=max(1, round(sum(each["length_s"] for each in dialogues) / 60)),
+            data=data,
+            sounds=_sounds(key["dialogues"], show),
+        )
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(out) as file:
+        return sum(file.write(text.encode()) for text in page)
+
+
+def _metrics() -> list[dict[str, Any]]:
+    """What is rated in every dialogue."""
+    text = (files("fdbcore.suites.staged") / "data" / "rubrics.toml").read_text(encoding="utf-8")
+    rubrics = tomllib.loads(text)
+    return [
+        {
+            "id": name,
+            "title": title,
+            "ask": rubrics[name][0]["ask_of_dialogue"],
+            "levels": rubrics[name][0]["levels"],
+            "checks": [],
+        }
+        for name, title in TITLES.items()
+    ]
+
+
+def _task(family: Family) -> dict[str, Any]:
+    wording = family.rubric[0]
+    return {
+        "id": "task_score",
+        "title": family.score,
+        "ask": wording.ask,
+        "levels": wording.levels,
+        "checks": [{"id": each.id, "ask": each.ask} for each in wording.checks],
+    }
+
+
+def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
+    """What a rater reads of a dialogue. InputError if its audio cannot be played any more."""
+    recording = Reading(Path(keyed["call"]))
+    if (why := changed_source(recording)) is not None:
+        raise InputError(f"{keyed['call']}: expected audio, got none: {why}")
+    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    return {
+        "name": keyed["dialogue"],
+        "family": keyed["family"],
+        "language": brief.language,
+        "role": brief.role,
+        "goals": [{"goal": goal.goal, "met": goal.met, "language": goal.language} for goal in brief.goals],
+        "length_s": _end_tick(recording) / TICKS_PER_S,
+    }
+
+
+def _end_tick(recording: Reading) -> int:
+    return closing_tick([each for each in recording.events if each["side"] == "A"], recording.n_ticks)
+
+
+def _sounds(dialogues: list[KeyedDialogue], show: Callable[[str], None]) -> Iterator[tuple[str, str]]:
+    """The name of each dialogue, and its audio as text."""
+    with ThreadPoolExecutor(ENCODERS) as pool:
+        waiting = []
+        for number, each in enumerate(dialogues):
+            show(f"encoding dialogue {number + 1} of {len(dialogues)}")
+            waiting.append((each["dialogue"], pool.submit(_sound, Path(each["call"]))))
+            if len(waiting) > ENCODERS:
+                name, made = waiting.pop(0)
+                yield name, made.result()
+        for name, made in waiting:
+            yield name, made.result()
+
+
+def _sound(call: Path) -> str:
+    recording = Reading(call)
+    return base64.b64encode(clip(recording, 0, _end_tick(recording))).decode("ascii")

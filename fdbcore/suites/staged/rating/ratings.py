@@ -1,0 +1,177 @@
+"""Reads what raters gave: tables of people's ratings, and judges' marks from scores.
+
+A table of ratings is a CSV with a header, a row a dialogue and rater:
+
+- `dialogue`: its name on the page; `rater`: who rated; `sample`: which sample it is of (may be missing).
+- `turn_taking`, `instruction_following`, `task_score`: 1 to 5, or `cannot tell`, or empty where it was not rated.
+- `family`: of the task score. Other columns, such as `checks` and `note`, are for people.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.sources.names import DELIMITERS
+from fdbcore.suites.staged.families import LEVELS
+from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedDocument
+    from fdbcore.suites.staged.rating.rating_types import RatingKey
+
+Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
+METRICS: Final[Sequence[Metric]] = get_args(Metric)
+DIALOGUE: Final = "dialogue"
+"""The column by which a table of ratings is known."""
+COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
+"""The columns of the tables that the page gives."""
+CANNOT_TELL: Final = "cannot tell"
+
+
+@dataclass(slots=True)
+class DialogueRater:
+    """A person or a judge. marks: by dialogue and metric; None: cannot tell. families: of the dialogues."""
+
+    name: str
+    kind: Literal["person", "judge"]
+    marks: dict[str, dict[Metric, float | None]] = field(default_factory=dict)
+    families: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Ratings:
+    """What people gave, by rater. samples: of which samples they are."""
+
+    raters: dict[str, DialogueRater] = field(default_factory=dict)
+    samples: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def is_ratings(path: Path) -> bool:
+    """Whether it is a table of ratings: a CSV whose header has the column `dialogue`."""
+    if path.suffix.lower() != ".csv":
+        return False
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return DIALOGUE in _cells(file.readline())
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
+
+
+def _delimiter(header: str) -> str:
+    return max(DELIMITERS, key=header.count)
+
+
+def read_ratings(paths: Sequence[Path]) -> Ratings:
+    """The ratings in some tables. A cell or row that cannot be used is a problem, and the others are read.
+
+    SettingsError for a table that cannot be read, for ratings of several samples, and for a rater who rated a dialogue
+    twice, and differently.
+    """
+    found = Ratings()
+    for path in paths:
+        _read(path, found)
+    if len(found.samples) > 1:
+        raise SettingsError(f"expected ratings of one sample, got those of {', '.join(sorted(found.samples))}")
+    return found
+
+
+def _read(path: Path, found: Ratings) -> None:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: expected text in UTF-8, got: {error}") from error
+    header = _cells(text.partition("\n")[0])
+    if lacking := [name for name in (DIALOGUE, "rater") if name not in header]:
+        raise SettingsError(f"{path}: expected the columns dialogue and rater, got no {' and no '.join(lacking)}")
+    if not any(metric in header for metric in METRICS):
+        raise SettingsError(f"{path}: expected a column of {', '.join(METRICS)}, got {', '.join(header)}")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text.partition("\n")[0]))
+    next(rows)
+    for row in rows:
+        if any(cell.strip() for cell in row):
+            _take(dict(zip(header, map(str.strip, row), strict=False)), f"{path}, line {rows.line_num}", found)
+
+
+def _take(row: Mapping[str, str], where: str, found: Ratings) -> None:
+    """Add the ratings of a row."""
+    dialogue, name = row[DIALOGUE], row.get("rater", "")
+    if not (dialogue and name):
+        found.problems.append(Problem(where, "left out: expected a dialogue and a rater, got none"))
+        return
+    marks: dict[Metric, float | None] = {}
+    for metric in METRICS:
+        if text := row.get(metric, ""):
+            try:
+                marks[metric] = _mark(text)
+            except ValueError:
+                expected = f"a number from 1 to {LEVELS}, or {CANNOT_TELL}"
+                found.problems.append(Problem(where, f"{metric}: left out: expected {expected}, got {text!r}"))
+    if "task_score" in marks and not row.get("family"):
+        found.problems.append(Problem(where, "task_score: left out: expected the family of the dialogue, got none"))
+        del marks["task_score"]
+    if row.get("sample"):
+        found.samples.add(row["sample"])
+    rater = found.raters.setdefault(name, DialogueRater(name, "person"))
+    if marks:
+        known = rater.marks.setdefault(dialogue, marks)
+        if differing := [metric for metric in known.keys() & marks if known[metric] != marks[metric]]:
+            raise SettingsError(
+                f"{where}: expected one rating of {dialogue} by {name}, got a second one that differs in {differing[0]}"
+            )
+        known |= marks
+        rater.families[dialogue] = row.get("family", "")
+
+
+def _mark(text: str) -> float | None:
+    """A rating as it is written; None: cannot tell. ValueError if it is neither."""
+    if text.lower() == CANNOT_TELL:
+        return None
+    mark = float(text.replace(",", "."))
+    if not 1 <= mark <= LEVELS:
+        raise ValueError
+    return mark
+
+
+def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None) -> DialogueRater:
+    """The marks of the judge of some scores, means over the events of each dialogue.
+
+    key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
+    metric of which the judge gave no mark of any event is one that it cannot tell. SettingsError if nobody judged, or
+    if two dialogues of a sample cannot be told apart.
+    """
+    if scores["settings"]["judge"] is None:
+        raise SettingsError(f"{path}: expected the marks of a judge (fdbcore score --judge), got scores without any")
+    names = None if key is None else {_call(each["call"]): each["dialogue"] for each in key["dialogues"]}
+    if key is not None and names is not None and len(names) < len(key["dialogues"]):
+        raise SettingsError(f"{path}: expected runs of different names in a sample, got several of one name")
+    judge = DialogueRater(scores["settings"]["judge"], "judge")
+    for item in scores["items"]:
+        call = _call(item["call"])
+        name = call if names is None else names.get(call)
+        if name is None:
+            continue
+        judge.families[name] = item["family"]
+        judge.marks[name] = {metric: item["measures"].get(metric) for metric in METRICS}
+        if item["task"] is None:
+            del judge.marks[name]["task_score"]  # the family has none, or it is unscored
+    if not judge.marks:
+        raise InputError(f"{path}: expected scores of the dialogues of the sample, got those of others")
+    return judge
+
+
+def _call(folder: str) -> str:
+    """The name of a recording that it keeps when its run is moved: RUN/CALL."""
+    return "/".join(Path(folder).parts[-2:])
