@@ -318,3 +318,25 @@ def test_what_is_not_scored_is_counted_beside_the_means() -> None:
     assert counts == {"gone": (0, 0, 1, 0), "s": (2, 3, 2, 1)}
     assert found["rows"][0]["measures"]["goals_met"]["mean"] is None
     assert card(found).rows[1].note == "3 dialogues, 2 failed, not scored, 1 invalid, not scored, 1 missing"
+
+
+def test_each_scenario_has_the_same_weight_and_intervals_are_over_those_that_are_known() -> None:
+    trials: dict[str, list[float | None]] = {
+        "entity.a": [1.0, 3.0],
+        "entity.b": [4.0],
+        "safety.c": [5.0],
+        "daily.d": [None],
+        "daily.e": [None, None],
+    }
+    cases: list[StagedCase] = []
+    for scenario, marks in trials.items():
+        for number, mark in enumerate(marks, 1):
+            path, family = Path("run") / f"{scenario}-{number}", scenario.partition(".")[0]
+            case = StagedCase(path, "s", number, scenario, family, "", "slow", "en", [])
+            case.values = {} if mark is None else {"task_score": mark}
+            cases.append(case)
+    (row,) = (row for row in document(cases, [])["rows"] if row["family"] is None)
+    found = row["measures"]["task_score"]
+    assert found["mean"] == pytest.approx((2 + 4 + 5) / 3)  # over dialogues it would be 13 / 4
+    assert found["ci95"] is not None
+    assert 2 <= found["ci95"][0] <= 11 / 3 <= found["ci95"][1] <= 5

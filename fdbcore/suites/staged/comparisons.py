@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
-from fdbcore.suites.staged.rows import COMPARED, Group
+from fdbcore.suites.staged.rows import COMPARED, Group, intervals_over_scenarios
 from fdbcore.suites.staged.users import BOTH
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
         return
     differences = a.means(scenarios) - b.means(scenarios)
     p_values = sign_flip_p(differences)
-    estimates = bootstrap_columns(a.drawn_means(scenarios) - b.drawn_means(scenarios))
+    estimates = intervals_over_scenarios(a.drawn_means(scenarios) - b.drawn_means(scenarios))
     for column, (measure, estimate) in enumerate(zip(COMPARED, estimates, strict=True)):
         there = differences[~np.isnan(differences[:, column]), column]
         if not len(there):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import LostCase, StagedCase
 
@@ -57,9 +57,9 @@ class Group(NamedTuple):
         """(scenarios, compared measures), over trials."""
         return mean_of_known(self.values(scenarios, COMPARED), axis=1)
 
-    def drawn_means(self, scenarios: Sequence[str]) -> Values:
-        """(scenarios, draws, compared measures), over trials: what intervals draw from."""
-        return mean_of_known(self.draws(scenarios, COMPARED), axis=1)
+    def drawn_means(self, scenarios: Sequence[str], measures: Sequence[str] = COMPARED) -> Values:
+        """(scenarios, draws, measures), over trials: what intervals draw from."""
+        return mean_of_known(self.draws(scenarios, measures), axis=1)
 
     def _cells(self, scenarios: Sequence[str], measures: Sequence[str], draws: int) -> Values:
         """The values of draws; of the values themselves if there are none."""
@@ -80,9 +80,18 @@ def mean_of_known(values: Values, axis: int) -> Values:
     return means
 
 
-def _as_repeats(draws: Values) -> Values:
-    """(items, trials, draws, columns) as (items, repeats, columns), of which an interval draws one a time."""
-    return draws.reshape(len(draws), -1, draws.shape[-1])
+def intervals_over_scenarios(drawn: Values) -> list[Estimate]:
+    """`bootstrap_columns` of (scenarios, draws, columns), each column over the scenarios where it is known."""
+    measured: npt.NDArray[np.bool_] = ~np.all(np.isnan(drawn), axis=1)
+    return [
+        bootstrap_columns(drawn[measured[:, k] if measured[:, k].any() else slice(None)][..., k : k + 1])[0]
+        for k in range(drawn.shape[-1])
+    ]
+
+
+def _mean_of_scenarios(values: Values) -> Values:
+    """Of (scenarios, trials, measures) the mean over scenarios of their means: each scenario has the same weight."""
+    return mean_of_known(mean_of_known(values, axis=1), axis=0)
 
 
 def _or_none(value: float) -> float | None:
@@ -109,8 +118,8 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
     if len(parts) < 2:
         return None
     values = [part.values(list(part.cases)) for part in parts]
-    drawn = [_as_repeats(part.draws(list(part.cases))) for part in parts]
-    means = mean_of_known(np.array([mean_of_known(own.reshape(-1, len(MEASURES)), 0) for own in values]), 0)
+    drawn = [part.drawn_means(list(part.cases), MEASURES) for part in parts]
+    means = mean_of_known(np.array([_mean_of_scenarios(own) for own in values]), 0)
     present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
     return {
         "pacing": group.pacing,
@@ -136,7 +145,8 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
         scenarios = list(part.cases)
         own = [case for name in scenarios for case in part.cases[name]]
         values = part.values(scenarios)
-        estimates = bootstrap_columns(_as_repeats(part.draws(scenarios)))
+        means = _mean_of_scenarios(values).tolist()
+        estimates = intervals_over_scenarios(part.drawn_means(scenarios, MEASURES))
         there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(MEASURES))]
         yield {
             "pacing": group.pacing,
@@ -152,11 +162,11 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
             "spoke_first": sum(case.spoke_first for case in own),
             "measures": {
                 measure: {
-                    "mean": float(known.mean()) if len(known) else None,
+                    "mean": _or_none(mean),
                     "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
                     "ci95": estimate.interval,
                     "n": len(known),
                 }
-                for measure, estimate, known in zip(MEASURES, estimates, there, strict=True)
+                for measure, mean, estimate, known in zip(MEASURES, means, estimates, there, strict=True)
             },
         }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -105,6 +106,11 @@ def _rows(main: Group, other: Group) -> list[StagedVariantRow]:
     return found
 
 
+def _change_places(a: StagedVariantRow, b: StagedVariantRow) -> bool:
+    """Whether the better one becomes the worse one; systems that are alike have no places."""
+    return (a["main"] - b["main"]) * (a["other"] - b["other"]) < 0
+
+
 def _orders(rows: Sequence[StagedVariantRow]) -> list[StagedOrder]:
     """The systems by each score, the best first, where there are several."""
     found: list[StagedOrder] = []
@@ -121,7 +127,7 @@ def _orders(rows: Sequence[StagedVariantRow]) -> list[StagedOrder]:
                 "measure": key[2],
                 "main": main,
                 "other": other,
-                "changes": main != other,
+                "changes": any(_change_places(a, b) for a, b in combinations(own, 2)),
             }
         )
     return found
