@@ -22,7 +22,6 @@ ANSWER_S: Final = (-0.5, 0.5, 2.0, 3.5)
 CUT_OFF_MOST: Final = 0.5
 YIELD_S: Final = 2.0
 
-
 _NEAR_TICKS: Final = 25
 """A detector ends a turn at most so long after its last word."""
 
@@ -39,21 +38,37 @@ class CutShort(NamedTuple):
         return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
 
 
-def timing_scores(dialogue: Dialogue, cut_short: Sequence[CutShort] = ()) -> Sequence[float]:
+class ScoredMoment(NamedTuple):
+    """How well B is timed at one moment: the end of A's turn, or where one side began to talk over the other."""
+
+    tick: int
+    score: float
+
+
+def timing_scores(dialogue: Dialogue, cut_short: Sequence[CutShort] = ()) -> list[ScoredMoment]:
     """The score of each opportunity of B, and of each time that A talked over it, from 0 to 1.
 
     cut_short: of the words of A, if their planned ends are known; each stands for the opportunity at its end.
     """
     found = opportunities(dialogue)
-    cut = [(each.start_tick - each.planned_end_tick) / TICKS_PER_S for each in cut_short]
-    cut += [fto(each) / TICKS_PER_S for each in _others(found.premature, cut_short)]
-    answered = [fto(each) / TICKS_PER_S for each in _others(found.answered, cut_short)]
+    cut = [(each.start_tick, each.start_tick - each.planned_end_tick) for each in cut_short]
+    cut += [(turn_start(each), fto(each)) for each in _others(found.premature, cut_short)]
+    answered = [(turn_start(each) - fto(each), fto(each)) for each in _others(found.answered, cut_short)]
     return [
-        *np.interp(answered, ANSWER_S, (0, 1, 1, 0)).tolist(),
-        *np.minimum(np.interp(cut, ANSWER_S, (0, 1, 1, 0)), CUT_OFF_MOST).tolist(),
-        *(0.0 for each in found.missed if not any(of.is_at(each.start_tick) for of in cut_short)),
+        *(ScoredMoment(tick, _of_answer(after)) for tick, after in answered),
+        *(ScoredMoment(tick, min(_of_answer(after), CUT_OFF_MOST)) for tick, after in cut),
+        *(
+            ScoredMoment(each.start_tick, 0.0)
+            for each in found.missed
+            if not any(of.is_at(each.start_tick) for of in cut_short)
+        ),
         *_yields(dialogue),
     ]
+
+
+def _of_answer(after_ticks: int) -> float:
+    """The score of an answer so long after the end of A's turn."""
+    return float(np.interp(after_ticks / TICKS_PER_S, ANSWER_S, (0, 1, 1, 0)))
 
 
 def _others(transfers: Sequence[TurnEvent], cut_short: Sequence[CutShort]) -> list[TurnEvent]:
@@ -61,7 +76,7 @@ def _others(transfers: Sequence[TurnEvent], cut_short: Sequence[CutShort]) -> li
     return [each for each, end_of_a_tick in ends if not any(of.is_at(end_of_a_tick) for of in cut_short)]
 
 
-def _yields(dialogue: Dialogue) -> list[float]:
+def _yields(dialogue: Dialogue) -> list[ScoredMoment]:
     """Scores of B where A began in its speech: not at its very start or end, where nobody could react."""
     short_ticks = dialogue.settings.ticks("short_ms")
     until_stop = dialogue.ticks_until_stop("B")
@@ -72,4 +87,4 @@ def _yields(dialogue: Dialogue) -> list[float]:
         and not (each.simultaneous or each.terminal)
         and dialogue.ipu_length_ticks("A", each.start_tick) > short_ticks
     ]
-    return [max(0.0, 1 - int(until_stop[start]) / (YIELD_S * TICKS_PER_S)) for start in starts]
+    return [ScoredMoment(start, max(0.0, 1 - int(until_stop[start]) / (YIELD_S * TICKS_PER_S))) for start in starts]

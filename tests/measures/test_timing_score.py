@@ -27,7 +27,7 @@ def scores(
             active[side][start:end] = True
     settings = TurnSettings()
     dialogue = Dialogue(detect_turns(active["A"], active["B"], settings), n_ticks, settings)
-    return list(timing_scores(dialogue, cut_short))
+    return [each.score for each in timing_scores(dialogue, cut_short)]
 
 
 @pytest.mark.parametrize(

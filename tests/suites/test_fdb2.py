@@ -21,7 +21,7 @@ FENCE = "```"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v2" / "judge_reply_Daily.ordering.001.json"
 
 
-def events(text: str) -> list[tuple[float, float, int | None, int | None]]:
+def events(text: str) -> list[tuple[float, float, float | None, float | None]]:
     return [
         (event.start_s, event.end_s, event.turn_taking, event.instruction_following)
         for event in read_reply(text).events

@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 
 from fdbcore.errors import SettingsError
+from fdbcore.measures.timing_score import ScoredMoment
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
 from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.curves import in_bins
 from fdbcore.suites.staged.document_types import StagedDocument
+from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
 from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
@@ -172,7 +175,7 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[-1]
+        lines = results_view.details(found, 100)[1]
         assert lines[0].startswith("passing: goals met of 1 or more")
         assert set(lines) < set(shown(found, 100))
         rows = [line.split() for line in lines if line.startswith("s ")]
@@ -190,6 +193,92 @@ class TestPasses:
         assert "task score of 4 or more" in page
         assert page in suite("staged").section(found)
         assert results_view.section(document([case("daily.1", {})], [])) == ""
+
+
+def with_moments(
+    scenario: str, moments: Sequence[tuple[float, float]], trial: int = 1, system: str = "s"
+) -> StagedCase:
+    """A dialogue with timing scores at these seconds; its first goal takes a minute, its second the rest."""
+    made = case(scenario, {"timing": float(np.mean([score for _, score in moments]))}, system, trial=trial)
+    made.moments = [ScoredMoment(round(at_s * 100), score) for at_s, score in moments]
+    made.goals = [GoalResult("g", "met", 1, 0, 6000), GoalResult("h", "met", 1, 6000, 12000)]
+    return made
+
+
+class TestCurves:
+    def test_bins_are_weighted_by_overlap(self) -> None:
+        """One event from 10 to 20 s lies 5 s in each of two bins; another from 15 to 16 s, and one without marks."""
+        marks = [(10.0, 20.0, 4, 3), (15.0, 16.0, 1, 5), (0.0, 9.0, None, 2)]
+        made = case("daily.1", {})
+        made.judged = DialogueMarks(
+            [
+                {"from_s": start_s, "to_s": end_s, "marks": {"turn_taking": first, "instruction_following": second}}
+                for start_s, end_s, first, second in marks
+            ]
+        )
+        assert in_bins(made)[:2, 0].tolist() == [4.0, pytest.approx((5 * 4 + 1) / 6)]
+        assert in_bins(made)[:2, 1].tolist() == [3.0, pytest.approx((5 * 3 + 5) / 6)]
+        assert np.isnan(in_bins(made)[2:]).all()
+
+    def test_means_slopes_and_n_are_those_of_a_line_through_all_bins(self) -> None:
+        rng = np.random.default_rng(3)
+        cases = [
+            with_moments(f"daily.{number}", [(at, float(rng.random())) for at in rng.uniform(0, 119, 9)], trial)
+            for number in range(12)
+            for trial in (1, 2)
+        ]
+        (found,) = document(cases, [])["curves"]
+        x, y = [], []
+        for each in cases:
+            for k in range(8):
+                own = [one.score for one in each.moments if 1500 * k <= one.tick < 1500 * (k + 1)]
+                if own:
+                    x.append((k + 0.5) / 4)
+                    y.append(float(np.mean(own)))
+        assert found["slope_per_min"] == pytest.approx(np.polyfit(x, y, 1)[0])
+        for k, point in enumerate(found["bins"]):
+            own = [value for at, value in zip(x, y, strict=True) if at == (k + 0.5) / 4]
+            assert (point["at"], point["n"]) == (15 * k, len(own))
+            assert point["mean"] == pytest.approx(np.mean(own))
+        low, high = found["slope_ci95"] or (1, -1)
+        assert low < (found["slope_per_min"] or 0) < high
+
+    def test_the_interval_of_a_slope_is_that_of_resampled_scenarios(self) -> None:
+        rng = np.random.default_rng(5)
+        slopes = rng.normal(-0.2, 0.05, 30)
+        cases = [
+            with_moments(f"daily.{number}", [((k + 0.5) * 15, 0.9 + slope * (k + 0.5) / 4) for k in range(8)])
+            for number, slope in enumerate(slopes)
+        ]
+        (found,) = document(cases, [])["curves"]
+        assert found["slope_per_min"] == pytest.approx(slopes.mean())
+        half = 2.045 * slopes.std(ddof=1) / np.sqrt(30)  # Student's t of 29
+        assert found["slope_ci95"] == pytest.approx((slopes.mean() - half, slopes.mean() + half), abs=0.15 * half)
+
+    def test_by_goal_a_scenario_that_ends_early_bends_nothing(self) -> None:
+        """Both goals are as hard; the easy scenario alone has no second one. Raw means would fall from 0.65 to 0.3."""
+        cases = [with_moments("daily.1", [(10, 1.0)]), with_moments("daily.2", [(10, 0.3), (70, 0.3)])]
+        (found,) = document(cases, [])["curves"]
+        assert [(point["at"], point["n"]) for point in found["goals"]] == [(1, 2), (2, 1)]
+        assert [point["mean"] for point in found["goals"]] == pytest.approx([0.65, 0.65])
+
+    def test_the_screen_and_the_page_have_them(self) -> None:
+        cases = [
+            with_moments(f"daily.{number}", [(10, 0.25), (70, 0.75 + number / 10)], system=system)
+            for number in range(2)
+            for system in ("a", "b")
+        ]
+        found = document(cases, [])
+        slope = np.polyfit([0.125, 1.125] * 2, [0.25, 0.75, 0.25, 0.85], 1)[0]
+        told = " ".join(results_view.details(found, 80)[-1])
+        assert f"+{slope:.2f} [" in told
+        assert "timing score" in told
+        assert {"0.25", "0.80"} <= set(told.split())
+        page = suite("staged").section(found)
+        assert f"<strong>+{slope:.2f}</strong>" in page
+        assert page.count("<svg") == 2 * 2
+        assert "60 s: 0.80 " in page
+        msgspec.convert(found, StagedDocument, strict=True)
 
 
 class TestVariance:

@@ -17,7 +17,7 @@ from fdbcore.measures.examined import Examined, examined
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
-from fdbcore.measures.timing_score import CutShort, timing_scores
+from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
 from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.staged.judging import DialogueMarks
@@ -82,6 +82,7 @@ class StagedCase:
     has_task_score: bool = False
     values: dict[str, float] = field(default_factory=dict)
     draws: Sequence[Mapping[str, float]] = ()
+    moments: Sequence[ScoredMoment] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examined=examined(recording),
     )
     case.values.update(goal_values(case.goals))
-    case.values.update(_of_timing(recording, events))
+    _time(case, recording.dialogue, events)
     return case
 
 
@@ -214,25 +215,23 @@ def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
     return found
 
 
-def _of_timing(recording: Reading, events: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The timing of B, from its turn events and from what the examiner broke off."""
-    dialogue = recording.dialogue
+def _time(case: StagedCase, dialogue: Dialogue, events: Sequence[Mapping[str, Any]]) -> None:
+    """Take in the timing of B, from its turn events and from what the examiner broke off."""
     sayings = list(_sayings(events))
     cut_short = _cut_short(sayings, dialogue)
     quantities = timing(dialogue, with_chance=False)
-    found: dict[str, float] = {}
-    if scores := timing_scores(dialogue, cut_short):
-        found["timing"] = float(np.mean(scores))
+    case.moments = timing_scores(dialogue, cut_short)
+    if case.moments:
+        case.values["timing"] = float(np.mean([each.score for each in case.moments]))
     if sayings:
-        found["talked_over"] = len(cut_short) / len(sayings)
+        case.values["talked_over"] = len(cut_short) / len(sayings)
     latency, shares = quantities["response_latency_ms"], ("answered_per_turn", "premature_per_turn")
     if isinstance(latency, Values) and latency.values:
-        found["answer_ms"] = float(np.median(latency.values))
+        case.values["answer_ms"] = float(np.median(latency.values))
     for name in shares:
         share = quantities[name]
         if isinstance(share, Share) and share.n:
-            found[name] = share.count / share.n
-    return found
+            case.values[name] = share.count / share.n
 
 
 def _sayings(events: Sequence[Mapping[str, Any]]) -> Iterator[CutShort]:

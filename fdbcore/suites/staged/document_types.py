@@ -97,6 +97,28 @@ class StagedPasses(TypedDict):
     by_k: list[StagedPassesOfK]
 
 
+class StagedCurvePoint(TypedDict):
+    """A place of a curve: the mean over dialogues with its interval over scenarios."""
+
+    at: Annotated[float, Meta(description="seconds where the bin of 15 s begins, or the number of the goal, from 1")]
+    n: Annotated[int, Meta(description="dialogues with a score there")]
+    mean: float | None
+    ci95: Interval
+
+
+class StagedCurve(TypedDict):
+    """How a measure moves in the course of dialogues. slope_per_min: of the line through the bins of all dialogues."""
+
+    pacing: str
+    examiner: str
+    system: str
+    measure: str
+    slope_per_min: float | None
+    slope_ci95: Interval
+    bins: list[StagedCurvePoint]
+    goals: Annotated[list[StagedCurvePoint], Meta(description="with the effects of scenarios taken out")]
+
+
 class StagedGoalJson(TypedDict):
     """What became of a goal. start_s, end_s: from its first wording to the decision."""
 
@@ -270,6 +292,7 @@ class StagedDocument(TypedDict):
     overall: Annotated[list[StagedOverall], Meta(description="none with one family")]
     comparisons: list[StagedComparison]
     passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
+    curves: Annotated[list[StagedCurve], Meta(description="over time and by goal")]
     variants: Annotated[list[StagedVariant], Meta(description="by further transcribers, judges and wordings")]
     judging: Annotated[StagedJudging | None, Meta(description="null without a judge")]
     examiners: Annotated[list[StagedExaminer], Meta(description="the examiners, measured themselves")]

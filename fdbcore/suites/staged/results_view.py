@@ -1,4 +1,4 @@
-"""What the screen and the page show of staged dialogues beside the scorecard: means of families, and passing."""
+"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves."""
 
 from __future__ import annotations
 
@@ -12,28 +12,38 @@ from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
 from fdbcore.report.scorecard.tables import scales_of
-from fdbcore.suites.staged.card import FAMILIES_MEAN, card, heading
+from fdbcore.report.svg.charts import Chart
+from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.suites.staged.card import FAMILIES_MEAN, LABELS, card, heading
 from fdbcore.types.scorecard import Scale
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedPasses
+    from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses
 
 _SHARE = Scale("", "", decimals=2)
 
 
 def details(document: StagedDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    return [list(_families(document, width)), list(_passes(document, width))]
+    return [list(_families(document, width)), list(_passes(document, width)), list(_curves(document, width))]
 
 
 def section(document: StagedDocument) -> str:
-    """How often systems pass, as HTML; "" if that is known of no dialogue."""
+    """How often systems pass, and how scores move over time and from goal to goal, as HTML; "" if nothing is known."""
     whole = [one for one in document["passes"] if one["family"] is None]
     return render(
         "results.html",
         __package__,
         rule=rule_text(document["settings"]["passes"]),
         passes=[row for one in whole for row in _pass_rows(one)],
+        slopes=[_slope_row(curve) for curve in document["curves"]],
+        charts=[
+            (
+                f"{curve['system']}, {heading(curve['pacing'], curve['examiner'])}: {LABELS[curve['measure']]}",
+                _charts(curve),
+            )
+            for curve in document["curves"]
+        ],
     )
 
 
@@ -97,3 +107,69 @@ def _pass_rows(one: StagedPasses) -> Iterator[Row]:
             )
         ]
         yield head, [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"]), *shares]
+
+
+def _curves(document: StagedDocument, width: int) -> Iterator[str]:
+    found = document["curves"]
+    if found:
+        text = "over time: slope a minute, and means of bins of 15 s; by goal: with the effects of scenarios taken out"
+        yield from wrapped(text, width, 2)
+    for (pacing, examiner, measure), curves in groupby(
+        sorted(found, key=lambda one: (one["pacing"], one["examiner"], one["measure"])),
+        lambda one: (one["pacing"], one["examiner"], one["measure"]),
+    ):
+        yield from wrapped(f"{heading(pacing, examiner)}, {LABELS[measure]}", width, 2)
+        own = list(curves)
+        slopes = [
+            f"{number_text(one['slope_per_min'], _SHARE, '+')} {interval_text(one['slope_ci95'], '+'):>13}"
+            for one in own
+        ]
+        groups = [ColumnGroup("", ["a minute [95 %]"], [19], [[slope] for slope in slopes])]
+        goals = max(len(one["goals"]) for one in own)
+        for title, points, ends in (
+            ("mean of a bin", [one["bins"] for one in own], [f"{of['at']:g} s" for of in own[0]["bins"]]),
+            ("mean of a goal", [one["goals"] for one in own], [str(number + 1) for number in range(goals)]),
+        ):
+            cells = [
+                [number_text(of["mean"], _SHARE) for of in row] + [NONE] * (len(ends) - len(row)) for row in points
+            ]
+            groups.append(ColumnGroup(title, ends, [5] * len(ends), cells))
+            counts = [[str(of["n"]) for of in row] + ["0"] * (len(ends) - len(row)) for row in points]
+            groups.append(ColumnGroup("n of each", ends, [5] * len(ends), counts))
+        yield from table([fitted(one["system"], NAME_COLUMNS) for one in own], groups, width)
+
+
+def _slope_row(curve: StagedCurve) -> Row:
+    head = Cell("", f"{heading(curve['pacing'], curve['examiner'])}", names=(curve["system"],))
+    limits = curve["slope_ci95"]
+    slope = Cell(
+        number_text(curve["slope_per_min"], _SHARE, "+"), interval_text(limits, "+") if limits else "", is_strong=True
+    )
+    return head, [LABELS[curve["measure"]], slope]
+
+
+def _charts(curve: StagedCurve) -> list[Chart]:
+    """The bins, and the goals."""
+    label = LABELS[curve["measure"]]
+    places = {
+        f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"]],
+        f"{label} by goal": [(f"goal {of['at']:g}", of) for of in curve["goals"]],
+    }
+    return [
+        trend(
+            title,
+            "",
+            [
+                TrendPoint(
+                    name,
+                    of["at"],
+                    of["mean"],
+                    of["ci95"],
+                    f"n {of['n']}",
+                    f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}",
+                )
+                for name, of in points
+            ],
+        )
+        for title, points in places.items()
+    ]

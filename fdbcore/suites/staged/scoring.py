@@ -20,6 +20,7 @@ from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.asking import Desk
 from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
+from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
 from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
 from fdbcore.suites.staged.judging import DialogueMarks
@@ -230,6 +231,7 @@ def document(
         "overall": [row for group in groups if (row := overall_of(group, families)) is not None],
         "comparisons": compared,
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
+        "curves": [curve for group in groups for curve in curves_of(group)],
         "variants": variants_of(cases, variants),
         "judging": judging,
         "examiners": list(examiners_of(cases, lost)),

@@ -153,8 +153,14 @@ class StagedDialogues(Suite):
 
         return remarks(case)
 
+    def style(self) -> str:
+        """The style of curves."""
+        from fdbcore.report.html.templates import static
+
+        return static("results.css", __package__)
+
     def section(self, document: Mapping[str, Any]) -> str:
-        """How often systems pass; the examiners themselves."""
+        """How often systems pass, curves over time and by goal; the examiners themselves."""
         from fdbcore.suites.staged import examined_view, results_view
 
         found = cast("StagedDocument", document)

@@ -38,11 +38,11 @@ class JudgedEvent:
 
     start_s: float
     end_s: float
-    turn_taking: int | None
-    instruction_following: int | None
+    turn_taking: float | None
+    instruction_following: float | None
 
     @property
-    def scores(self) -> tuple[int, int] | None:
+    def scores(self) -> tuple[float, float] | None:
         """Both scores, or None if one is missing: such an event is in no mean."""
         if self.turn_taking is None or self.instruction_following is None:
             return None
