@@ -242,27 +242,29 @@ def test_what_is_said_again_after_pauses_is_no_loop() -> None:
 
 
 class Looping(Transcriber):
-    """Says the same again and again in the first piece that it gets."""
+    """Says the same again and again in the first piece that it gets. together: it answers none before so many ask."""
 
     name = "looping"
 
-    def __init__(self, at_once: int = 1) -> None:
-        self.at_once = at_once
+    def __init__(self, at_once: int = 1, together: int = 1) -> None:
+        self.at_once, self._together = at_once, together
         self.asked: list[int] = []
         self.most = self._now = 0
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
 
     def transcribe(self, wav: bytes, language: str) -> str:
         raise AssertionError("asked for words without times")
 
     def words(self, wav: bytes, language: str) -> list[TimedWord]:
-        with self._lock:
+        with self._changed:
             self._now += 1
             self.most = max(self.most, self._now)
             self.asked.append(len(wav))
             first = len(self.asked) == 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.most >= self._together, 10)
         time.sleep(0.05)
-        with self._lock:
+        with self._changed:
             self._now -= 1
         return said("to go to the " * 20 if first else "good bye", 100)
 
@@ -284,7 +286,7 @@ def test_so_many_pieces_are_asked_at_once(tmp_path: Path, jobs: int) -> None:
     calls = [
         replayed(tmp_path / str(n), spoken(A, 75.0), spoken([Word("nine", 2.0 + n, 2.5 + n)], 75.0)) for n in range(3)
     ]
-    hears = Looping(at_once=7)
+    hears = Looping(at_once=7, together=jobs)
     with Transcribing(hears, "en", jobs) as asking:
         heard = [each.heard() for each in [asking.begin(call) for call in calls]]
     assert hears.most == jobs
