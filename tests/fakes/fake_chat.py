@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self, TypeAlias
+from http.server import BaseHTTPRequestHandler
+from typing import Any, TypeAlias
 
 import numpy as np
 from fakes.fake_transcriptions import Word
+from fakes.threaded import ThreadedServer
 from openai.types.chat import ChatCompletionChunk
 
 KEY = "sk-fake-0123456789abcdef"
@@ -62,31 +62,19 @@ def placed(wav: bytes, text: str) -> list[Word]:
     return found
 
 
-class FakeChat(ThreadingHTTPServer):
+class FakeChat(ThreadedServer):
     """A context manager. The last turn, and the last transcript, come again. heard: transcripts, or what makes one of
     a file, as a text or as words. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many
     answers the client did not wait for."""
 
-    daemon_threads = True
-
     def __init__(
         self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] | Heard = ("Hello.",)
     ) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.turns, self.heard = turns, heard
         self.asked: list[dict[str, Any]] = []
         self.wavs: list[bytes] = []
         self.broken_off = 0
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     def words(self, number: int) -> str | Sequence[Word]:
         """In file `number`, from 1."""

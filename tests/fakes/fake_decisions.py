@@ -6,36 +6,24 @@ It checks what the types of the vendor's own client say, and each answer by them
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from fakes.fake_openai import FakeOpenAI
+from fakes.threaded import ThreadedServer
 from openai.types.decision import Decision
 
 MOST_QUESTIONS = 400
 
 
-class FakeDecisions(ThreadingHTTPServer):
+class FakeDecisions(ThreadedServer):
     """A context manager. answer: of a question. asked: the bodies it took. status: what it fails with, if not 200."""
 
-    daemon_threads = True
-
     def __init__(self, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], status: int = 200) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.answer, self.status = answer, status
         self.asked: list[dict[str, Any]] = []
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     def address_of(self, model: str) -> str:
         return f"{model}?base_url=http://127.0.0.1:{self.server_port}/v1&key_variable={FakeOpenAI.VARIABLE}"

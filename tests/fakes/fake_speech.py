@@ -7,12 +7,12 @@ It checks what the vendor checks: the key, parameters that it does not know, the
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import numpy as np
+from fakes.threaded import ThreadedServer
 
 KNOWN = {"input", "model", "voice", "instructions", "response_format", "speed", "stream_format"}
 VOICES = "alloy ash ballad coral echo sage shimmer verse marin cedar fable onyx nova".split()
@@ -27,27 +27,15 @@ def spoken(text: str) -> bytes:
     return bytes(tone.astype("<i2").tobytes())
 
 
-class FakeSpeech(ThreadingHTTPServer):
+class FakeSpeech(ThreadedServer):
     """A context manager. say: the PCM of a text. asked: the body of each request that it took. answer: the bytes and
     type to send instead."""
 
-    daemon_threads = True
-
     def __init__(self, say: Callable[[str], bytes] = spoken) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.say = say
         self.asked: list[dict[str, Any]] = []
         self.answer: tuple[bytes, str] | None = None
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     @property
     def settings(self) -> str:

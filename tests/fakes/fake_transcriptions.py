@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import wave
 from collections.abc import Sequence
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from fakes.threaded import ThreadedServer
 
 KEY = "sk-fake-0123456789abcdef"
 KNOWN = {"file", "model", "language", "prompt", "response_format", "temperature", "timestamp_granularities[]"}
@@ -62,30 +62,18 @@ def heard(wav: bytes) -> list[Word]:
     return found
 
 
-class FakeTranscriptions(ThreadingHTTPServer):
+class FakeTranscriptions(ThreadedServer):
     """A context manager. asked: the fields of each request that it took, the file as bytes. answer: to send instead of
     what it hears. invents: words that it adds to each answer, as a recogniser does that makes them up. fails_from: the
     number of the request from which on it fails with 500.
     """
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.asked: list[dict[str, Any]] = []
         self.answer: dict[str, Any] | None = None
         self.invents: Sequence[Word] = ()
         self.fails_from: int | None = None
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     def address_of(self, model: str) -> str:
         return f"openai:{model}?base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self
+from http.server import BaseHTTPRequestHandler
 from zipfile import ZipFile
+
+from fakes.threaded import ThreadedServer
 
 
 def wheel(name: str, version: str, files: Mapping[str, bytes]) -> tuple[str, bytes]:
@@ -28,25 +28,13 @@ def wheel(name: str, version: str, files: Mapping[str, bytes]) -> tuple[str, byt
     return f"{stem}-py3-none-any.whl", made.getvalue()
 
 
-class PackageIndex(ThreadingHTTPServer):
+class PackageIndex(ThreadedServer):
     """A context manager; `wheels` by their names may change while it runs."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.wheels: dict[str, bytes] = {}
         self.asked: list[str] = []
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
     @property
     def url(self) -> str:
