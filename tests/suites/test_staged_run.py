@@ -247,6 +247,10 @@ class TestScores:
         assert "Judging took 6 requests" in " ".join(shown.stdout.split())
         wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
         assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
+        for option, value in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
+            alone = ran("score", "--suite", "staged", held, option, value)
+            assert (alone.exit_code, alone.stdout) == (2, "")
+            assert f"{option}: expected --judge beside it, got none" in alone.stderr
 
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
         again = [

@@ -91,7 +91,11 @@ class Scoring:
         if limit_usd is not None:
             for name in unpriced([service for each in judges for service in each.services()]):
                 raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
-        return cls(sources, judges, wordings_of(options["rubrics"]), options["repeats"] or 1, limit_usd, rule)
+        wordings, repeats = wordings_of(options["rubrics"]), options["repeats"] or 1
+        asked = {"--rubrics": wordings != [0], "--repeats": repeats > 1, "--max-cost": limit_usd is not None}
+        if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
+            raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
+        return cls(sources, judges, wordings, repeats, limit_usd, rule)
 
     def apply(
         self, cases: Sequence[StagedCase], problems: list[Problem], jobs: int | None, show: Callable[[str], None]
