@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fdbcore.errors import FdbError, SettingsError
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 
 from . import options
 from .options import DONE, FAILED, FILE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.types import SideA, User
 
 from . import options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 
 from .suites import SuiteCommands, SuiteName
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.registry import suites
 
 from . import options

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from fdbcore.errors import FdbError, SettingsError
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 
 from . import options
 from .endings import one_line

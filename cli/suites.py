@@ -15,7 +15,7 @@ import click
 
 from fdbcore import registry
 from fdbcore.errors import FdbError
-from fdbcore.protocols import Command, Console, Suite
+from fdbcore.protocols.suite import Command, Console, Suite
 from fdbcore.types import Option
 
 from . import options

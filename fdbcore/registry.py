@@ -7,7 +7,8 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
+from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber, World
+from fdbcore.protocols.suite import Suite
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
@@ -125,7 +126,7 @@ SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
     "staged": "fdbcore.suites.staged.suite:SUITE",
 }
-"""Each names a benchmark: one object that implements `fdbcore.protocols.Suite`."""
+"""Each names a benchmark: one object that implements `fdbcore.protocols.suite.Suite`."""
 
 SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 """The group of entry points by which other packages add benchmarks."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError, told_as
-from fdbcore.protocols import Endpoint, Suite
+from fdbcore.protocols import Endpoint
+from fdbcore.protocols.suite import Suite
 from fdbcore.registry import endpoint, world
 from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import split_query

@@ -15,7 +15,7 @@ from typing import Final
 from fdbcore.analysis.score import read_scores
 from fdbcore.errors import FdbError
 from fdbcore.measures.reading import Reading
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.recording.files import write_text
 from fdbcore.report.call.audio import call_audio
 from fdbcore.report.call.document import document

@@ -12,7 +12,8 @@ import numpy as np
 from fdbcore import registry
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import InputError
-from fdbcore.protocols import Command, Console, Judge, Suite
+from fdbcore.protocols import Judge
+from fdbcore.protocols.suite import Command, Console, Suite
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.runs.plan import users_of

@@ -17,7 +17,7 @@ from helpers.schema import validator
 from jsonschema import ValidationError
 
 from fdbcore.cli.main import main
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart

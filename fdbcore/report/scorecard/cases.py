@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fdbcore._version import __version__
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.report.format import NONE, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row, Shown, flat

@@ -27,7 +27,7 @@ ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
 def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
-    """The document of all replies, and the replies with their annotations; see `fdbcore.protocols.Suite.score`."""
+    """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     models, hears = _helpers(options)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
@@ -42,7 +42,7 @@ def score(
 
 
 def services(options: Mapping[str, Any]) -> list[Service]:
-    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.Suite.services`."""
+    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.suite.Suite.services`."""
     models, hears = _helpers(options)
     return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
 

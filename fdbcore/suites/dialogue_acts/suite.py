@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import InputError, SettingsError, nearest
-from fdbcore.protocols import Command, Console
+from fdbcore.protocols.suite import Command, Console
 from fdbcore.types import Option
 
 if TYPE_CHECKING:

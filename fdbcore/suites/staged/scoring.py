@@ -41,7 +41,7 @@ DEFAULT_REQUESTS: Final = 4
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
-    """The document of all dialogues of some runs; see `fdbcore.protocols.Suite.score`."""
+    """The document of all dialogues of some runs; see `fdbcore.protocols.suite.Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
     scoring = Scoring.of(options)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fdbcore.protocols import Suite
+from fdbcore.protocols.suite import Suite
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA

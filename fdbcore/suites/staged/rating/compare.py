@@ -19,7 +19,7 @@ DEFAULT_SAMPLE: Final = Path("fdbcore-sample")
 def agree(
     paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
 ) -> tuple[Mapping[str, Any], str]:
-    """See `fdbcore.protocols.Suite.agree`."""
+    """See `fdbcore.protocols.suite.Suite.agree`."""
     if (n := options["sample"]) is not None:
         out: Path = options["out"] or DEFAULT_SAMPLE
         drawn = draw_sample(paths, n, options["sample_seed"], out)
