@@ -32,6 +32,7 @@ from fdbcore.types import SIDES, Happening, Pcm, Side, TurnEvent
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import RecordingStatus
     from fdbcore.recording.recorded_types import KnownMeta
+    from fdbcore.recording.run_types import Outcome
 
 _FULL_SCALE = 32_768
 
@@ -139,6 +140,14 @@ class RecordingWriter:
         """Add to meta.json what became known only now, e.g. the timing certificate."""
         self._meta |= meta
 
+    def conclude(self, outcome: Outcome) -> None:
+        """State how the conversation ended, once the recording is closed: the last thing that is written.
+
+        RecordingError if it cannot be written.
+        """
+        self.note(outcome=outcome)
+        write_json(self.path / META, self._meta)
+
     def __enter__(self) -> Self:
         self._spool.start()
         return self
@@ -167,7 +176,8 @@ class RecordingWriter:
         elif self.loss is not None:
             status, reason = "failed", self.loss
             self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
-        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks})
+        self._meta |= {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks}
+        write_json(self.path / META, self._meta)
 
     def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)

@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
-from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
+from fdbcore.errors import FdbError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import VADS, endpoint, resolve
@@ -130,10 +130,12 @@ class _Calls:
         try:
             a, b = endpoint(call.a), endpoint(call.b)
             with nullcontext() if call.tools is None else same_tools(call.tools) as world:
-                recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed)
+                recording = converse(
+                    *(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed, by_examiner)
+                )
             if recording.meta["status"] != "complete":
                 return Ended(call.slot, _invalid(recording.meta["reason"]))
-            return Ended(call.slot, _by_examiner(call.path, recording.meta["outcome"]))
+            return Ended(call.slot, recording.meta["outcome"])
         except (SettingsError, MissingExtraError, RecordingError) as error:
             return Ended(call.slot, None, redacted(str(error)))
         except Exception as error:
@@ -141,10 +143,17 @@ class _Calls:
             return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
 
 
-def _by_examiner(path: Path, outcome: Outcome) -> Outcome:
-    """The outcome of a call; another one if it is the examiner's fault that it is worth nothing."""
-    is_held = outcome["kind"] == "done" or (outcome["kind"] == "failed" and SILENT in (outcome["reason"] or ""))
-    fault = fault_of_call(Reading(path)) if is_held else None
+def by_examiner(path: Path, outcome: Outcome) -> Outcome:
+    """The outcome of a call; another one if it is the examiner's fault that it is worth nothing.
+
+    A call whose recording the rule cannot read is invalid too: nobody knows whether it is worth anything.
+    """
+    if outcome["kind"] != "done" and not (outcome["kind"] == "failed" and SILENT in (outcome["reason"] or "")):
+        return outcome
+    try:
+        fault = fault_of_call(Reading(path))
+    except FdbError as error:
+        return _invalid(redacted(f"the rule for examiners could not be asked: {error}"))
     return outcome if fault is None else {"kind": "invalid", "side": "A", "reason": redacted(fault), "transient": True}
 
 

@@ -89,6 +89,7 @@ def converse(
     progress: Callable[[int], None] = lambda tick: None,
     world: World | None = None,
     seed: str = "",
+    ruled: Callable[[Path, Outcome], Outcome] = lambda path, outcome: outcome,
 ) -> Recording:
     """Open both parties, run the loop until one has left or time is up, and close them.
 
@@ -98,7 +99,8 @@ def converse(
     outcome. `progress` is called with OPENING, perhaps WAITING, each tick once it is over, and CLOSING.
 
     world: what answers the tool calls of b; it is open, and the caller closes it. seed: of its latencies. SettingsError
-    if b cannot call tools.
+    if b cannot call tools. ruled: given the closed recording, which has no outcome yet, and the outcome that it shall
+    get, returns the one that it does get. A process that is killed before that leaves a case without outcome.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
@@ -119,10 +121,10 @@ def converse(
         # Only after `close`: a party may set `left` while it leaves.
         _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
-        recording.note(outcome=outcome)
         _label(a, b, path)
         if world is not None and (state := world.state()) is not None:
             recording.note(tools={**known["tools"], "state": state})
+    writer.conclude(ruled(path, outcome))
     return Recording(path)
 
 

@@ -20,7 +20,7 @@ from scipy.io import wavfile
 
 from fdbcore.cli.main import main
 from fdbcore.cli.progress import Display
-from fdbcore.recording.files import AUDIO, REPORT, TURNS
+from fdbcore.recording.files import AUDIO, META, REPORT, TURNS
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.report.html.templates import INDEX
@@ -414,6 +414,21 @@ def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: P
     assert "2 of 2 cases ended: 2 done" in stdout
     assert opened(log) == 3
     assert Recording(run_path / first).meta["created"] == created
+
+
+def test_a_call_has_no_outcome_before_the_rule_for_examiners_has_spoken(run_path: Path, plugin: Path) -> None:
+    """The rule itself kills the whole run the first time, so the call is held again, and is invalid at its end."""
+    system = f"x=fake:?speak=60-90&rule=the examiner went deaf&kill={plugin.parent / 'killed'}"
+    command = (*FAST, "--a", A, "--system", system, "--out", run_path)
+    killed = started(plugin, *command)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    left = json.loads((run_path / "x" / META).read_text())
+    assert (left["status"], "outcome" in left) == ("complete", False)
+    again = started(plugin, *command)
+    stdout, stderr = again.communicate(timeout=60)
+    assert "x: 1 of 1 cases ended: 0 done, 0 failed, 1 invalid; 1 run more than once" in stdout, stderr
+    assert Recording(run_path / "x").meta["outcome"]["reason"] == "the examiner went deaf"
 
 
 @pytest.mark.slow

@@ -12,8 +12,11 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.errors import MissingExtraError, PartyError, RecordingError, SettingsError
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Endpoint
+from fdbcore.recording.files import EVENTS
+from fdbcore.runs import workers
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Happening, Pcm, Side
 from fdbcore.types.usage import ModelUsage, Service, Unit
 
@@ -39,7 +42,8 @@ class Fake(Endpoint):
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
     log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
     at_once, clocking: what it declares. model: of OpenAI, or `vendor`, which says in tick 30 that it counted `seconds`
-    (60), or that it will count them if that is "due", or that it counted `tokens` of text.
+    (60), or that it will count them if that is "due", or that it counted `tokens` of text. rule: what the rule for
+    examiners finds in its calls, or "unreadable"; with `kill`, a file, the rule kills the whole run the first time.
     """
 
     def __init__(self, does: Mapping[str, str]) -> None:
@@ -51,12 +55,22 @@ class Fake(Endpoint):
 
     def open(self, side: Side) -> None:
         self._log("open")
+        if "rule" in self.does:
+            workers.fault_of_call = self._fault  # type: ignore[attr-defined]
         print("x" * int(self.does.get("prints", 0)), end="", flush=True)
         time.sleep(float(self.does.get("hang_s", 0)))
         if "open_error" in self.does:
             raise ERRORS[self.does["open_error"]]
         if "busy" in self.does and self._count(*self.does["busy"].split(":")):
             raise PartyError("fake: busy", transient=True)
+
+    def _fault(self, recording: Reading) -> str | None:
+        if "kill" in self.does and self._count(self.does["kill"], times="1"):
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.does["rule"] == "unreadable":
+            raise RecordingError(f"{recording.path / EVENTS}: cannot be read")
+        return self.does["rule"]
 
     def services(self) -> Sequence[Service]:
         if "model" not in self.does:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.summary_types import RunSummary
 from fdbcore.errors import FdbError, PartyError, RecordingError, SettingsError
-from fdbcore.recording.files import META
+from fdbcore.recording.files import EVENTS, META
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.recorded_types import RecordingMeta
 from fdbcore.recording.run import LOG, RUN
@@ -175,6 +175,14 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     }
     assert found["leaves"]["cases"] == {"planned": 1, "done": 0, "failed": 1, "invalid": 0, "left": 0, "again": 0}
     assert found["leaves"]["reasons"] == {"failed: closed by the server: 1011": 1}
+
+
+def test_a_call_that_the_rule_for_examiners_cannot_read_is_invalid_and_the_run_goes_on(tmp_path: Path) -> None:
+    some = plan({"unread": "fake:?rule=unreadable", "good": "fake:?speak=30-80"})
+    outcomes = held(tmp_path / "run", some, jobs=2, calls_per_process=1)
+    assert {name: outcome["kind"] for name, outcome in outcomes.items()} == {"unread": "invalid", "good": "done"}
+    reason = f"the rule for examiners could not be asked: {tmp_path / 'run' / 'unread' / EVENTS}: cannot be read"
+    assert outcomes["unread"] == {"kind": "invalid", "side": None, "reason": reason}
 
 
 def summary_of(path: Path, plan: RunPlan) -> RunSummary:
