@@ -70,8 +70,8 @@ def row(scores: dict[str, Any], system: str, family: str | None = None, pacing: 
 
 
 def moved(bad: dict[str, Any], good: dict[str, Any]) -> set[str]:
-    """What differs of two rows, and is no time: time a goal follows from the length of the answers, too."""
-    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s"}
+    """What differs of two rows but time a goal and talk share, which follow from the length of the answers, too."""
+    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s", "b_talk_share"}
     return {name for name in names if bad[name] != good[name] and bad[name] != pytest.approx(good[name], abs=0.02)}
 
 
@@ -102,12 +102,17 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 
     never = row(scores, "never-answers.one")
     # It is asked again in other words, and nothing it does not say can meet a goal.
-    assert moved(never, good) == {"silent", "timing", "answered_per_turn", "goals_met", "wordings", "answer_ms"}
+    said = {"goals_met", "wordings", "probes"}
+    assert moved(never, good) == {"silent", "timing", "answered_per_turn", "no_response_per_turn", "answer_ms", *said}
     assert (never["silent"], never["timing"], never["answered_per_turn"], never["goals_met"]) == (1, 0, 0, 0)
+    assert (never["no_response_per_turn"], never["b_talk_share"]) == (1, 0)
+    assert (never["probes"], good["probes"]) == (1, 0), "the last of three wordings of each goal"
 
     over = row(scores, "talks-over.one")
     # The examiner breaks off, and has to say it again; what was cut is not answered, or only in part.
-    assert moved(over, good) >= {"timing", "talked_over", "premature_per_turn", "wordings"}
+    floor = {"b_onset_in_overlap_per_a_speech_min", "overlap_s_per_min"}
+    assert moved(over, good) >= {"timing", "talked_over", "premature_per_turn", "wordings", *floor}
+    assert good["overlap_s_per_min"] == good["b_onset_in_overlap_per_a_speech_min"] == 0
     assert not moved(over, good) & {"silent", "spoke_first"}
     assert over["timing"] < 0.15
     assert over["talked_over"] > 0.7
@@ -117,7 +122,11 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) -> None:
     good, stubborn = row(scores, "good", pacing="fast"), row(scores, "never-yields", pacing="fast")
     # The examiner itself breaks off, and says it again.
-    assert {"timing"} <= moved(stubborn, good) <= {"timing", "wordings"}
+    stops = "b_stopped_within_2s_per_long_a_onset"
+    assert {"timing", stops} <= moved(stubborn, good) <= {"timing", "wordings", "probes", stops, "overlap_s_per_min"}
+    assert good[stops] == 1
+    assert stubborn[stops] < 0.3, "only where its answer was over soon"
+    assert stubborn["overlap_s_per_min"] > good["overlap_s_per_min"]
     assert good["timing"] > 0.8
     assert stubborn["timing"] < 0.4
 

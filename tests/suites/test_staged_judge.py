@@ -163,6 +163,8 @@ def test_means_are_over_the_marks_and_with_missing_ones_at_their_worst(dialogue:
         "turn_taking_worst": 3.0,
         "instruction_following": 2.5,
         "instruction_following_worst": 2.5,
+        "turn_taking_75_s": 5.0,
+        "instruction_following_75_s": 2.0,  # of the event that has both marks
     }
     assert found.unscored == []
     assert found.events[0]["marks"]["turn_taking_reason"] == "by its time"
@@ -277,6 +279,8 @@ def test_the_median_of_repeats_and_their_spread(dialogue: Path) -> None:
         "turn_taking_worst": 4.0,
         "instruction_following": 2.5,
         "instruction_following_worst": 2.5,
+        "turn_taking_75_s": 4.0,
+        "instruction_following_75_s": pytest.approx(2.5),
     }
     assert sorted(found.events[0]["marks"]["turn_taking_repeats"]) == [1, 4, 5]
     drawn = [each["turn_taking"] for each in found.draws([1])]
@@ -331,6 +335,8 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
             "turn_taking_worst": pytest.approx(expected),
             "instruction_following": pytest.approx(expected),
             "instruction_following_worst": pytest.approx((expected + 1) / 2),
+            "turn_taking_75_s": pytest.approx(expected),
+            "instruction_following_75_s": pytest.approx(expected),
             "task_score": 2.5,
         }
         assert found.events[0]["marks"]["turn_taking_levels"] == [0.1, 0.0, 0.4, 0.5, 0.0]

@@ -220,6 +220,26 @@ class TestCurves:
         assert in_bins(made)[:2, 1].tolist() == [3.0, pytest.approx((5 * 3 + 5) / 6)]
         assert np.isnan(in_bins(made)[2:]).all()
 
+    def test_the_first_75_s_are_the_mean_of_five_bins(self) -> None:
+        """By counting tenths of a second, of events that end after them, of one that lacks a mark, and of a gap."""
+        marks = [(2.0, 21.0, 4, 3), (16.0, 17.5, 1, 5), (3.0, 9.0, None, 2), (61.0, 90.0, 2, 5), (80.0, 99.0, 1, 1)]
+        made = DialogueMarks(
+            [{"from_s": start_s, "to_s": end_s, "marks": {}} for start_s, end_s, *_ in marks],
+            repeats={
+                name: np.array([[np.nan if each[at] is None else each[at]] for each in marks], float)
+                for name, at in (("turn_taking", 2), ("instruction_following", 3))
+            },
+        )
+        found = made.values()
+        for name, at in (("turn_taking", 2), ("instruction_following", 3)):
+            bins: list[list[float]] = [[] for _ in range(5)]
+            for start_s, end_s, *given in marks:
+                if None not in given:
+                    for tenth in range(round(start_s * 10), min(round(end_s * 10), 750)):
+                        bins[tenth // 150].append(given[at - 2] or 0)
+            assert found[f"{name}_75_s"] == pytest.approx(np.mean([np.mean(own) for own in bins if own]))
+            assert found[name] == np.mean([each[at] for each in marks if each[at] is not None])
+
     def test_means_slopes_and_n_are_those_of_a_line_through_all_bins(self) -> None:
         rng = np.random.default_rng(3)
         cases = [

@@ -20,6 +20,7 @@ from fakes.model_server import Asked
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
@@ -187,6 +188,12 @@ class TestScores:
             assert row["measures"]["timing"]["mean"] == pytest.approx(1.0), "every answer comes after 0.5 s"
             assert row["measures"]["answer_ms"]["mean"] == pytest.approx(500, abs=20)
             assert row["measures"]["wordings"]["mean"] == 1
+            assert (row["measures"]["probes"]["mean"], row["measures"]["no_response_per_turn"]["mean"]) == (0, 0)
+        for item in found["items"]:
+            length_s = Reading(Path(item["call"])).n_ticks / 100
+            assert item["measures"]["b_talk_share"] * length_s == pytest.approx(4, abs=0.1), "four answers of 1 s each"
+            assert item["measures"]["overlap_s_per_min"] * length_s / 60 == pytest.approx(1, abs=0.03), "the last one"
+            assert [goal["probes"] for goal in item["goals"]] == [0, 0]
         assert "examiner without ears" in found["warnings"][0]
         msgspec.convert(found, StagedDocument, strict=True)
         page = (tmp_path / "scores" / "report.html").read_text()

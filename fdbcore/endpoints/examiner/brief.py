@@ -26,7 +26,8 @@ class Goal:
 
     goal: in words, as one tells an actor. sayings: what a scripted examiner says for it, the first one first; each of
     the others says it again, or asks for what is missing. met: how one tells that the goal is met. heard: groups of
-    phrases; of each group the system says one if the goal is met. language: of its texts, ISO 639-1.
+    phrases; of each group the system says one if the goal is met. language: of its texts, ISO 639-1. probes: whether
+    the last of the sayings asks for what is missing.
     """
 
     goal: str
@@ -34,6 +35,7 @@ class Goal:
     met: str
     heard: Sequence[Sequence[str]]
     language: str
+    probes: bool = False
 
     def is_met_by(self, words: str) -> bool:
         """Whether the system's words since the goal was first said hold a phrase of each group.

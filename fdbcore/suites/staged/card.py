@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from fdbcore.suites.staged.cases import SCRIPTED
+from fdbcore.measures import answers, overlaps
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.report.glossary import TERMS as GLOSSARY
+from fdbcore.report.glossary import in_words
+from fdbcore.suites.staged.cases import SCRIPTED, TIMING
 from fdbcore.suites.staged.variant_screen import statements
-from fdbcore.types import Problem
+from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedRow
+
+
+def _of_timing(name: str) -> Scale:
+    """A measure of timing as a scale, by the name that runs are compared by."""
+    of, directions = MEASURES[name], {"more": 1, "less": -1}
+    unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 1)
+    direction = cast("Literal[-1, 0, 1]", directions.get(of.better or "", 0))
+    return Scale(name, of.headline, direction, unit, decimals, part=of.group.title)
+
 
 SCALES: Final = (
     Scale("turn_taking", "turn-taking", 1, decimals=2, main=True),
@@ -20,17 +33,20 @@ SCALES: Final = (
     Scale("task_score", "task score", 1, decimals=2, main=True),
     Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
     Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
+    Scale("turn_taking_75_s", "turn-taking", 1, decimals=2, part="0 to 75 s"),
+    Scale("instruction_following_75_s", "instruction following", 1, decimals=2, part="0 to 75 s"),
     Scale("goals_met", "goals met", 1, decimals=2, main=True),
     Scale("timing", "timing score", 1, decimals=2, main=True),
     Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
     Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
-    Scale("answer_ms", "answer time", -1, "ms", 0, part="timing"),
-    Scale("answered_per_turn", "answered", 1, decimals=2, part="timing"),
-    Scale("premature_per_turn", "cut off", -1, decimals=2, part="timing"),
-    Scale("talked_over", "talked over", -1, decimals=2, part="timing"),
+    Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
+    *(_of_timing(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
+    Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
+    *(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
 )
 FAMILIES_MEAN: Final = "mean of families"
-LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith("_worst")}
+LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
     "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
@@ -40,12 +56,15 @@ TERMS: Final = {
     "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
     "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
     "(after EVA-Bench, arXiv 2605.13841).",
+    "0 to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
+    "marks counts in each bin by the seconds of it in that bin.",
     "wordings a goal": "How often the examiner had to say it: 1 is the least.",
+    "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
     "time a goal": "From its first wording to the examiner's decision.",
     "answer time": "Median from the end of the examiner's turn to the system's first sound.",
-    "answered": "Opportunities that the system answered.",
-    "cut off": "Opportunities at which the system took the floor more than 0.2 s before the examiner stopped.",
     "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
+    **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
+    **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
 }
 
 

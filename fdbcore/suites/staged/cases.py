@@ -14,7 +14,7 @@ from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.examined import Examined, examined
-from fdbcore.measures.quantities import Share, Values
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
@@ -26,6 +26,18 @@ from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
+
+TIMING: Final = (
+    "answered_per_turn",
+    "premature_per_turn",
+    "no_response_per_turn",
+    "b_stopped_within_2s_per_long_a_onset",
+    "b_onset_in_overlap_per_a_speech_min",
+    "b_backchannel_like_per_a_speech_min",
+    "b_talk_share",
+    "overlap_s_per_min",
+)
+"""The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
 
 MET: Final = "met"
 UNMET: Final = "unmet"
@@ -43,7 +55,8 @@ Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 class GoalResult:
     """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
 
-    words: what a recogniser heard of B after the call, where nobody listened during it.
+    words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
+    examiner asked for what was missing; None if it is not known which of its words do.
     """
 
     goal: str
@@ -52,6 +65,7 @@ class GoalResult:
     start_tick: int | None = None
     end_tick: int | None = None
     words: str | None = None
+    probes: int | None = None
 
 
 @dataclass(slots=True)
@@ -165,7 +179,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         class_=columns.get("class", ""),
         pacing=examiner["pacing"]["name"],
         language=brief.language,
-        goals=list(_goals(brief, events, recording.n_ticks)),
+        goals=list(_goals(brief, events, recording.n_ticks, examiner_of(examiner))),
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
@@ -187,30 +201,36 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
         raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 
-def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int) -> Iterator[GoalResult]:
+def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, examiner: str) -> Iterator[GoalResult]:
     """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
     said = [event for event in events if event["kind"] == SAYS and "goal" in event]
     left = {event["goal"]: event for event in events if event["kind"] == GOAL}
     for number, goal in enumerate(brief.goals, 1):
         own = [event for event in said if event["goal"] == number]
         start = own[0]["tick"] if own else None
+        probes = None
+        if goal.probes and examiner == SCRIPTED:
+            probes = sum(event["saying"] == len(goal.sayings) for event in own)
         if number in left:
             event = left[number]
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, event["tick"] if own else None)
+            end = event["tick"] if own else None
+            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, probes=probes)
         elif own:
-            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks)
+            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks, probes=probes)
         else:
             yield GoalResult(goal.goal, NOT_REACHED)
 
 
 def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
-    """Share of goals met, if that is known of all; wordings and seconds a goal that was said."""
+    """Share of goals met, if that is known of all; wordings, probes and seconds a goal that was said."""
     found: dict[str, float] = {}
     if all(goal.verdict != NOT_HEARD for goal in goals):
         found["goals_met"] = sum(goal.verdict == MET for goal in goals) / len(goals)
     said = [goal for goal in goals if goal.start_tick is not None and goal.end_tick is not None]
     if said:
         found["wordings"] = float(np.mean([goal.sayings for goal in said]))
+        if probes := [goal.probes for goal in said if goal.probes is not None]:
+            found["probes"] = float(np.mean(probes))
         found["goal_s"] = float(np.mean([((g.end_tick or 0) - (g.start_tick or 0)) / TICKS_PER_S for g in said]))
     return found
 
@@ -225,13 +245,20 @@ def _time(case: StagedCase, dialogue: Dialogue, events: Sequence[Mapping[str, An
         case.values["timing"] = float(np.mean([each.score for each in case.moments]))
     if sayings:
         case.values["talked_over"] = len(cut_short) / len(sayings)
-    latency, shares = quantities["response_latency_ms"], ("answered_per_turn", "premature_per_turn")
-    if isinstance(latency, Values) and latency.values:
-        case.values["answer_ms"] = float(np.median(latency.values))
-    for name in shares:
-        share = quantities[name]
-        if isinstance(share, Share) and share.n:
-            case.values[name] = share.count / share.n
+    for scale, measure in {"answer_ms": "response_latency_ms", **{name: name for name in TIMING}}.items():
+        if (value := _figure(quantities[measure])) is not None:
+            case.values[scale] = value
+
+
+def _figure(quantity: Quantity) -> float | None:
+    """A quantity of one dialogue as a number: the median of values, a share or a rate."""
+    match quantity:
+        case Values():
+            return float(np.median(quantity.values)) if quantity.values else None
+        case Share():
+            return quantity.count / quantity.n if quantity.n else None
+        case Ratio():
+            return quantity.total / quantity.exposure if quantity.exposure else None
 
 
 def _sayings(events: Sequence[Mapping[str, Any]]) -> Iterator[CutShort]:

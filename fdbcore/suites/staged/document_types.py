@@ -125,6 +125,7 @@ class StagedGoalJson(TypedDict):
     goal: str
     verdict: Verdict
     sayings: Annotated[int, Meta(description="wordings that it took")]
+    probes: Annotated[int | None, Meta(description="of them, those that ask for what is missing; null: not known")]
     start_s: float | None
     end_s: float | None
     words: Annotated[str | None, Meta(description="what a recogniser heard of B after the call, if it was asked")]

@@ -7,7 +7,7 @@ that it cannot tell. What cannot be used is asked again with the error, and is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.suites.staged.families import LEVELS, Family
+from fdbcore.suites.staged.fdb2.replies import JudgedEvent
+from fdbcore.suites.staged.fdb2.scores import binned, early_mean
 from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
 from fdbcore.suites.staged.turns import SystemEvent
 from fdbcore.types import Rubric
@@ -79,8 +81,8 @@ class DialogueMarks:
     unscored: list[str] = field(default_factory=list)
 
     def values(self) -> dict[str, float]:
-        """Means over the marks there are, and the same with each missing mark at its worst."""
-        return _means({name: _medians(each) for name, each in self.repeats.items()})
+        """Means over the marks there are, the same with each missing mark at its worst, and over the bins to 75 s."""
+        return self._means({name: _medians(each) for name, each in self.repeats.items()})
 
     def draws(self, seed: Sequence[int]) -> list[dict[str, float]]:
         """The same of DRAWS sets of repeats, each drawn with replacement; none if there are no repeats."""
@@ -88,7 +90,27 @@ class DialogueMarks:
         if n == 1:
             return []
         drawn = np.random.default_rng(seed).integers(0, n, (DRAWS, n))
-        return [_means({name: _medians(each[:, one]) for name, each in self.repeats.items()}) for one in drawn]
+        return [self._means({name: _medians(each[:, one]) for name, each in self.repeats.items()}) for one in drawn]
+
+    def _means(self, medians: Mapping[str, Scores]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for mark in MARKS:
+            marks = medians.get(mark, np.zeros(0))
+            if (known := ~np.isnan(marks)).any():
+                found[mark] = float(marks[known].mean())
+                found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
+        if (early := early_mean(binned(self._events(medians)))) is not None:
+            found |= {f"{mark}_75_s": mean for mark, mean in zip(MARKS, early, strict=True)}
+        if "task_score" in medians and not np.isnan(medians["task_score"][0]):
+            found["task_score"] = float(medians["task_score"][0])
+        return found
+
+    def _events(self, medians: Mapping[str, Scores]) -> Iterator[JudgedEvent]:
+        """The events with these marks."""
+        if set(MARKS) <= {*medians}:
+            for event, *marks in zip(self.events, *(medians[mark].tolist() for mark in MARKS), strict=True):
+                known = [None if np.isnan(mark) else mark for mark in marks]
+                yield JudgedEvent(event["from_s"], event["to_s"], *known)
 
 
 def marks_of(
@@ -154,18 +176,6 @@ def _nearest(given: Sequence[dict[str, Any]], name: str, value: float | None) ->
     """The first of those whose mark is nearest to a value."""
     known = [each for each in given if each.get(name) is not None]
     return None if value is None or not known else min(known, key=lambda each: abs(each[name] - value))
-
-
-def _means(medians: Mapping[str, Scores]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for mark in MARKS:
-        marks = medians.get(mark, np.zeros(0))
-        if (known := ~np.isnan(marks)).any():
-            found[mark] = float(marks[known].mean())
-            found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
-    if "task_score" in medians and not np.isnan(medians["task_score"][0]):
-        found["task_score"] = float(medians["task_score"][0])
-    return found
 
 
 def _medians(scores: Scores) -> Scores:

@@ -11,14 +11,15 @@ import numpy.typing as npt
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
-from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.cases import TIMING, LostCase, StagedCase
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedOverall, StagedRow
 
 MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
-    "goals_met", "timing", "wordings", "goal_s", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over",
+    "turn_taking_75_s", "instruction_following_75_s",
+    "goals_met", "timing", "wordings", "probes", "goal_s", "answer_ms", *TIMING, "talked_over",
 )  # fmt: skip
 COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""

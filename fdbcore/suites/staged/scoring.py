@@ -255,6 +255,7 @@ def _item(case: StagedCase) -> StagedItem:
             "start_s": None if goal.start_tick is None else goal.start_tick / TICKS_PER_S,
             "end_s": None if goal.end_tick is None else goal.end_tick / TICKS_PER_S,
             "words": goal.words,
+            "probes": goal.probes,
         }
         for goal in case.goals
     ]

@@ -103,7 +103,9 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
             f"{scenario.id}: expected the words of side A (say), found none: the scripted examiner cannot play it, "
             "another one (--examiner) can"
         )
-    goals = [Goal(goal.goal, goal.words, goal.met, goal.heard, goal.language) for goal in scenario.goals]
+    goals = [
+        Goal(goal.goal, goal.words, goal.met, goal.heard, goal.language, bool(goal.probe)) for goal in scenario.goals
+    ]
     return Brief(
         id=scenario.id,
         language=scenario.language,

@@ -54,8 +54,8 @@ class DialogueScores:
 
     @property
     def early(self) -> Means:
-        """The mean over those bins up to 75 s that have a score."""
-        return _mean([means for means in self.bins[:EARLY_BINS] if means is not None])
+        """See `early_mean`."""
+        return early_mean(self.bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,11 @@ def binned(events: Iterable[JudgedEvent]) -> list[Means]:
         turn_taking, following = (overlap_s @ scores / total_s).tolist() if total_s else (0.0, 0.0)
         found.append((turn_taking, following) if total_s else None)
     return found
+
+
+def early_mean(bins: Sequence[Means]) -> Means:
+    """The mean over those bins up to 75 s that have a score."""
+    return _mean([means for means in bins[:EARLY_BINS] if means is not None])
 
 
 def family_scores(dialogues: Iterable[DialogueScores]) -> list[FamilyScores]:
