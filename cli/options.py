@@ -49,17 +49,21 @@ CALL: Final = _NamedPath(path_type=Path, readable=False)
 
 
 def _known_vad(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    from fdbcore.registry import VADS
+    from fdbcore.registry import VADS, vad
 
     if value is not None and value not in VADS:
-        raise click.UsageError(f"--vad: expected one of {', '.join(VADS)}, got {value!r}")
+        try:
+            with told_as("--vad", "vad"):
+                vad(value)
+        except SettingsError as error:
+            raise click.UsageError(str(error)) from error
     return value
 
 
 vad = click.option("--vad", callback=_known_vad, default="silero", show_default=True,
-                   help="Voice activity detector: silero or energy.")  # fmt: skip
-own_vad = click.option("--vad", callback=_known_vad, help="Voice activity detector: silero (default) or energy. "
-                       "Recordings keep their own.")  # fmt: skip
+                   help="Voice activity detector: silero, energy, webrtc, or MODULE:CLASS of your own.")  # fmt: skip
+own_vad = click.option("--vad", callback=_known_vad, help="Voice activity detector: silero (default), energy, webrtc, "
+                       "or MODULE:CLASS of your own. Recordings keep their own.")  # fmt: skip
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )

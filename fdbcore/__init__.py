@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from fdbcore.runs.live import run
     from fdbcore.runs.replay import replay
     from fdbcore.runs.replay_many import replay_all
+    from fdbcore.session.conformance import vad_faults
     from fdbcore.session.turns import detect_turns
+    from fdbcore.session.windows import WindowVad
     from fdbcore.suites.dialogue_acts.alignment import ActAlignment, align_acts, align_acts_batch
     from fdbcore.types import TurnEvent, TurnSettings
 
@@ -60,6 +62,7 @@ _HOMES = {
     "TurnSettings": "types",
     "Vad": "protocols",
     "VirtualClock": "clock",
+    "WindowVad": "session.windows",
     "align_acts": "suites.dialogue_acts.alignment",
     "align_acts_batch": "suites.dialogue_acts.alignment",
     "call_rows": "analysis.rows",
@@ -72,6 +75,7 @@ _HOMES = {
     "run": "runs.live",
     "score": "analysis.statements",
     "trend": "analysis.trends",
+    "vad_faults": "session.conformance",
 }
 
 __all__ = [
@@ -94,6 +98,7 @@ __all__ = [
     "TurnSettings",
     "Vad",
     "VirtualClock",
+    "WindowVad",
     "__version__",
     "align_acts",
     "align_acts_batch",
@@ -107,6 +112,7 @@ __all__ = [
     "run",
     "score",
     "trend",
+    "vad_faults",
 ]
 
 

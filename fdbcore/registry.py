@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any, Final
 
-from fdbcore.errors import SettingsError
-from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber, World
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber, Vad, World
 from fdbcore.protocols.suite import Suite
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
     "energy": "fdbcore.session.vad:energy",
+    "webrtc": "fdbcore.session.webrtc_vad:WebrtcVad",
 }
+"""Each makes a voice activity detector for audio of a `source_rate_hz`."""
+
+VAD_ENTRY_POINTS: Final = "fdbcore.vads"
+"""The group of entry points by which other packages add detectors."""
+
+
+def vad(name: str) -> Callable[..., Vad]:
+    """What makes the voice activity detector `name`, as make(source_rate_hz=16_000).
+
+    name: one of VADS, one that another package adds, or MODULE:CLASS, of a module that is installed or lies in the
+    current folder. SettingsError if it is unknown or cannot be imported.
+    """
+    if name in VADS or ":" not in name:
+        names = VADS if name in VADS else VADS | _installed(VAD_ENTRY_POINTS)
+        if name not in names:
+            raise SettingsError(f"vad: expected one of {', '.join(names)}, or MODULE:CLASS, got {name!r}")
+        registered: Callable[..., Vad] = resolve("vad", names, name)
+        return registered
+    module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:  # as `python -m` has it
+        sys.path.append(os.getcwd())
+    try:
+        made: Callable[..., Vad] = getattr(importlib.import_module(module), attribute)
+    except FdbError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"vad: {name} cannot be used: {type(error).__name__}: {error}") from error
+    return made
 
 
 ENDPOINTS: Final = {

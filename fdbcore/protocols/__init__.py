@@ -187,29 +187,40 @@ class Endpoint(Protocol):
 
 
 class Vad(Protocol):
-    """Voice activity detection for one side. It streams: the decision on tick n is final at tick n + delay_ticks."""
+    """Voice activity detection for one side. It streams: the decision on tick n is final at tick n + delay_ticks.
+
+    Derive from this class, and write `push` and `finish`; `fdbcore.session.windows.WindowVad` is a base for one that
+    judges windows. A class is made with source_rate_hz, the rate at which its side was recorded; what it hears has
+    48 kHz. `fdbcore.session.conformance.vad_faults` says whether one holds to what detectors are held to.
+    """
 
     name: str
+    """The name by which `fdbcore.registry.vad` finds it: "energy", "my_package:MyVad"."""
     delay_ticks: int
 
+    @abstractmethod
     def push(self, frame: Pcm) -> bool:
         """Take the frame of tick n, int16 (480,), and return whether tick n - delay_ticks is active.
 
-        False while that tick is below 0.
+        False while that tick is below 0. The frame is only lent.
         """
 
     @property
+    @abstractmethod
     def seems_active(self) -> bool:
         """Whether the newest tick seems active, long before that is decided. For who must act at once; never stored."""
 
+    @abstractmethod
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
         """What the decisions so far were made from, e.g. a model's probabilities. It is stored beside the activity."""
+        return {}
 
+    @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Name, version, settings and measured bias (ms), as JSON values."""
+        """Name, version, settings and, where it was measured, bias (ms), as JSON values. Equal ones decide equally."""
 
 
 class Model(Protocol):

@@ -15,8 +15,8 @@ from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import SELFTEST
-from fdbcore.registry import VADS, resolve
 from fdbcore.registry import suite as suite_of
+from fdbcore.registry import vad as vad_of
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
 from fdbcore.runs.budget import Budget, check_priced
@@ -85,7 +85,7 @@ def run(
         raise SettingsError(f"run: expected one of clips, suite and a, got {' and '.join(given) or 'none'}")
     if data is not None and suite is None:
         raise SettingsError("run: data: expected it with suite alone")
-    resolve("vad", VADS, vad)
+    vad_of(vad)
     folder = Path(out)
     if suite is not None:
         given_data = None if data is None else os.fspath(data)

@@ -24,7 +24,7 @@ from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
-from fdbcore.registry import VADS, resolve
+from fdbcore.registry import vad
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
@@ -248,8 +248,8 @@ def _expected_settings(source: Mapping[str, Any], held: Recording | None, settin
 
 
 @cache
-def _vad_description(vad: str, rate_hz: int) -> Mapping[str, Any]:
-    described: Mapping[str, Any] = resolve("vad", VADS, vad)(source_rate_hz=rate_hz).describe()
+def _vad_description(name: str, rate_hz: int) -> Mapping[str, Any]:
+    described: Mapping[str, Any] = vad(name)(source_rate_hz=rate_hz).describe()
     return described
 
 

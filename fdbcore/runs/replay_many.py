@@ -14,7 +14,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
-from fdbcore.registry import VADS, resolve
+from fdbcore.registry import vad as vad_of
 from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.session.vad import DEFAULT_VAD
@@ -218,7 +218,7 @@ def replay_all(
     oddities = Oddities()
     asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, line_open=line_open)
     if vad is not None:
-        resolve("vad", VADS, vad)
+        vad_of(vad)
     named = NamedInput(
         paths=[Path(path) for path in paths],
         swap=swap,

@@ -20,7 +20,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
-from fdbcore.registry import VADS, endpoint, resolve
+from fdbcore.registry import endpoint, vad
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.tools import PlannedTools, same_tools
 from fdbcore.runtime.redaction import redacted
@@ -89,7 +89,7 @@ class Worker(RunProcess):
 def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings) -> None:
     """What the process does."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # load the model while no call is live
+    vad(settings.vad)(source_rate_hz=48_000)  # load the model while no call is live
     connection.send(None)  # loaded
     calls = _Calls(connection, progress, settings)
     for call in messages(connection):

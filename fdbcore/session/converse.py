@@ -19,7 +19,7 @@ from fdbcore.recording.labels import Label, LabelKind, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.registry import VADS, resolve
+from fdbcore.registry import vad
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
@@ -102,7 +102,7 @@ def converse(
     if b cannot call tools. ruled: given the closed recording, which has no outcome yet, and the outcome that it shall
     get, returns the one that it does get. A process that is killed before that leaves a case without outcome.
     """
-    make = resolve("vad", VADS, settings.vad)
+    make = vad(settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
     known = _known(a, b, vads, settings)
     desk = None

@@ -16,7 +16,7 @@ from fdbcore._ext.resample import Resampler
 from fdbcore._version import __version__
 from fdbcore.protocols import Vad
 from fdbcore.recording.reader import Recording
-from fdbcore.registry import VADS, resolve
+from fdbcore.registry import vad
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm, Span
 
 DEFAULT_VAD: Final = "silero"
@@ -257,7 +257,7 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     makes: list[Callable[[], Vad]] = []
     for side in SIDES:
         described = recording.meta["settings"]["vad"][side]
-        make = resolve("vad", VADS, described["name"])
+        make = vad(described["name"])
         # The source rate is not stored, but it decides between the two models: try both.
         candidates = [partial(make, source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
         makes.append(next((make for make in candidates if make().describe() == described), candidates[0]))
@@ -267,10 +267,10 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
 def make_vads(name: str, source_rates_hz: Sequence[int], kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
     """Detectors for A and B. A side recorded at telephone rate gets the detector's telephone model, if it has one.
 
-    name: one of `fdbcore.registry.VADS`, else SettingsError. source_rates_hz: the rates of A's and B's source. kept:
-    the spans of ticks that they hear; None for all.
+    name: as `fdbcore.registry.vad` knows it, else SettingsError. source_rates_hz: the rates of A's and B's source.
+    kept: the spans of ticks that they hear; None for all.
     """
-    make = resolve("vad", VADS, name)
+    make = vad(name)
     return _made([partial(make, source_rate_hz=rate_hz) for rate_hz in source_rates_hz], kept)
 
 

@@ -165,7 +165,7 @@ def test_both_models_hear_speech_of_telephone_band(sample: list[Pcm]) -> None:
         assert len(units(vad, pcm)) == 1
 
 
-@pytest.mark.parametrize("name", VADS)
+@pytest.mark.parametrize("name", ["energy", "silero"])
 def test_a_detector_describes_itself_in_json(name: str) -> None:
     vad: Vad = resolve("vad", VADS, name)(source_rate_hz=16_000)
     described = json.loads(json.dumps(vad.describe()))
