@@ -332,7 +332,10 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
         (["--a", A, "--system", "fake:", "--limit", "x=1"], "--limit x=1: expected the name of a system, fake:"),
         (["--a", A, "--system", "x y=fake:"], "expected NAME=ADDRESS, the name of letters"),
-        (["--a", A, "--system", "fake:", "--vad", "nope"], "--vad: expected one of silero, energy, webrtc, or MODULE:CLASS, got 'nope'"),
+        (
+            ["--a", A, "--system", "fake:", "--vad", "nope"],
+            "--vad: expected one of silero, energy, webrtc, or MODULE:CLASS",
+        ),
         (["--a", A, "--system", "fake:", "--set", "nope=1"], "NAME one of"),
         (
             ["--a", A, "--system", "fake:", "--set", "short_ms=-5"],
