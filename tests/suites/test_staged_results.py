@@ -18,10 +18,11 @@ from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
 from fdbcore.suites.staged import results_view
-from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.card import LABELS, card
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.curves import in_bins
 from fdbcore.suites.staged.document_types import StagedDocument
+from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
 from fdbcore.suites.staged.rows import MEASURES
@@ -175,7 +176,7 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[1]
+        lines = results_view.details(found, 100)[2]
         assert lines[0].startswith("passing: goals met of 1 or more")
         assert set(lines) < set(shown(found, 100))
         rows = [line.split() for line in lines if line.startswith("s ")]
@@ -299,6 +300,114 @@ class TestCurves:
         assert page.count("<svg") == 2 * 2
         assert "60 s: 0.80 " in page
         msgspec.convert(found, StagedDocument, strict=True)
+
+
+class TestFindings:
+    def cases(self, entity: float, won: float, noise: float, system: str = "s") -> list[StagedCase]:
+        """Eight scenarios a family: the slow examiner adds `won`; entity tracking has `entity` less throughout."""
+        rng = np.random.default_rng(11)
+        return [
+            case(
+                f"{family}.{number}",
+                {
+                    name: 3 + (won if pacing == "slow" else 0) - (entity if family == "entity" else 0)
+                    + noise * rng.standard_normal()
+                    for name in ("turn_taking", "instruction_following")
+                },
+                system, pacing,
+            )
+            for family in ("daily", "correction", "entity", "safety")
+            for pacing in ("slow", "fast")
+            for number in range(8)
+        ]  # fmt: skip
+
+    def test_each_contrast_is_that_of_plain_means(self) -> None:
+        cases = self.cases(entity=0.8, won=0.5, noise=0.2)
+        (found,) = document(cases, [])["findings"]
+        slow, fast = (
+            {each.scenario: each.values["instruction_following"] for each in cases if each.pacing == pacing}
+            for pacing in ("slow", "fast")
+        )
+        differences = np.array([slow[name] - fast[name] for name in slow])
+        won = found["won_back"]["instruction_following"]
+        assert won["value"] == pytest.approx(differences.mean())
+        half = 2.04 * differences.std(ddof=1) / np.sqrt(32)  # Student's t of 31
+        assert won["ci95"] == pytest.approx((differences.mean() - half, differences.mean() + half), abs=0.2 * half)
+        by_family = {
+            family: [mean for name, mean in slow.items() if name.startswith(family)]
+            for family in ("daily", "correction", "entity", "safety")
+        }
+        means = {family: np.mean(own) for family, own in by_family.items()}
+        expected = means["entity"] - (means["daily"] + means["correction"] + means["safety"]) / 3
+        assert found["memory"] is not None
+        assert found["memory"]["value"] == pytest.approx(expected)
+        variances = {family: np.var(own, ddof=1) / 8 for family, own in by_family.items()}
+        spread = np.sqrt(variances["entity"] + (sum(variances.values()) - variances["entity"]) / 9)
+        low, high = found["memory"]["ci95"] or (0, 0)
+        assert (high - low) / 2 == pytest.approx(2.2 * spread, rel=0.2)  # t of about eleven
+        assert found["slope"] is None, "no event has a time"
+
+    def test_the_slope_is_that_of_following_less_that_of_turn_taking(self) -> None:
+        rng = np.random.default_rng(2)
+        cases, x, y = [], [], []
+        for number in range(20):
+            made = case(f"daily.{number}", {"turn_taking": 4.0, "instruction_following": 3.0})
+            events = []
+            for k in range(8):
+                taking, following = 4 + 0.1 * rng.standard_normal(), 4 - 0.5 * k / 4 + 0.1 * rng.standard_normal()
+                given = {"turn_taking": taking, "instruction_following": following}
+                events.append({"from_s": 15.0 * k, "to_s": 15.0 * k + 6, "marks": given})
+                x.append((k + 0.5) / 4)
+                y.append(following - taking)
+            made.judged = DialogueMarks(events)
+            cases.append(made)
+        (found,) = document(cases, [])["findings"]
+        assert found["slope"] is not None
+        assert found["slope"]["value"] == pytest.approx(np.polyfit(x, y, 1)[0])
+        low, high = found["slope"]["ci95"] or (0, 0)
+        assert low < -0.5 < high < 0
+        assert "over time instruction following loses 0." in next(sentences(document(cases, []), LABELS))
+
+    def test_a_sentence_claims_what_its_interval_shows(self) -> None:
+        found = document(self.cases(entity=0.8, won=0.5, noise=0.1), [])
+        (told,) = sentences(found, LABELS)
+        assert re.fullmatch(
+            r"s, slow examiner: it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of turn-taking over the fast one; "
+            r"it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of instruction following over the fast one; "
+            r"entity tracking stays 0\.\d\d \[0\.\d\d, 0\.\d\d\] below the other families in instruction following\.",
+            told,
+        )
+        assert told in " ".join(" ".join(shown(found, 100)).split())
+        assert told in card(found).statements
+        msgspec.convert(found, StagedDocument, strict=True)
+        (told,) = sentences(document(self.cases(entity=-0.8, won=-0.5, noise=0.1), []), LABELS)
+        assert "it loses 0.5" in told
+        assert "entity tracking is 0." in told
+
+    def test_nothing_is_claimed_that_may_be_chance(self) -> None:
+        (told,) = sentences(document(self.cases(entity=0.0, won=0.0, noise=0.5), []), LABELS)
+        assert told.count("cannot be told from 32 scenarios (") == 3
+        assert not re.search(r"it wins back \d|it loses|stays \d", told)
+        one = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith(".0")]
+        (told,) = sentences(document(one, []), LABELS)
+        assert "whether entity tracking stays below the other families in instruction following cannot be told" in told
+
+    def test_without_a_judge_it_is_of_goals_that_were_heard_in_the_call(self) -> None:
+        cases = [
+            case(f"{family}.{number}", {"timing": 0.5 + number / 20, "goals_met": met - number / 20}, pacing=pacing)
+            for family, met in (("daily", 1.0), ("entity", 0.5))
+            for pacing in ("slow", "fast")
+            for number in range(6)
+        ]
+        (found,) = document(cases, [])["findings"]
+        assert (found["measure"], set(found["won_back"])) == ("goals_met", {"timing", "goals_met"})
+        assert found["memory"] is not None
+        assert found["memory"]["value"] == pytest.approx(-0.5)
+        for each in cases:
+            each.goals[0].words = "as heard later"
+        (found,) = document(cases, [])["findings"]
+        assert set(found["won_back"]) == {"timing"}, "the fast one went on without hearing"
+        assert [*sentences(document([case("daily.1", {})], []), LABELS)] == []
 
 
 class TestVariance:

@@ -11,6 +11,7 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.suites.staged.cases import SCRIPTED, TIMING
+from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.variant_screen import statements
 from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
@@ -84,7 +85,7 @@ def card(document: StagedDocument) -> Scorecard:
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
         notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
         facts=_facts(document),
-        statements=list(statements(document, LABELS)),
+        statements=[*sentences(document, LABELS), *statements(document, LABELS)],
         subsets=list(_subsets(document)),
         subsets_by="family",
         conditions_by="pacing",

@@ -114,6 +114,12 @@ def slope_of(timed: Floats) -> Estimate:
     return bootstrap_times(slopes, int(there.sum()))
 
 
+def slope_of_difference(group: Group, measure: str, other: str) -> Estimate:
+    """The slope a minute of one measure less that of another, through the bins that have both, as of `slope_of`."""
+    timed = _cells(list(group.cases.values()), in_bins)
+    return slope_of(timed[..., CURVES.index(measure)] - timed[..., CURVES.index(other)])
+
+
 def without_scenarios(cells: Floats) -> Floats:
     """(scenarios, trials, places) less each scenario's own mean, plus the mean of those means."""
     means = mean_of_known(cells.reshape(len(cells), -1), axis=1)

@@ -119,6 +119,29 @@ class StagedCurve(TypedDict):
     goals: Annotated[list[StagedCurvePoint], Meta(description="with the effects of scenarios taken out")]
 
 
+class StagedContrast(TypedDict):
+    """A difference of means, or of slopes, with its interval over scenarios. n: the scenarios."""
+
+    value: float | None
+    ci95: Interval
+    n: int
+
+
+class StagedFinding(TypedDict):
+    """What a slow examiner wins back of a system's scores, and what stays low all the same."""
+
+    system: str
+    examiner: str
+    slow: Annotated[str, Meta(description="pacing")]
+    fast: Annotated[str, Meta(description="pacing that it is compared with")]
+    won_back: Annotated[dict[str, StagedContrast], Meta(description="slow less fast on the same scenarios, by measure")]
+    measure: Annotated[str, Meta(description="of memory")]
+    memory: Annotated[
+        StagedContrast | None, Meta(description="slow: entity tracking less the mean of the other families")
+    ]
+    slope: Annotated[StagedContrast | None, Meta(description="slow, a minute: instruction following less turn-taking")]
+
+
 class StagedGoalJson(TypedDict):
     """What became of a goal. start_s, end_s: from its first wording to the decision."""
 
@@ -294,6 +317,7 @@ class StagedDocument(TypedDict):
     comparisons: list[StagedComparison]
     passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
     curves: Annotated[list[StagedCurve], Meta(description="over time and by goal")]
+    findings: Annotated[list[StagedFinding], Meta(description="of systems with a slow examiner")]
     variants: Annotated[list[StagedVariant], Meta(description="by further transcribers, judges and wordings")]
     judging: Annotated[StagedJudging | None, Meta(description="null without a judge")]
     examiners: Annotated[list[StagedExaminer], Meta(description="the examiners, measured themselves")]

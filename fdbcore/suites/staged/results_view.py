@@ -15,6 +15,7 @@ from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.suites.staged.card import FAMILIES_MEAN, LABELS, card, heading
+from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.types.scorecard import Scale
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ _SHARE = Scale("", "", decimals=2)
 
 def details(document: StagedDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    return [list(_families(document, width)), list(_passes(document, width)), list(_curves(document, width))]
+    return [
+        [line for text in sentences(document, LABELS) for line in wrapped(text, width, 2)],
+        list(_families(document, width)),
+        list(_passes(document, width)),
+        list(_curves(document, width)),
+    ]
 
 
 def section(document: StagedDocument) -> str:

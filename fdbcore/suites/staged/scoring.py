@@ -22,6 +22,7 @@ from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_o
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
+from fdbcore.suites.staged.findings import findings_of
 from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
@@ -236,6 +237,7 @@ def document(
         "comparisons": compared,
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "curves": [curve for group in groups for curve in curves_of(group)],
+        "findings": list(findings_of(groups, compared)),
         "variants": variants_of(cases, variants),
         "judging": judging,
         "examiners": list(examiners_of(cases, lost)),
