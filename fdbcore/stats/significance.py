@@ -44,6 +44,11 @@ def sign_flip_p(differences: npt.ArrayLike, *, flips: int = RESAMPLES, seed: int
     ]
 
 
+def pairs_needed(level: float = LEVEL) -> int:
+    """The fewest pairs whose sign flips can give p < 1 - level: of n pairs p is 2 / 2**n or more, so 6 for 0.05."""
+    return math.floor(math.log2(2 / (1 - level)) + 1e-9) + 1
+
+
 def _exact_p(column: Floats) -> float:
     values = column[column != 0]
     sums = np.zeros(1)

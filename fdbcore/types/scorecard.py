@@ -76,7 +76,8 @@ class Difference:
     """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
 
     interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard. detectable:
-    the smallest true difference that n cases can show.
+    the smallest true difference that n cases can show. needed: the fewest cases with which the test can give a p below
+    1 - level; with fewer, there is nothing to detect.
     """
 
     condition: str
@@ -89,6 +90,14 @@ class Difference:
     p: float | None
     p_corrected: float | None
     detectable: float | None = None
+    needed: int = 0
+
+    def too_few(self, level: float) -> str:
+        """That its cases cannot reach p < 1 - level, in words; "" if they can."""
+        if self.n >= self.needed:
+            return ""
+        pairs = f"{self.n} pair{'' if self.n == 1 else 's'}"
+        return f"{pairs} cannot reach p < {1 - level:.2g}; at least {self.needed} needed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -355,8 +355,8 @@ def test_an_examiner_that_is_lost_makes_the_call_invalid(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("actor", "told"),
     [
-        ("echo", "actor: echo: it cannot be told during a call when to speak, and when to stop"),
-        ("moshi://localhost:8998", "actor: moshi://localhost:8998: it cannot be told"),
+        ("echo", "--examiner echo: it cannot be told during a call when to speak, and when to stop"),
+        ("moshi://localhost:8998", "--examiner moshi://localhost:8998: it cannot be told"),
         ("nobody:x", "actor: expected one of "),
     ],
 )

@@ -18,6 +18,7 @@ from fdbcore.stats.significance import (
     detectable_difference,
     holm,
     items_needed,
+    pairs_needed,
     permutation_p,
     sign_flip_p,
 )
@@ -49,6 +50,12 @@ def test_many_differences_are_sampled_as_near_as_sampling_allows() -> None:
             (column,), np.mean, permutation_type="samples", n_resamples=40_000, rng=rng
         )
         assert got == pytest.approx(expected.pvalue, abs=5 * np.sqrt(0.25 * 2 / 40_000))
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99, 0.999])
+def test_the_pairs_needed_are_the_fewest_whose_p_can_be_low_enough(level: float) -> None:
+    n = pairs_needed(level)
+    assert p_of([1.0] * n) < 1 - level <= p_of([1.0] * (n - 1))
 
 
 def test_zeros_do_not_keep_a_test_from_being_exact() -> None:

@@ -13,23 +13,24 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_speech import KEY as SPEECH_KEY
 from fakes.fake_speech import FakeSpeech
 from fakes.parties import Caller
+from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.recording.files import write_json
+from fdbcore.report.schemas import as_text
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
-from fdbcore.suites.staged.rating.rating_types import RatingAgreement, RatingKey
 from fdbcore.suites.staged.rating.sample import drawn_evenly
+from fdbcore.suites.staged.schemas import DOCUMENTS, schema, schema_file
 from fdbcore.suites.staged.scoring import document
 
 if TYPE_CHECKING:
@@ -100,6 +101,17 @@ def sample(scores: Path) -> Path:
     return out
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_published_schema_is_what_the_types_give(name: str) -> None:
+    assert schema_file(name).read_text(encoding="utf-8") == as_text(schema(name)), "make schema writes it anew"
+    Draft202012Validator.check_schema(schema(name))
+
+
+def check(name: str, content: object) -> None:
+    """A document keeps to its published schema."""
+    Draft202012Validator(json.loads(schema_file(name).read_text(encoding="utf-8"))).validate(content)
+
+
 def key_of(sample: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((sample / "key.json").read_text())
     return content
@@ -125,7 +137,7 @@ def test_a_draw_is_as_even_as_the_counts_allow() -> None:
 
 def test_the_key_says_which_is_which_and_the_page_does_not(sample: Path) -> None:
     key = key_of(sample)
-    msgspec.convert(key, RatingKey, strict=True)
+    check("rating_key", key)
     assert [each["dialogue"] for each in key["dialogues"]] == [f"D{number:03}" for number in range(1, 9)]
     assert Counter(each["system"] for each in key["dialogues"]) == dict.fromkeys(SYSTEMS, 4)
     page = (sample / "rate.html").read_text()
@@ -161,7 +173,8 @@ def test_people_and_judges_are_compared(sample: Path, scores: Path, tmp_path: Pa
     done = fdbcore("agree", ann, bob, scores, "--key", sample, "--json")
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
-    msgspec.convert(content, RatingAgreement, strict=True)
+    check("rating_agreement", content)
+    check("staged", json.loads((scores / "scores.json").read_text()))
     assert [(each["name"], each["kind"], each["dialogues"]) for each in content["raters"]] == [
         ("ann", "person", 8), ("bob", "person", 7), ("strict", "judge", 8),
     ]  # fmt: skip

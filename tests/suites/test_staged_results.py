@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from html import unescape
 from itertools import combinations
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from fdbcore.errors import SettingsError
 from fdbcore.measures.timing_score import ScoredMoment
 from fdbcore.registry import suite
+from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
 from fdbcore.suites.staged import results_view
@@ -102,6 +105,21 @@ def test_heads_of_tables_are_whole_however_narrow_the_terminal_is(width: int) ->
     assert "mean [95 % interval]" in "\n".join(lines)
 
 
+@pytest.mark.parametrize(("n", "is_told"), [(4, True), (5, True), (6, False)])
+def test_a_figure_of_what_is_detectable_needs_pairs_that_can_reach_the_level(n: int, is_told: bool) -> None:
+    cases = [
+        case(f"daily.{number}", {"timing": 0.1 * number + apart}, system)
+        for number in range(n)
+        for system, apart in (("a", 0.0), ("b", 0.01 * number))
+    ]
+    found = document(cases, [])
+    (compared,) = found["comparisons"]
+    assert (compared["detectable"] is None) == is_told
+    told = f"{n} pairs cannot reach p < 0.05; at least 6 needed"
+    assert (told in shown(found, 100)) == is_told
+    assert (told in unescape(page(card(found), suite("staged"), cast("Mapping[str, Any]", found)))) == is_told
+
+
 def test_an_axis_of_values_that_are_all_0_goes_from_0_to_1() -> None:
     assert axis_limits(0.0, 0.0) == (0.0, 1.0)
     low, high = axis_limits(0.0, 0.5)
@@ -137,8 +155,16 @@ class TestPasses:
         unscored.values["goals_met"] = 0.5
         assert passes(unscored, rule) is False, "whatever its task score would be"
         assert passes(case("daily.1", {"timing": 0.9, "goals_met": 0.0}), rule_of("timing=0.8")) is True
-        for wrong in ("goals_met", "wordings=1", "goals_met=all", "goals_met=nan", ""):
-            with pytest.raises(SettingsError, match="--passes: expected MEASURE=LEAST"):
+        for wrong in ("goals_met", "wordings=1", "", "=1"):
+            with pytest.raises(SettingsError, match=r"^--passes: expected MEASURE=LEAST of goals_met, "):
+                rule_of(wrong)
+        for wrong, expected in (
+            ("goals_met=all", "--passes: goals_met: expected a number from 0 to 1, got 'all'"),
+            ("goals_met=1, task_score=9", "--passes: task_score: expected a number from 1 to 5, got '9'"),
+            ("timing=nan", "--passes: timing: expected a number from 0 to 1, got 'nan'"),
+            ("timing=", "--passes: timing: expected a number from 0 to 1, got ''"),
+        ):
+            with pytest.raises(SettingsError, match=f"^{expected}$"):
                 rule_of(wrong)
 
     def test_means_and_intervals_are_over_scenarios_that_have_k_trials(self) -> None:

@@ -126,6 +126,7 @@ class TestUsers:
             ({"pacing": "brisk"}, "--pacing: expected one of slow, fast"),
             ({"family": ("sports",)}, "--family: expected one of daily"),
             ({"ears": "nobody"}, "--ears"),
+            ({"examiner": "nobody:x"}, "^--examiner: expected one of .*, got 'nobody'"),
             ({"nonsense": 1}, "staged: nonsense: expected one of its options"),
         ]
         for options, told in wrong:
@@ -138,6 +139,12 @@ class TestUsers:
             users(tmp_path, scenarios=str(silent))
         with pytest.raises(InputError, match="expected examiners"):
             suite("staged").side_a(str(tmp_path))
+
+    def test_a_message_names_the_option_that_was_typed(self, tmp_path: Path) -> None:
+        for option in ("--transcriber", "--judge"):
+            told = ran("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s")
+            assert told.exit_code == 2
+            assert f"Error: {option}: expected one of " in told.stderr
 
     def test_options_of_the_suite_need_it(self) -> None:
         told = ran("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
@@ -202,6 +209,26 @@ class TestScores:
         assert "The examiner itself" in shown.stdout
         assert "The examiner itself</h2>" in page
         assert [row["counts"]["cut_in"] for row in found["examiners"]] == [0, 0]
+
+    def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
+        (tmp_path / "mug.toml").write_text(MUG)
+        run = (
+            "--scenarios",
+            tmp_path / "mug.toml",
+            "--system",
+            "echo",
+            "--clock",
+            "virtual",
+            "--out",
+            tmp_path / "run",
+        )
+        assert ran("run", "--suite", "staged", *run).exit_code == 0
+        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
+        (row,) = json.loads(ran(*score, "--json").stdout)["rows"]
+        assert (row["only_echo"], row["measures"]["timing"]["mean"]) == (1, 0.0)
+        assert "echo: 1 only echo of the examiner" in ran(*score).stdout.splitlines()
+        (page,) = (tmp_path / "scores" / "calls").glob("*.html")
+        assert "all that the system said is echo of the examiner" in page.read_text()
 
     def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
         hears = f"openai:whisper-1?{hearing.settings}"

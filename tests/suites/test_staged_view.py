@@ -87,6 +87,7 @@ def item(*verdicts: str) -> dict[str, Any]:
     return {
         "call": "run/call", "system": "s", "trial": 1, "scenario": "daily.ordering.90", "family": "daily",
         "class_": "ordering", "pacing": "slow", "language": "en", "reason": None, "spoke_first": False,
+        "only_echo": False,
         "goals": goals, "measures": {"turn_taking": 3.5},
         "events": [
             {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,

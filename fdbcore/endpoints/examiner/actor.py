@@ -7,7 +7,7 @@ openai-realtime:MODEL, gemini-live...  a live party that takes instructions and 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -172,8 +172,13 @@ class Actor(Protocol):
         return
 
 
+def known_actor(address: str) -> Callable[[str, ActorSettings], Actor]:
+    """What makes the actor at an address. SettingsError if it is unknown."""
+    known = dict.fromkeys(endpoints(), LIVE) | ACTORS
+    make: Callable[[str, ActorSettings], Actor] = resolve("actor", known, address.partition(":")[0])
+    return make
+
+
 def make_actor(address: str, settings: ActorSettings) -> Actor:
     """The actor at an address. SettingsError if it is unknown, or cannot play the brief."""
-    known = dict.fromkeys(endpoints(), LIVE) | ACTORS
-    actor: Actor = resolve("actor", known, address.partition(":")[0])(address, settings)
-    return actor
+    return known_actor(address)(address, settings)

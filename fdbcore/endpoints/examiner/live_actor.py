@@ -57,7 +57,7 @@ class LiveActor(Actor):
         self.agenda = Agenda(settings.brief, settings.pacing.insists)
         self._brief, self._insists = settings.brief, settings.pacing.insists
         self._party = registry.endpoint(address)
-        with told_as(f"actor: {self.name}", ""):
+        with told_as(f"--examiner {self.name}", ""):
             self._party.take_part(instructions_of(settings.brief))
             self._party.take_tools([REPORT])
         self.clocking, self.calls_at_once = self._party.clocking, self._party.calls_at_once

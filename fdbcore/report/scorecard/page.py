@@ -145,7 +145,8 @@ def _difference(card: Scorecard, one: Difference) -> Row:
     ps = p_value(one.p), p_value(one.p_corrected)
     found = [value_text(one.value, scale), _span(one.interval, scale), *ps, value_text(one.detectable, scale)]
     better = card.better(one)
-    verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
+    undecided = one.too_few(card.level) or "cannot be told"
+    verdict: Shown = Cell(" is better", names=(better,)) if better else undecided if scale.direction else NONE
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
     head = scale.label + ARROWS[scale.direction]
     return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]

@@ -88,7 +88,7 @@ def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
 
 
 def _differences(card: Scorecard, compared: Sequence[Difference], width: int) -> Iterator[str]:
-    if compared:
+    if compared and compared[0] is card.differences[0]:  # it is the same for all
         yield from wrapped(card.test, width, 2)
     for (a, b), found in groupby(compared, lambda one: (one.a, one.b)):
         own = list(found)
@@ -105,6 +105,8 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
             ColumnGroup("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
         ]
         yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)[1:]
+    for few in dict.fromkeys(one.too_few(card.level) for one in compared if one.too_few(card.level)):
+        yield from wrapped(few, width, 2)
 
 
 def _telling(one: Telling, scale: Scale, width: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.findings import leads
@@ -183,10 +184,11 @@ def _note(row: RowJson) -> str:
 def _differences(document: ActsDocument) -> Iterator[Difference]:
     """The differences, pair by pair, in the order of the scales."""
     places = {scale.id: place for place, scale in enumerate(SCALES)}
+    needed = pairs_needed(document["settings"].get("level", 0.95))
     pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
     for (of, annotator, a, b), found in pairs:
         for one in sorted(found, key=lambda one: places[one["measure"]]):
-            tests = one["p"], one["p_holm"], one["smallest_detectable"]
+            tests = one["p"], one["p_holm"], one["smallest_detectable"] if one["n"] >= needed else None, needed
             yield Difference(
                 _condition(of, annotator), a, b, one["measure"], one["n"], one["difference"], one["ci95"], *tests
             )

@@ -64,7 +64,7 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
         yield f"{best} answers {rank}: its distance from the reference replies (WED) is lower {others}."
     for one in by_wed:
         if card.better(one) is None:
-            yield _undecided(one, len(card.differences))
+            yield _undecided(one, card)
     if apart:
         yield (
             f"{best} has the least distance (WED), but no record is scored for it and {', '.join(apart)} alike: "
@@ -73,16 +73,17 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
     yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])
 
 
-def _undecided(one: Difference, made: int) -> str:
-    """made: how many differences were tested."""
+def _undecided(one: Difference, card: Scorecard) -> str:
     ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
     text = (
         f"Whether {ahead} answers better than {other} cannot be told from {one.n} records: its distance from the "
         f"reference replies (WED) is lower by {_by(one)}"
     )
     if one.interval and min(one.interval) * max(one.interval) > 0:
-        text += f", but p is {p_value(one.p_corrected)} when corrected for the {made} comparisons made"
-    if one.detectable is not None:
+        text += f", but p is {p_value(one.p_corrected)} when corrected for the {len(card.differences)} comparisons made"
+    if few := one.too_few(card.level):
+        text += f"; {few}"
+    elif one.detectable is not None:
         text += f"; so few show only differences of about {mean(one.detectable)} or more (four times in five)"
     return f"{text}."
 

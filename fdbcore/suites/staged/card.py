@@ -10,6 +10,7 @@ from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
+from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.variant_screen import statements
@@ -148,6 +149,7 @@ def _counted(row: StagedRow) -> Iterator[str]:
     """What stands beside the means of a row: dialogues that say little, and calls that are not among them."""
     counts = {
         "silent": row["silent"],
+        "only echo of the examiner": row["only_echo"],
         "opened by the system": row["spoke_first"],
         "failed, not scored": row["failed"],
         "invalid, not scored": row["invalid"],
@@ -159,11 +161,12 @@ def _counted(row: StagedRow) -> Iterator[str]:
 
 
 def _differences(document: StagedDocument) -> Iterator[Difference]:
+    needed = pairs_needed(document["settings"]["level"])
     for one in document["comparisons"]:
         condition = _condition(document, one["pacing"], one["examiner"])
         yield Difference(
             condition, one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
-            one["p_holm"], one["detectable"],
+            one["p_holm"], one["detectable"], needed,
         )  # fmt: skip
 
 

@@ -74,8 +74,8 @@ class StagedCase:
 
     examiner: who plays side A; dialogues of different ones are never put together. seed: of the examiner. examined:
     what it did, if that can be told. has_task_score: a judge was asked for the score of its family, and may have left
-    it out. draws: of one that was judged several times, its judged values by other sets of repeats, which its interval
-    draws from.
+    it out. only_echo: B spoke, and all of it is echo of A. draws: of one that was judged several times, its judged
+    values by other sets of repeats, which its interval draws from.
     """
 
     path: Path
@@ -90,6 +90,7 @@ class StagedCase:
     examiner: str = SCRIPTED
     reason: str | None = None
     spoke_first: bool = False
+    only_echo: bool = False
     seed: int = 0
     examined: Examined | None = None
     judged: DialogueMarks | None = None
@@ -183,6 +184,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
+        only_echo=bool(recording.suspect_spans["B"]) and not len(recording.dialogue.ipus["B"]),
         seed=examiner["seed"],
         examined=examined(recording),
     )

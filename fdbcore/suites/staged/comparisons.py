@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p
 from fdbcore.suites.staged.rows import COMPARED, Group, intervals_over_scenarios
 from fdbcore.suites.staged.users import BOTH
 
@@ -38,7 +38,7 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
     if not scenarios:
         return
     differences = a.means(scenarios) - b.means(scenarios)
-    p_values = sign_flip_p(differences)
+    p_values, needed = sign_flip_p(differences), pairs_needed()
     estimates = intervals_over_scenarios(a.drawn_means(scenarios) - b.drawn_means(scenarios))
     for column, (measure, estimate) in enumerate(zip(COMPARED, estimates, strict=True)):
         there = differences[~np.isnan(differences[:, column]), column]
@@ -57,5 +57,5 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
             "ci95": estimate.interval,
             "p": p_values[column],
             "p_holm": None,
-            "detectable": None if sd is None else detectable_difference(sd, len(there)),
+            "detectable": None if sd is None or len(there) < needed else detectable_difference(sd, len(there)),
         }

@@ -33,6 +33,7 @@ class StagedRow(TypedDict):
     failed: Annotated[int, Meta(description="calls that are not scored: the system broke off or could not be reached")]
     invalid: Annotated[int, Meta(description="calls that are not scored: the harness or the examiner is to blame")]
     missing: Annotated[int, Meta(description="calls that are not scored: not held yet, or they cannot be read")]
+    only_echo: Annotated[int, Meta(description="dialogues in which all that the system said is echo; they count")]
     spoke_first: Annotated[int, Meta(description="calls that the system opened, before the examiner had spoken")]
     measures: dict[str, StagedMean]
 
@@ -70,7 +71,7 @@ class StagedComparison(TypedDict):
     ci95: Interval
     p: float | None
     p_holm: float | None
-    detectable: float | None
+    detectable: Annotated[float | None, Meta(description="null where so few pairs cannot reach p < 0.05")]
 
 
 class StagedPassesOfK(TypedDict):
@@ -230,6 +231,7 @@ class StagedItem(TypedDict):
     language: str
     reason: str | None
     spoke_first: bool
+    only_echo: bool
     goals: list[StagedGoalJson]
     measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")]

@@ -16,7 +16,7 @@ import numpy as np
 from fdbcore.errors import SettingsError
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.rows import Group
+from fdbcore.suites.staged.rows import BOUNDS, Group
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedPasses
@@ -32,15 +32,16 @@ def rule_of(text: str) -> dict[str, float]:
     """The least value of each measure that a dialogue needs to pass: "goals_met=1,task_score=4". SettingsError."""
     found: dict[str, float] = {}
     for part in text.split(","):
-        measure, _, least = part.strip().partition("=")
+        measure, equals, least = (each.strip() for each in part.partition("="))
+        if not equals or measure not in ALLOWED:
+            raise SettingsError(f"--passes: expected MEASURE=LEAST of {', '.join(ALLOWED)}, got {part.strip()!r}")
+        low, high = BOUNDS[measure]
         try:
             found[measure] = float(least)
         except ValueError:
-            measure = ""
-        if measure not in ALLOWED or not np.isfinite(found[measure]):
-            raise SettingsError(
-                f"--passes: expected MEASURE=LEAST,..., MEASURE one of {', '.join(ALLOWED)}, got {part.strip()!r}"
-            )
+            found[measure] = np.nan
+        if not low <= found[measure] <= high:
+            raise SettingsError(f"--passes: {measure}: expected a number from {low:g} to {high:g}, got {least!r}")
     return found
 
 

@@ -23,6 +23,11 @@ MEASURES: Final = (
 )  # fmt: skip
 COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    **dict.fromkeys(("turn_taking", "instruction_following", "task_score"), (1.0, 5.0)),
+    **dict.fromkeys(("goals_met", "timing"), (0.0, 1.0)),
+}
+"""The least and the most that a compared measure can be."""
 
 ORDER: Final = tuple(PACINGS)
 
@@ -160,6 +165,7 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
             "failed": sum(each.kind == "failed" for each in part.lost),
             "invalid": sum(each.kind == "invalid" for each in part.lost),
             "missing": sum(each.kind == "missing" for each in part.lost),
+            "only_echo": sum(case.only_echo for case in own),
             "spoke_first": sum(case.spoke_first for case in own),
             "measures": {
                 measure: {

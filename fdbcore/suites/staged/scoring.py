@@ -79,10 +79,7 @@ class Scoring:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown or does not fit together."""
-        with told_as("--transcriber", "asr"):
-            sources = [word_source(address) for address in dict.fromkeys(options["transcriber"])]
-        with told_as("--judge", "judge"):
-            judges = [judge(address) for address in dict.fromkeys(options["judge"])]
+        sources, judges = sources_of(options), judges_of(options)
         if judges and not sources:
             raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
         rule = rule_of(options["passes"] or RULE)
@@ -179,6 +176,18 @@ class Scoring:
         return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 
+def sources_of(options: Mapping[str, Any]) -> list[WordSource]:
+    """The recognisers that the options name. SettingsError for one that is unknown."""
+    with told_as("--transcriber", "asr"):
+        return [word_source(address) for address in dict.fromkeys(options["transcriber"])]
+
+
+def judges_of(options: Mapping[str, Any]) -> list[Judge]:
+    """The judges that the options name. SettingsError for one that is unknown."""
+    with told_as("--judge", "judge"):
+        return [judge(address) for address in dict.fromkeys(options["judge"])]
+
+
 def wordings_of(given: str) -> Sequence[int]:
     """The wordings of the rubrics that an option asks for, from 0. SettingsError for another text."""
     known = {"both": range(WORDINGS), **{str(number + 1): [number] for number in range(WORDINGS)}}
@@ -273,6 +282,7 @@ def _item(case: StagedCase) -> StagedItem:
         "language": case.language,
         "reason": case.reason,
         "spoke_first": case.spoke_first,
+        "only_echo": case.only_echo,
         "goals": goals,
         "measures": case.values,
         "events": [] if case.judged is None else case.judged.events,

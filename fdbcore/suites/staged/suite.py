@@ -90,11 +90,10 @@ class StagedDialogues(Suite):
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""
-        from fdbcore.registry import judge
-        from fdbcore.sources.word_source import word_source
+        from fdbcore.suites.staged.scoring import judges_of, sources_of
 
-        hearing = [service for address in options["transcriber"] for service in word_source(address).services()]
-        return [*hearing, *(service for address in options["judge"] for service in judge(address).services())]
+        asked = [*sources_of(options), *judges_of(options)]
+        return [service for each in asked for service in each.services()]
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of ratings, by their header, and scores."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from fdbcore import registry
-from fdbcore.endpoints.examiner.actor import SCRIPTED
+from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import InputError, SettingsError, told_as
@@ -60,6 +60,8 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     if options["ears"] is not None:
         with told_as("--ears", "asr"):
             registry.live_transcriber(options["ears"])
+    with told_as("--examiner", "actor"):
+        known_actor(options["examiner"])
     show(f"reading {options['scenarios']}")
     users, found = [], read_set(options["scenarios"])
     for scenario in _chosen(found.scenarios, options):

@@ -69,6 +69,8 @@ def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
         yield "task score", " · ".join(_of_task(task))
     if "timing" in measures:
         yield "timing score", f"{measures['timing']:.2f} of 1"
+    if item["only_echo"]:
+        yield "outcome", "all that the system said is echo of the examiner"
     if item["reason"] is not None:
         yield "outcome", item["reason"]
 
