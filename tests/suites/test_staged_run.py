@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.recording.run import RUN
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
 from fdbcore.suites.staged.card import card
@@ -229,6 +231,20 @@ class TestScores:
         assert "echo: 1 only echo of the examiner" in ran(*score).stdout.splitlines()
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
         assert "all that the system said is echo of the examiner" in page.read_text()
+
+    def test_a_call_of_which_nothing_is_left_counts_for_the_examiner_that_was_planned(
+        self, held: Path, tmp_path: Path
+    ) -> None:
+        run = shutil.copytree(held, tmp_path / "run")
+        plan = json.loads((run / RUN).read_text())
+        gone = plan["cases"][0]
+        gone["columns"]["examiner"] = "openai-realtime:m"
+        (run / RUN).write_text(json.dumps(plan))
+        shutil.rmtree(run / gone["name"])
+        rows = json.loads(ran("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)["rows"]
+        counts = {(row["examiner"], row["pacing"]): (row["n"], row["missing"]) for row in rows}
+        other = plan["cases"][1]["columns"]["pacing"]
+        assert counts == {("openai-realtime:m", gone["columns"]["pacing"]): (0, 1), ("scripted", other): (1, 0)}
 
     def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
         hears = f"openai:whisper-1?{hearing.settings}"

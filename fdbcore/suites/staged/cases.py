@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
-from fdbcore.recording.run import outcome_in, read_plan, state_of_case
+from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
@@ -133,23 +133,20 @@ def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], 
             found.append(_case(path, planned))
         except FdbError as error:
             lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ")))
-    named = [*(case.examiner for case in found), *(each.examiner for each in lost)]
-    known = next(filter(None, named), SCRIPTED)
-    return found, [each if each.examiner else replace(each, examiner=known) for each in lost]
+    return found, lost
 
 
 def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
-    """A call that is not scored; its examiner is "" if that cannot be read."""
+    """A call that is not scored: what was planned is known, also if nothing of it can be read."""
     columns, outcome = planned.get("columns", {}), outcome_in(path)
     kind: Loss = "missing" if outcome is None or outcome["kind"] == "done" else outcome["kind"]
-    party = state_of_case(path).get("parties", {}).get("A")
     return LostCase(
         path,
         planned["system"],
         columns.get("scenario", ""),
         columns.get("family", ""),
         columns.get("pacing", ""),
-        examiner_of(party) if party else "",
+        columns.get("examiner", SCRIPTED),
         kind,
         reason,
     )
