@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from fakes.model_server import Asked
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
-from fdbcore.errors import InputError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.run import RUN
@@ -32,7 +34,7 @@ from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
-from fdbcore.suites.staged.users import families_of
+from fdbcore.suites.staged.users import USERS, families_of
 from fdbcore.types import SAMPLE_RATE_HZ, SideA
 
 needs_voice = pytest.mark.skipif(
@@ -127,6 +129,10 @@ class TestUsers:
         wrong: list[tuple[dict[str, Any], str]] = [
             ({"pacing": "brisk"}, "--pacing: expected one of slow, fast"),
             ({"family": ("sports",)}, "--family: expected one of daily"),
+            (
+                {"scenario": ("daily.ordering.5",)},
+                r"an id of builtin .fdbcore scenarios list .*5'; perhaps daily.order",
+            ),
             ({"ears": "nobody"}, "--ears"),
             ({"examiner": "nobody:x"}, "^--examiner: expected one of .*, got 'nobody'"),
             ({"nonsense": 1}, "staged: nonsense: expected one of its options"),
@@ -147,6 +153,30 @@ class TestUsers:
             told = ran("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s")
             assert told.exit_code == 2
             assert f"Error: {option}: expected one of " in told.stderr
+
+    @needs_voice
+    def test_a_scenario_without_its_voice_is_left_out_and_told(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pyopenjtalk", None)
+        found = users(tmp_path, family=("safety",), pacing="both")
+        (problem,) = found.problems
+        scenarios = {user.columns["scenario"] for user in found.users}
+        in_japanese = {
+            each.id
+            for each in read_set("builtin").scenarios
+            if each.family == "safety" and "ja" in [goal.language for goal in each.goals]
+        }
+        assert in_japanese == {problem.where}
+        assert (len(scenarios), len(found.users)) == (19, 38)
+        assert problem.where not in scenarios
+        assert re.match(r"left out: .*pip install 'fdbcore\[ja\]'", problem.reason)
+        for only in ({"scenario": (problem.where,)}, {"scenarios": "builtin-ja"}):
+            with pytest.raises(MissingExtraError, match=r"fdbcore\[ja\]"):
+                users(tmp_path, **only)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        speaks_itself = users(tmp_path, examiner="openai-realtime:m").users
+        assert problem.where in {user.columns["scenario"] for user in speaks_itself}
 
     def test_options_of_the_suite_need_it(self) -> None:
         told = ran("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
@@ -191,6 +221,7 @@ class TestScores:
         done = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores", "--json")
         assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
+        assert not [line for line in found["warnings"] if line.startswith("left out")]
         assert [row["pacing"] for row in found["rows"]] == ["slow", "fast"]
         for row in found["rows"]:
             assert row["measures"]["goals_met"]["mean"] is None, "unknown, not 0"
@@ -236,13 +267,16 @@ class TestScores:
         self, held: Path, tmp_path: Path
     ) -> None:
         run = shutil.copytree(held, tmp_path / "run")
+        listed = json.loads((run / USERS).read_text())
+        (run / USERS).write_text(json.dumps({**listed, "left_out": {"safety.9": "no voice"}}))
         plan = json.loads((run / RUN).read_text())
         gone = plan["cases"][0]
         gone["columns"]["examiner"] = "openai-realtime:m"
         (run / RUN).write_text(json.dumps(plan))
         shutil.rmtree(run / gone["name"])
-        rows = json.loads(ran("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)["rows"]
-        counts = {(row["examiner"], row["pacing"]): (row["n"], row["missing"]) for row in rows}
+        found = json.loads(ran("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)
+        assert found["warnings"][-1] == f"left out of {run}: safety.9: no voice"
+        counts = {(row["examiner"], row["pacing"]): (row["n"], row["missing"]) for row in found["rows"]}
         other = plan["cases"][1]["columns"]["pacing"]
         assert counts == {("openai-realtime:m", gone["columns"]["pacing"]): (0, 1), ("scripted", other): (1, 0)}
 

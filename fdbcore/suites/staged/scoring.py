@@ -29,7 +29,7 @@ from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.rows import groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
-from fdbcore.suites.staged.users import families_of
+from fdbcore.suites.staged.users import families_of, left_out_of
 from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -59,6 +59,8 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     variants, judging = scoring.apply(cases, problems, jobs, show)
     hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), None)
     found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging)
+    for run in runs:
+        found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
     return Scored(cast("Mapping[str, Any]", found))
 
 

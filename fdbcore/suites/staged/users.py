@@ -14,19 +14,21 @@ from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.errors import InputError, SettingsError, told_as
+from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scenarios import Scenario
-from fdbcore.types import Material, Option, SideA, User
+from fdbcore.types import Material, Option, Problem, SideA, User
 
 NAME: Final = "staged"
 USERS: Final = "users.json"
 SCHEMA: Final = "fdbcore.staged_users/1"
 BOTH: Final[Mapping[str, Sequence[str]]] = {"both": ("slow", "fast"), "fdb2": ("fdb2-slow", "fdb2-fast")}
 """Names of two pacings at once."""
+MOST_NAMED: Final = 12
+"""An error names all that could have been asked for, if there are no more."""
 
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
@@ -50,7 +52,9 @@ OPTIONS: Final = (
 def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Write the briefs of the scenarios that `options` ask for, and the list of examiners.
 
-    SettingsError for a wrong option, InputError for scenarios that cannot be used.
+    A scenario whose examiner needs an extra that is not installed, such as a voice of its language, is left out.
+    SettingsError for a wrong option, InputError for scenarios that cannot be used, MissingExtraError if such a scenario
+    is asked for by name, or if no other one is left.
     """
     pacings = BOTH.get(options["pacing"], (options["pacing"],))
     if unknown := [each for each in pacings if each not in PACINGS]:
@@ -63,13 +67,40 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     with told_as("--examiner", "actor"):
         known_actor(options["examiner"])
     show(f"reading {options['scenarios']}")
-    users, found = [], read_set(options["scenarios"])
+    users, left_out, found = [], {}, read_set(options["scenarios"])
+    missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
     for scenario in _chosen(found.scenarios, options):
         brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
         write_json(folder / "briefs" / f"{scenario.id}.json", brief.to_json())
         numbers = range(options["examiner_seeds"])
-        users += [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
-    write_json(folder / USERS, {"schema": SCHEMA, "users": users, "families": list(found.own_families)})
+        own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
+        languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])
+        if languages not in missing:
+            missing[languages] = _missing_extra(_address(folder, own[0]))
+        if (error := missing[languages]) is None:
+            users += own
+        elif scenario.id in options["scenario"]:
+            raise error
+        else:
+            left_out[scenario.id] = str(error)
+    if not users:
+        raise next(error for error in missing.values() if error)
+    content = {"schema": SCHEMA, "users": users, "families": list(found.own_families), "left_out": left_out}
+    write_json(folder / USERS, content)
+
+
+def _missing_extra(address: str) -> MissingExtraError | None:
+    """The error that an extra is missing for the examiner at an address; None if none is."""
+    try:
+        registry.endpoint(address)
+    except MissingExtraError as error:
+        return error
+    return None
+
+
+def _address(folder: Path, user: Mapping[str, Any]) -> str:
+    """The address of an examiner of the list."""
+    return f"examiner:{folder / 'briefs' / user['brief']}?{urlencode(user['settings'])}"
 
 
 def side_a(data: str) -> SideA:
@@ -81,20 +112,32 @@ def side_a(data: str) -> SideA:
     users = [
         User(
             name=each["name"],
-            address=f"examiner:{folder / 'briefs' / each['brief']}?{urlencode(each['settings'])}",
+            address=_address(folder, each),
             length_s=each["most_s"],
             columns=each["columns"],
         )
         for each in content["users"]
     ]
     texts = {USERS: json.dumps(content, ensure_ascii=False)}
-    return SideA(users, material=Material(NAME, str(folder), texts))
+    problems = [Problem(id_, f"left out: {reason}") for id_, reason in content.get("left_out", {}).items()]
+    return SideA(users, material=Material(NAME, str(folder), texts), problems=problems)
+
+
+def left_out_of(run: Path) -> Mapping[str, str]:
+    """The scenarios that were asked for and that a run leaves out, by id, with the reason."""
+    found: Mapping[str, str] = _kept_list(run).get("left_out", {})
+    return found
+
+
+def _kept_list(run: Path) -> Mapping[str, Any]:
+    """The list of examiners as a run keeps it; empty if there is none."""
+    content: Mapping[str, Any] = read_json(run / USERS) if (run / USERS).is_file() else {}
+    return content
 
 
 def families_of(run: Path) -> Mapping[str, Family]:
     """The families of the scenarios of a run, by id: those that come with fdbcore, and those of its own file."""
-    content = read_json(run / USERS) if (run / USERS).is_file() else {}
-    own = [Family.from_entry(entry) for entry in content.get("families", ())]
+    own = [Family.from_entry(entry) for entry in _kept_list(run).get("families", ())]
     return {**builtin_families(), **{family.id: family for family in own}}
 
 
@@ -126,7 +169,10 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
         wanted = options[option]
         known = dict.fromkeys(getattr(each, field) for each in found)
         if unknown := [each for each in wanted if each not in known]:
-            raise SettingsError(f"--{option}: expected one of {', '.join(known)}, got {unknown[0]!r}")
+            listed = f"an id of {options['scenarios']} (fdbcore scenarios list shows them)"
+            expected = f"one of {', '.join(known)}" if len(known) <= MOST_NAMED else listed
+            told = nearest(unknown[0], known) if len(known) > MOST_NAMED else ""
+            raise SettingsError(f"--{option}: expected {expected}, got {unknown[0]!r}{told}")
         found = [each for each in found if not wanted or getattr(each, field) in wanted]
     if (most := options["per_family"]) is not None:
         random = Random(options["examiner_seed"])
