@@ -5,15 +5,16 @@ They need msgspec, and are for type checkers and for the schemas: nothing at run
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated
 
 from msgspec import Meta
 
 from fdbcore.recording.meta_types import Tick
+from fdbcore.recording.word_types import Doubts
 from fdbcore.types import Side
 
 
-class HeardLine(TypedDict):
+class HeardLine(Doubts):
     """Words of a side as a transcriber heard them, in one stretch of its speech."""
 
     side: Side
@@ -21,15 +22,3 @@ class HeardLine(TypedDict):
     text: str
     start_tick: Tick
     end_tick: Tick
-    in_silence: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
-        ]
-    ]
-    in_loop: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the transcriber says a phrase again and again; most likely nobody said it"),
-        ]
-    ]

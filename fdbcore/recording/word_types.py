@@ -13,12 +13,9 @@ from fdbcore.recording.meta_types import Count
 from fdbcore.types import Side
 
 
-class StoredWord(TypedDict):
-    """A word, in the half-open span [start_ms, end_ms) of the session."""
+class Doubts(TypedDict):
+    """Why most likely nobody said words that a transcriber heard."""
 
-    text: str
-    start_ms: Count
-    end_ms: Count
     in_silence: NotRequired[
         Annotated[
             Literal[True],
@@ -28,9 +25,17 @@ class StoredWord(TypedDict):
     in_loop: NotRequired[
         Annotated[
             Literal[True],
-            Meta(description="the recogniser says this phrase again and again; most likely nobody said it"),
+            Meta(description="the transcriber says this phrase again and again; most likely nobody said it"),
         ]
     ]
+
+
+class StoredWord(Doubts):
+    """A word, in the half-open span [start_ms, end_ms) of the session."""
+
+    text: str
+    start_ms: Count
+    end_ms: Count
 
 
 class StoredTranscript(TypedDict):
