@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.detectors import check_one_detector, check_same_detector
 from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
@@ -154,6 +155,8 @@ class Sides:
         """Read both runs. Raises SettingsError for different settings, unless these are allowed, and RecordingError if
         no call is scored."""
         (run, of_run), (baseline, of_baseline) = read(run), (None, None) if baseline is None else read(baseline)
+        for each in filter(None, (run, baseline)) if not different_settings else ():
+            check_one_detector(each)
         notes = [] if baseline is None else differing(run, baseline, different_settings, called)
         for name, group in zip(called, (of_run, of_baseline), strict=True):
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
@@ -170,6 +173,9 @@ class Sides:
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
     """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
     found = check_comparable(run, baseline, called)
+    if not allowed:
+        others = [text for text in found if not text.startswith("vad ")]
+        check_same_detector(run, baseline, f", and {'; '.join(others)}" if others else "")
     if found and not allowed:
         raise SettingsError(
             f"{run.path} and {baseline.path}: expected the same settings, got {'; '.join(found)} "

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.detectors import detectors, earlier
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
 
 MOST_NAMES = 3
 
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
-    """One line each for the calls with missing audio, with bad input health, and with speech that may be echo.
+    """One line each for detectors of an earlier version, and for the calls with missing audio, with bad input health, and
+    with speech that may be echo.
 
     calls: scored calls; one that cannot be read is skipped.
     """
     missing: list[str] = []
     bad: list[str] = []
     echoing: list[str] = []
+    made_by: dict[str, Settings] = {}
     for call in calls:
         try:
             reading = call.recording
+            made_by.setdefault(reading.meta["settings_sha256"], reading.meta["settings"])
             missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(reading)[:1]]
             found = reading.health["findings"] if reading.health else []  # the worst first
             bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
             echoing += [call.name] if reading.has_suspects else []
         except RecordingError:
             continue
+    several = detectors(made_by.values())
     return [
+        *([f"calls were decided by different voice activity detectors: {', '.join(several)}"] if several[1:] else []),
+        *earlier(made_by.values()),
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
         *_line("echo", echoing, ": only the measures of published benchmarks count the events that it makes"),

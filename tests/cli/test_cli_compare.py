@@ -17,6 +17,7 @@ from helpers.commands import scored
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
+from fdbcore import __version__
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.corpus import Run
@@ -24,6 +25,7 @@ from fdbcore.analysis.kept import Kept
 from fdbcore.cli.main import main
 from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import CORPUS
 from fdbcore.report.comparison.page import page
 from fdbcore.report.format import NOT_CORRECTED
 from fdbcore.report.html.values import NOTES
@@ -260,16 +262,65 @@ def test_groups_of_a_run_have_one_comparison_and_one_p_value(planted: Planned, t
 
 
 def test_different_settings_are_refused_unless_told(planted: Planned, tmp_path: Path) -> None:
-    planted_run(tmp_path / "set", Planted(20, 0.02, 5), turns=TurnSettings(min_silence_ms=300), version="2")
+    planted_run(tmp_path / "set", Planted(20, 0.02, 5), turns=TurnSettings(min_silence_ms=300))
     result = report(tmp_path / "set", "--baseline", planted.few)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "turns min_silence_ms: run 300, baseline 200" in result.stderr
-    assert "vad A version: run 2, baseline 1" in result.stderr
     assert "--different-settings" in result.stderr
     told = report(tmp_path / "set", "--baseline", planted.few, "--different-settings")
     assert told.exit_code == 0
     assert "!! different settings: turns min_silence_ms: run 300, baseline 200" in told.stdout
     assert "different settings: turns min_silence_ms: run 300" in (tmp_path / "set" / "compare.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("detectors", "got", "replayed", "by"),
+    [
+        ([{"name": "silero", "version": "0.4.0"}, {}], "silero 0.4.0 in {0} and energy {now} in {1}", 1, "silero"),
+        ([{"version": "0.0.1"}, {}], "energy 0.0.1 in {0} and energy {now} in {1}", 0, "energy"),
+        ([{}, {"version": "0.0.1"}], "energy {now} in {0} and energy 0.0.1 in {1}", 1, "energy"),
+    ],
+)
+def test_detectors_are_not_mixed_and_the_command_that_mends_it_is_named(
+    detectors: list[dict[str, Any]], got: str, replayed: int, by: str, tmp_path: Path
+) -> None:
+    runs = [tmp_path / name for name in ("new", "old")]
+    for path, detector in zip(runs, detectors, strict=True):
+        planted_run(path, Planted(20, 0.02, 5), **detector)
+    (tmp_path / "gates.toml").write_text('gates = ["premature_per_turn <= baseline + 0.02"]\n')
+    for arguments in ([], ["--gate", tmp_path / "gates.toml"]):
+        refused = report(runs[0], "--baseline", runs[1], *arguments)
+        assert refused.exit_code == 2
+        line = " ".join(refused.stderr.split())
+        assert f"expected one voice activity detector, got {got.format(*runs, now=__version__)}: " in line
+        stale = runs[replayed]
+        assert f"`fdbcore replay {stale} --vad {by} --out {stale}-{by}` decides it anew" in line
+        assert "--different-settings" in line
+    assert report(runs[0], "--baseline", runs[1], "--different-settings").exit_code == 0
+
+
+def test_a_run_of_two_detectors_is_refused_and_one_of_an_earlier_version_says_so(tmp_path: Path) -> None:
+    planted_run(tmp_path / "mixed", Planted(20, 0.02, 5))
+    planted_run(tmp_path / "more", Planted(20, 0.02, 6, prefix="z"), version="0.0.1")
+    known = [json.loads((tmp_path / name / CORPUS).read_text()) for name in ("mixed", "more")]
+    for call in known[1]["calls"]:
+        (tmp_path / "more" / call["name"]).rename(tmp_path / "mixed" / call["name"])
+    known[0]["calls"] += known[1]["calls"]
+    (tmp_path / "mixed" / CORPUS).write_text(json.dumps(known[0]))
+    planted_run(tmp_path / "old", Planted(20, 0.02, 5), version="0.0.1")
+    (tmp_path / "gates.toml").write_text('gates = ["premature_per_turn <= 0.5"]\n')
+    refused = report(tmp_path / "mixed", "--gate", tmp_path / "gates.toml")
+    assert refused.exit_code == 2
+    line = " ".join(refused.stderr.split())
+    assert f"expected one voice activity detector, got energy 0.0.1 and energy {__version__}: " in line
+    assert f"`fdbcore replay {tmp_path / 'mixed'} --vad energy --out {tmp_path / 'mixed'}-energy`" in line
+    earlier = f"voice activity was decided by energy 0.0.1, which is {__version__} now: `fdbcore replay` renews it"
+    told = report(tmp_path / "old", "--gate", tmp_path / "gates.toml")
+    assert told.exit_code == 0
+    assert earlier in " ".join(told.output.split())
+    assert earlier.replace("`", "") in (tmp_path / "old" / "index.html").read_text().replace("`", "")
+    shown = CliRunner().invoke(main, ["score", str(tmp_path / "old")], catch_exceptions=False)
+    assert earlier in " ".join(shown.stdout.split())
 
 
 def test_another_version_is_named_and_its_items_are_counted_anew(planted: Planned, tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import ACTIVITY, EVENTS, META, RECORDING_SCHEMA, TURNS, TURNS_SCHEMA, write_json
 from fdbcore.recording.run import CORPUS, CORPUS_SCHEMA, DONE
 from fdbcore.recording.versions import versions
+from fdbcore.registry import VADS, vad
 from fdbcore.session.turns import detect_turns
-from fdbcore.types import TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, TurnSettings
 
 Activity = npt.NDArray[np.bool_]
 
@@ -68,7 +69,8 @@ def made_run(
 ) -> Path:
     """A run with these calls, scored; `path`."""
     turns = settings or TurnSettings()
-    decided = {"turns": asdict(turns), "vad": {side: {"name": detector, "version": "1"} for side in "AB"}}
+    version = vad(detector)(source_rate_hz=SAMPLE_RATE_HZ).describe()["version"] if detector in VADS else "1"
+    decided = {"turns": asdict(turns), "vad": {side: {"name": detector, "version": version} for side in "AB"}}
     for call in calls:
         _write_recording(path / call.name, call.activity, decided, turns)
     entries: list[dict[str, Any]] = [

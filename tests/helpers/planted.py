@@ -30,6 +30,7 @@ from fdbcore.recording.files import (
 from fdbcore.recording.run import CORPUS, CORPUS_SCHEMA, DONE
 from fdbcore.recording.versions import versions
 from fdbcore.session.turns import detect_turns
+from fdbcore.session.vad import EnergyVad
 from fdbcore.types import TurnSettings
 
 VAD_DELAY_TICKS = 20
@@ -74,7 +75,7 @@ def planted_run(
 ) -> list[int]:
     """A scored run of these calls at `path`; how many turns of each call are cut off."""
     turns = turns or TurnSettings()
-    vad = {"name": "energy", "version": "1"} | detector
+    vad = {"name": "energy", "version": EnergyVad().describe()["version"]} | detector
     settings = {"turns": asdict(turns), "vad": {side: vad for side in "AB"}}
     made = versions() | ({"fdbcore": made_by} if made_by else {})
     meta = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.live_record import live_record
@@ -44,7 +45,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "moments": [] if unscored else [moment.to_json() for moment in reading.moments],
         "labels": _labels(reading),
         "findings": scores["findings"],
-        "warnings": scores["warnings"],
+        "warnings": [*scores["warnings"], *earlier([reading.meta["settings"]])],
         "unscored": unscored,
         "timing": reading.meta.get("timing"),
         "held": live_record(reading),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
 from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
 from fdbcore.measures.answers import UNANSWERED
@@ -72,6 +73,7 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
     for text, names in run.warned().items():
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
+    yield from ((text, []) for text in earlier(run.corpus.all_settings))
     settings = run.corpus.settings_sha256s
     if len(settings) > 1:
         counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]

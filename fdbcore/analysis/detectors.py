@@ -1,0 +1,79 @@
+"""Which voice activity detectors decided a run: whether they are of an earlier version, and whether two runs differ."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.registry import VADS, vad
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
+
+ANYWAY = "--different-settings"
+
+
+def detectors(made_by: Iterable[Settings]) -> list[str]:
+    """The detectors of recordings with these settings, each once, such as "silero 0.4.0", by name."""
+    return sorted({_text(settings["vad"][side]) for settings in made_by for side in SIDES})
+
+
+def earlier(made_by: Iterable[Settings]) -> list[str]:
+    """A line for each of our detectors that decided in another version than that of today."""
+    described = {_text(settings["vad"][side]): settings["vad"][side] for settings in made_by for side in SIDES}
+    return [
+        f"voice activity was decided by {text}, which is {now} now: `fdbcore replay` renews it"
+        for text, own in sorted(described.items())
+        if (now := _version_now(own.get("name", ""))) is not None and own.get("version") not in (None, now)
+    ]
+
+
+def check_one_detector(run: Run) -> None:
+    """SettingsError if the calls of a run were decided by several detectors."""
+    if len(found := detectors(run.all_settings)) > 1:
+        name = found[0].partition(" ")[0]
+        raise SettingsError(
+            f"{run.path}: expected one voice activity detector, got {' and '.join(found)}: "
+            f"{_replay(run, name)} decides all of it anew"
+        )
+
+
+def check_same_detector(run: Run, baseline: Run, others: str = "") -> None:
+    """SettingsError if two runs were decided by different detectors; it names the command that mends it.
+
+    others: what else differs in their settings, to be told too.
+    """
+    of_run, of_baseline = (detectors(each.all_settings) for each in (run, baseline))
+    if of_run == of_baseline:
+        return
+    stale, fresh = (run, of_baseline) if earlier(run.all_settings) else (baseline, of_run)
+    raise SettingsError(
+        f"expected one voice activity detector, got {' and '.join(of_run)} in {run.path} and "
+        f"{' and '.join(of_baseline)} in {baseline.path}: {_replay(stale, fresh[0].partition(' ')[0])} decides it anew"
+        f"{others} (or compare them anyway with {ANYWAY})"
+    )
+
+
+def _replay(run: Run, name: str) -> str:
+    path = str(run.path)
+    return f"`fdbcore replay {shlex.quote(path)} --vad {shlex.quote(name)} --out {shlex.quote(f'{path}-{name}')}`"
+
+
+def _text(described: Mapping[str, Any]) -> str:
+    return " ".join(str(described[key]) for key in ("name", "version") if key in described) or "unknown"
+
+
+@cache
+def _version_now(name: str) -> str | None:
+    """None for what is not ours: who opens a run of others runs no code that it names."""
+    if name not in VADS:
+        return None
+    try:
+        return str(vad(name)(source_rate_hz=SAMPLE_RATE_HZ).describe()["version"])
+    except FdbError:  # its extra is not installed
+        return None
