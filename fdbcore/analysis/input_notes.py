@@ -17,8 +17,8 @@ MOST_NAMES = 3
 
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
-    """One line each for detectors of an earlier version, and for the calls with missing audio, with bad input health, and
-    with speech that may be echo.
+    """One line each for detectors of an earlier version, and for the calls with missing audio, with bad input health,
+    and with speech that may be echo.
 
     calls: scored calls; one that cannot be read is skipped.
     """
