@@ -27,7 +27,8 @@ class Scale:
 
     direction: 1 if more is better, -1 if less is better, 0 if neither. main: whether it is shown first, with its
     interval and SD. part: the title above columns that belong together. adds_to: the id of the scale that this one and
-    others like it sum to; none of them is below 0, and they are drawn as one bar.
+    others like it sum to; none of them is below 0, and they are drawn as one bar. bounds: the least and the most that
+    it can be, where its axis ends; None for an axis that ends where the values do.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Scale:
     main: bool = False
     part: str = ""
     adds_to: str = ""
+    bounds: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

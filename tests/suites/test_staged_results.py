@@ -72,6 +72,22 @@ class TestOverall:
         last = card(found).subsets[-1]
         assert (last.subset, last.group, last.figures["timing"].value) == ("mean of families", "overall", 0.625)
 
+    def test_families_of_one_scenario_each_say_nothing_more_than_all_scenarios(self) -> None:
+        cases = [case(f"{family}.1", {"timing": 0.5}) for family in ("daily", "safety")]
+        found = document(cases, [])
+        assert found["overall"][0]["measures"]["timing"]["mean"] == 0.5
+        assert [row.subset for row in card(found).subsets] == ["daily", "safety"]
+        assert "mean of families" not in "\n".join(shown(found, 80))
+
+    def test_a_mean_of_some_dialogues_alone_says_of_how_many(self) -> None:
+        cases = [
+            case(f"{family}.1", {"task_score": 4.0, "timing": 1.0}) for family in ("correction", "entity", "safety")
+        ]
+        found = document([*cases, case("daily.1", {"timing": 1.0})], [])
+        (row,) = card(found).rows
+        assert (row.n, row.note) == (4, "task score of 3")
+        assert "s: task score of 3" in shown(found, 80)
+
     def test_one_family_has_none(self) -> None:
         assert document([case("daily.1", {"timing": 1.0})], [])["overall"] == []
 
@@ -208,7 +224,7 @@ class TestPasses:
         rows = [line.split() for line in lines if line.startswith("s ")]
         assert all(row[1:4] == ["6", "3", "2"] for row in rows)
         told = [text for row in rows for text in row[4:] if text.startswith(("0.", "1."))]
-        assert told == ["0.50", "0.50", f"{(1 + 2 / 3) / 2:.2f}", f"{(1 / 3 + 0) / 2:.2f}", "1.00", "0.00"]
+        assert told == ["0.50", f"{(1 + 2 / 3) / 2:.2f}", f"{(1 / 3 + 0) / 2:.2f}", "1.00", "0.00"]
         page = results_view.section(found)
         cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", page)
         assert [cells[at : at + 4] for at in (0, 6, 12)] == [
@@ -324,6 +340,10 @@ class TestCurves:
         page = suite("staged").section(found)
         assert f"<strong>+{slope:.2f}</strong>" in page
         assert page.count("<svg") == 2 * 2
+        ticks = re.findall(r'text-anchor="end">([^<]*)<', page)
+        assert ticks == 4 * ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"], "a timing score is from 0 to 1"
+        assert ">60 s<" in page
+        assert ">75 s<" not in page, "no dialogue is so long"
         assert "60 s: 0.80 " in page
         msgspec.convert(found, StagedDocument, strict=True)
 

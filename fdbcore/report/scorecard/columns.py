@@ -57,8 +57,9 @@ def _narrower(group: ColumnGroup, width: int) -> Iterator[ColumnGroup]:
 
 
 def _part(names: Sequence[str], named: int, groups: Sequence[ColumnGroup]) -> Iterator[str]:
-    titles = ("  " + padded(group.title, group.width - 2, right=False) for group in groups if group.widths)
-    yield (" " * named + "".join(titles)).rstrip()
+    if any(group.title for group in groups):
+        titles = ("  " + padded(group.title, group.width - 2, right=False) for group in groups if group.widths)
+        yield (" " * named + "".join(titles)).rstrip()
     yield " " * named + "".join(_cells(group, group.headers) for group in groups)
     for row, name in enumerate(names):
         yield padded(name, named, right=False) + "".join(_cells(group, group.cells[row]) for group in groups)

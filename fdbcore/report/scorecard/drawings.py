@@ -135,7 +135,7 @@ def _name(row: ScoreRow, y: float) -> str:
 def _panel(scale: Scale, rows: Sequence[ScoreRow], left: float) -> list[str]:
     figures = [_figure(row, scale) for row in rows]
     reached = [value for one in figures for value in (one.value, *(one.interval or ())) if value is not None]
-    low, high = axis_limits(min(reached), max(reached))
+    low, high = scale.bounds or axis_limits(min(reached), max(reached))
     bottom = TOP + len(rows) * ROW_HEIGHT
 
     def at(value: float) -> float:

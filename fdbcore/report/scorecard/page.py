@@ -55,6 +55,7 @@ def page(
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
         difference_columns=DIFFERENCE_COLUMNS,
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
+        too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
         section=suite.section(document),
         subsets=_subsets(card),
         left_out=left_out,
@@ -145,8 +146,7 @@ def _difference(card: Scorecard, one: Difference) -> Row:
     ps = p_value(one.p), p_value(one.p_corrected)
     found = [value_text(one.value, scale), _span(one.interval, scale), *ps, value_text(one.detectable, scale)]
     better = card.better(one)
-    undecided = one.too_few(card.level) or "cannot be told"
-    verdict: Shown = Cell(" is better", names=(better,)) if better else undecided if scale.direction else NONE
+    verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
     head = scale.label + ARROWS[scale.direction]
     return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]

@@ -79,12 +79,12 @@ def _with_interval(row: ScoreRow, scale: Scale) -> str:
 
 def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
     """A value with the decimals of its scale, or three without a scale. sign: "+" shows the sign."""
-    return NONE if value is None else f"{value:{sign}.{3 if scale is None else scale.decimals}f}"
+    return NONE if value is None else f"{value:{sign}z.{3 if scale is None else scale.decimals}f}"
 
 
 def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
     """An interval with two decimals: "[0.77,0.90]"."""
-    return f"[{','.join(f'{limit:{sign}.2f}' for limit in limits)}]" if limits else NONE
+    return f"[{','.join(f'{limit:{sign}z.2f}' for limit in limits)}]" if limits else NONE
 
 
 def _differences(card: Scorecard, compared: Sequence[Difference], width: int) -> Iterator[str]:
@@ -104,8 +104,8 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
             ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
             ColumnGroup("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
         ]
-        yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)[1:]
-    for few in dict.fromkeys(one.too_few(card.level) for one in compared if one.too_few(card.level)):
+        yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)
+    for few in dict.fromkeys(filter(None, (one.too_few(card.level) for one in compared))):
         yield from wrapped(few, width, 2)
 
 

@@ -53,7 +53,7 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
 
 def value_text(value: float | None, scale: Scale) -> str:
     """A value as it is printed, without its unit: "−0.662"."""
-    return NONE if value is None else f"{value:.{scale.decimals}f}".replace("-", "−")
+    return NONE if value is None else f"{value:z.{scale.decimals}f}".replace("-", "−")
 
 
 def rows_csv(card: Scorecard) -> str:

@@ -29,22 +29,23 @@ class TrendPoint:
     told: str
 
 
-def trend(title: str, note: str, points: Sequence[TrendPoint]) -> Chart:
-    """The points from left to right by their places; the axis begins at 0 only if the values are near 0.
+def trend(title: str, note: str, points: Sequence[TrendPoint], bounds: tuple[float, float] | None = None) -> Chart:
+    """The points from left to right by their places.
 
-    note: says the unit of the axis.
+    note: says the unit of the axis. bounds: where the axis ends, and what is beyond is drawn; None for an axis that
+    holds all values, and begins at 0 only if they are near 0.
     """
     reached = [value for point in points if point.value is not None for value in (point.value, *(point.interval or ()))]
     if not reached:
         return Chart(title, note)
-    low, high = axis_limits(min(reached), max(reached))
+    low, high = bounds or axis_limits(min(reached), max(reached))
     first, last = min(point.at for point in points), max(point.at for point in points)
 
     def x(point: TrendPoint) -> float:
         return LEFT + INSET + (RIGHT - LEFT - 2 * INSET) * (point.at - first) / ((last - first) or 1)
 
     def y(value: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * (value - low) / (high - low)
+        return BOTTOM - (BOTTOM - TOP) * (min(max(value, low), high) - low) / (high - low)
 
     parts = [f"<title>{escape(title)}</title>"]
     for per_cent, text in axis_ticks(low, high):

@@ -50,7 +50,7 @@ def _measures(content: ActsAgreement, width: int) -> list[str]:
     found = [content["measures"][name] for name in MEASURES]
     n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in found])
     cells = [[number_text(one["value"]), interval_text(one["ci95"])] for one in found]
-    return table(list(MEASURES.values()), [n, ColumnGroup("", ["", "95 %"], [6, 13], cells)], width)[1:]
+    return table(list(MEASURES.values()), [n, ColumnGroup("", ["", "95 %"], [6, 13], cells)], width)
 
 
 def _confusion(content: ActsAgreement, width: int) -> list[str]:

@@ -13,6 +13,7 @@ from fdbcore.report.glossary import in_words
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.variant_screen import statements
 from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
@@ -29,16 +30,21 @@ def _of_timing(name: str) -> Scale:
     return Scale(name, of.headline, direction, unit, decimals, part=of.group.title)
 
 
+def _main(name: str, label: str) -> Scale:
+    """A measure that systems are compared by."""
+    return Scale(name, label, 1, decimals=2, main=True, bounds=BOUNDS[name])
+
+
 SCALES: Final = (
-    Scale("turn_taking", "turn-taking", 1, decimals=2, main=True),
-    Scale("instruction_following", "instruction following", 1, decimals=2, main=True),
-    Scale("task_score", "task score", 1, decimals=2, main=True),
+    _main("turn_taking", "turn-taking"),
+    _main("instruction_following", "instruction following"),
+    _main("task_score", "task score"),
     Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
     Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
     Scale("turn_taking_75_s", "turn-taking", 1, decimals=2, part="0 to 75 s"),
     Scale("instruction_following_75_s", "instruction following", 1, decimals=2, part="0 to 75 s"),
-    Scale("goals_met", "goals met", 1, decimals=2, main=True),
-    Scale("timing", "timing score", 1, decimals=2, main=True),
+    _main("goals_met", "goals met"),
+    _main("timing", "timing score"),
     Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
     Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
     Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
@@ -133,12 +139,13 @@ def _row(document: StagedDocument, row: StagedRow) -> ScoreRow:
 
 
 def _subsets(document: StagedDocument) -> Iterator[ScoreRow]:
-    """For each system its families, and the mean over them."""
+    """For each system its families, and the mean over them, where each has scenarios enough for an interval."""
     overall = {(row["pacing"], row["examiner"], row["system"]): row for row in document["overall"]}
     of_families = [row for row in document["rows"] if row["family"] is not None]
     for key, rows in groupby(of_families, lambda row: (row["pacing"], row["examiner"], row["system"])):
-        yield from (_row(document, row) for row in rows)
-        if key in overall:
+        own = list(rows)
+        yield from (_row(document, row) for row in own)
+        if key in overall and all(row["n"] > 1 for row in own):
             row = overall[key]
             figures = {name: Figure(each["mean"], None, each["ci95"]) for name, each in row["measures"].items()}
             condition = _condition(document, row["pacing"], row["examiner"])
@@ -157,6 +164,9 @@ def _counted(row: StagedRow) -> Iterator[str]:
     }
     if row["dialogues"] != row["n"]:
         yield f"{row['dialogues']} dialogues"
+    for name, label in LABELS.items():
+        if name in BOUNDS and 0 < (known := row["measures"][name]["n"]) < row["dialogues"]:
+            yield f"{label} of {known}"
     yield from (f"{count} {what}" for what, count in counts.items() if count)
 
 
@@ -193,5 +203,5 @@ def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
 def _facts(document: StagedDocument) -> list[str]:
     scenarios = {item["scenario"] for item in document["items"]}
     systems = dict.fromkeys(item["system"] for item in document["items"])
-    pacings = dict.fromkeys(item["pacing"] for item in document["items"])
+    pacings = dict.fromkeys(row["pacing"] for row in document["rows"])
     return [f"{len(scenarios)} scenarios", f"systems: {', '.join(systems)}", f"pacing: {', '.join(pacings)}"]

@@ -91,7 +91,9 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
 
     reactions = [row["reactions"] for row in rows]
     off_script = [_of(row["counts"]["off_script"] + row["counts"]["left_role"], row["told"]) for row in rows]
-    yield ColumnPart("", ["calls", "invalid"], [[str(row["calls"]), str(row["invalid"])] for row in rows])
+    yield ColumnPart("", ["calls"], [[str(row["calls"])] for row in rows])
+    faults = [[str(row["invalid"]), str(row["counts"]["contradicted"])] for row in rows]
+    yield ColumnPart("", ["invalid", "contradicted"], faults)
     yield ColumnPart(
         "of sayings",
         ["off script", "cut in", "deaf"],
@@ -120,7 +122,6 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
             for row, each in zip(rows, reactions, strict=True)
         ],
     )
-    yield ColumnPart("", ["contradicted"], [[str(row["counts"]["contradicted"])] for row in rows])
 
 
 def _of(count: int, n: int) -> str:

@@ -16,6 +16,7 @@ from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.suites.staged.card import FAMILIES_MEAN, LABELS, card, heading
 from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.types.scorecard import Scale
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def details(document: StagedDocument, width: int) -> list[list[str]]:
 def section(document: StagedDocument) -> str:
     """How often systems pass, and how scores move over time and from goal to goal, as HTML; "" if nothing is known."""
     whole = [one for one in document["passes"] if one["family"] is None]
+    n_bins = _bins_reached(document["curves"])
     return render(
         "results.html",
         __package__,
@@ -46,7 +48,7 @@ def section(document: StagedDocument) -> str:
         charts=[
             (
                 f"{curve['system']}, {heading(curve['pacing'], curve['examiner'])}: {LABELS[curve['measure']]}",
-                _charts(curve),
+                _charts(curve, n_bins),
             )
             for curve in document["curves"]
         ],
@@ -63,21 +65,22 @@ def rule_text(rule: Mapping[str, float]) -> str:
 def _families(document: StagedDocument, width: int) -> Iterator[str]:
     """The rows over families, below those over all dialogues."""
     found = card(document)
-    scales = [scale for scale in found.scales if scale.main]
     rows = [row for row in found.subsets if row.group == "overall"]
     if rows:
         yield from wrapped(f"{FAMILIES_MEAN}: each family that has the score counts the same", width, 2)
     for condition, own in groupby(rows, lambda row: row.condition):
         yield from wrapped(f"{found.conditions[condition]}, {FAMILIES_MEAN}", width, 2)
         shown = list(own)
-        yield from rows_table(scales_of(found, shown), shown, width) if scales else ()
+        yield from rows_table([scale for scale in scales_of(found, shown) if scale.main], shown, width)
 
 
 def _passes(document: StagedDocument, width: int) -> Iterator[str]:
     whole = [one for one in document["passes"] if one["family"] is None]
     if whole:
         rule = rule_text(document["settings"]["passes"])
-        yield from wrapped(f"passing: {rule}; pass@k: once in k trials; pass^k: in all of k trials", width, 2)
+        several = max(len(one["by_k"]) for one in whole) > 1
+        means = "; pass@k: once in k trials; pass^k: in all of k trials" if several else ""
+        yield from wrapped(f"passing: {rule}{means}", width, 2)
     for (pacing, examiner), found in groupby(whole, lambda one: (one["pacing"], one["examiner"])):
         yield from wrapped(heading(pacing, examiner), width, 2)
         own = list(found)
@@ -85,8 +88,11 @@ def _passes(document: StagedDocument, width: int) -> Iterator[str]:
         groups = [ColumnGroup("", ["dialogues", "pass"], [9, 4], counts)]
         for place in range(max(len(one["by_k"]) for one in own)):
             cells = [_cells(one, place) for one in own]
-            title = f"{place + 1} trial{'s' if place else ''}"
-            groups.append(ColumnGroup(title, ["n", f"pass@{place + 1}", f"pass^{place + 1}"], [4, 16, 16], cells))
+            if place:
+                heads = ["n", f"pass@{place + 1}", f"pass^{place + 1}"]
+                groups.append(ColumnGroup(f"{place + 1} trials", heads, [4, 16, 16], cells))
+            else:  # pass@1 and pass^1 are the same
+                groups.append(ColumnGroup("1 trial", ["n", "pass@1"], [4, 16], [row[:2] for row in cells]))
         yield from table([fitted(one["system"], NAME_COLUMNS) for one in own], groups, width)
 
 
@@ -118,13 +124,18 @@ def _pass_rows(one: StagedPasses) -> Iterator[Row]:
 def _curves(document: StagedDocument, width: int) -> Iterator[str]:
     found = document["curves"]
     if found:
-        text = "over time: slope a minute, and means of bins of 15 s; by goal: with the effects of scenarios taken out"
+        text = (
+            "over time: slope a minute, and means of bins of 15 s by where they begin; by goal: means with the effects "
+            "of scenarios taken out; the page has n and the interval of each"
+        )
         yield from wrapped(text, width, 2)
-    for (pacing, examiner, measure), curves in groupby(
-        sorted(found, key=lambda one: (one["pacing"], one["examiner"], one["measure"])),
-        lambda one: (one["pacing"], one["examiner"], one["measure"]),
+    n_bins = _bins_reached(found)
+    examiners = list(dict.fromkeys((one["pacing"], one["examiner"]) for one in found))
+    for (place, measure), curves in groupby(
+        sorted(found, key=lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"])),
+        lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"]),
     ):
-        yield from wrapped(f"{heading(pacing, examiner)}, {LABELS[measure]}", width, 2)
+        yield from wrapped(f"{heading(*examiners[place])}, {LABELS[measure]}", width, 2)
         own = list(curves)
         slopes = [
             f"{number_text(one['slope_per_min'], _SHARE, '+')} {interval_text(one['slope_ci95'], '+'):>13}"
@@ -133,16 +144,19 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
         groups = [ColumnGroup("", ["a minute [95 %]"], [19], [[slope] for slope in slopes])]
         goals = max(len(one["goals"]) for one in own)
         for title, points, ends in (
-            ("mean of a bin", [one["bins"] for one in own], [f"{of['at']:g} s" for of in own[0]["bins"]]),
-            ("mean of a goal", [one["goals"] for one in own], [str(number + 1) for number in range(goals)]),
+            ("over time", [one["bins"][:n_bins] for one in own], [f"{of['at']:g} s" for of in own[0]["bins"][:n_bins]]),
+            ("by goal", [one["goals"] for one in own], [str(number + 1) for number in range(goals)]),
         ):
             cells = [
                 [number_text(of["mean"], _SHARE) for of in row] + [NONE] * (len(ends) - len(row)) for row in points
             ]
             groups.append(ColumnGroup(title, ends, [5] * len(ends), cells))
-            counts = [[str(of["n"]) for of in row] + ["0"] * (len(ends) - len(row)) for row in points]
-            groups.append(ColumnGroup("n of each", ends, [5] * len(ends), counts))
         yield from table([fitted(one["system"], NAME_COLUMNS) for one in own], groups, width)
+
+
+def _bins_reached(curves: Sequence[StagedCurve]) -> int:
+    """How many bins there are up to the last in which any of these curves has a dialogue."""
+    return max((number for one in curves for number, of in enumerate(one["bins"], 1) if of["n"]), default=0)
 
 
 def _slope_row(curve: StagedCurve) -> Row:
@@ -154,11 +168,11 @@ def _slope_row(curve: StagedCurve) -> Row:
     return head, [LABELS[curve["measure"]], slope]
 
 
-def _charts(curve: StagedCurve) -> list[Chart]:
-    """The bins, and the goals."""
+def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
+    """The first bins, and the goals."""
     label = LABELS[curve["measure"]]
     places = {
-        f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"]],
+        f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"][:n_bins]],
         f"{label} by goal": [(f"goal {of['at']:g}", of) for of in curve["goals"]],
     }
     return [
@@ -176,6 +190,7 @@ def _charts(curve: StagedCurve) -> list[Chart]:
                 )
                 for name, of in points
             ],
+            BOUNDS[curve["measure"]],
         )
         for title, points in places.items()
     ]
