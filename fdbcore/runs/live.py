@@ -22,7 +22,15 @@ from fdbcore.report.call.page import write_report
 from fdbcore.runs.budget import Budget, check_priced
 from fdbcore.runs.folder import RunFolder, seed_of
 from fdbcore.runs.pages import OnCall, write_results
-from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of, world_of
+from fdbcore.runs.plan import (
+    PlannedSystem,
+    make_plan,
+    prompted,
+    recorded_users,
+    side_a_of,
+    unless_refused,
+    world_of,
+)
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
 from fdbcore.runs.services import check_local
@@ -87,38 +95,39 @@ def run(
         raise SettingsError("run: data: expected it with suite alone")
     vad_of(vad)
     folder = Path(out)
-    if suite is not None:
-        given_data = None if data is None else os.fspath(data)
-        side_a = side_a_of(suite_of(suite), given_data, folder, suite_options or {})
-        for where, reason in side_a.problems:
-            warnings.warn(f"{where}: {reason}", stacklevel=2)
-    else:
-        side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])
-    named = [PlannedSystem.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
-    plan = make_plan(
-        prompted(named, side_a),
-        side_a.users,
-        LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real"),
-        trials=trials,
-        seed=seed_of(folder) if seed is None else seed,
-        limits=limits,
-        material=side_a.material,
-        world=world_of(side_a, None if tools is None else os.fspath(tools)),
-    )
-    if local_only:
-        check_local(plan)
-    if max_usd is not None:
-        check_priced(plan)
-    with RunFolder(folder, plan) as run_folder:
-        if again is not None:
-            run_folder.hold_again(again)
-        if run_folder.left() and plan.settings.realtime:
-            measure_timing(run_folder)
-        run_cases(run_folder, jobs=jobs, watch=watch, budget=Budget(max_usd) if max_usd is not None else None)
-        for _ in score_cases(run_folder):
-            pass
-        summarise(run_folder)
-        write_pages(run_folder)
+    with unless_refused(folder):
+        if suite is not None:
+            given_data = None if data is None else os.fspath(data)
+            side_a = side_a_of(suite_of(suite), given_data, folder, suite_options or {})
+            for where, reason in side_a.problems:
+                warnings.warn(f"{where}: {reason}", stacklevel=2)
+        else:
+            side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])
+        named = [PlannedSystem.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
+        plan = make_plan(
+            prompted(named, side_a),
+            side_a.users,
+            LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real"),
+            trials=trials,
+            seed=seed_of(folder) if seed is None else seed,
+            limits=limits,
+            material=side_a.material,
+            world=world_of(side_a, None if tools is None else os.fspath(tools)),
+        )
+        if local_only:
+            check_local(plan)
+        if max_usd is not None:
+            check_priced(plan)
+        with RunFolder(folder, plan) as run_folder:
+            if again is not None:
+                run_folder.hold_again(again)
+            if run_folder.left() and plan.settings.realtime:
+                measure_timing(run_folder)
+            run_cases(run_folder, jobs=jobs, watch=watch, budget=Budget(max_usd) if max_usd is not None else None)
+            for _ in score_cases(run_folder):
+                pass
+            summarise(run_folder)
+            write_pages(run_folder)
     return Run(folder)
 
 

@@ -7,14 +7,17 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Endpoint
 from fdbcore.protocols.suite import Suite
+from fdbcore.recording.run import is_planned
 from fdbcore.registry import endpoint, world
 from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import split_query
@@ -184,6 +187,21 @@ def side_a_of(
 def shipped_in(out: Path) -> Path:
     """The folder beside a run for the data that its benchmark ships."""
     return out.with_name(f"{out.name}-users")
+
+
+@contextmanager
+def unless_refused(out: Path) -> Iterator[None]:
+    """In the `with` block, a run in `out` is planned. If it then is none, what its benchmark shipped is removed again.
+
+    What was there before stays.
+    """
+    shipped = shipped_in(out)
+    was_there = shipped.exists()
+    try:
+        yield
+    finally:
+        if not (was_there or is_planned(out)):
+            rmtree(shipped, ignore_errors=True)
 
 
 def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSystem]:

@@ -25,9 +25,10 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.tables import CALLS
+from fdbcore.runs import summary
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
-from fdbcore.runs.runner import RunProgress
+from fdbcore.runs.runner import GO_ON, NOW, RunProgress
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings
 from fdbcore.types import User
 
@@ -432,6 +433,28 @@ def test_a_call_has_no_outcome_before_the_rule_for_examiners_has_spoken(run_path
     stdout, stderr = again.communicate(timeout=60)
     assert "x: 1 of 1 cases ended: 0 done, 0 failed, 1 invalid; 1 run more than once" in stdout, stderr
     assert Recording(run_path / "x").meta["outcome"]["reason"] == "the examiner went deaf"
+
+
+@pytest.mark.parametrize("moment", ["the last call ends", "recordings are scored"])
+def test_ctrl_c_before_the_results_says_how_to_get_them(
+    moment: str, run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice as the last call ends, where nothing is left to be ended; and once while recordings are scored."""
+    command = (*FAST, "--a", A, "--system", "x=fake:", "--trials", 2)
+    with monkeypatch.context() as interrupted:
+        if moment == "the last call ends":
+            interrupted.setattr(Display, "asked", lambda self: NOW if self._kinds.total() == 2 else GO_ON)
+        else:
+            interrupted.setattr(summary, "score", lambda reading: os.kill(os.getpid(), signal.SIGINT))
+        result = run(*command, out=run_path)
+    assert (result.exit_code, result.stdout) == (130, "")
+    told = "interrupted, all cases have ended and are kept; run the same command again for the results"
+    assert result.stderr.splitlines()[-1] == f"fdbcore run: {told}"
+    created = [Recording(path.parent).meta["created"] for path in sorted(run_path.glob(f"*/{META}"))]
+    again = run(*command, out=run_path)
+    assert again.exit_code == 0
+    assert "x: 2 of 2 cases ended: 2 done" in again.stdout
+    assert created == [Recording(path.parent).meta["created"] for path in sorted(run_path.glob(f"*/{META}"))]
 
 
 @pytest.mark.slow

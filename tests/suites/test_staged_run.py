@@ -178,6 +178,27 @@ class TestUsers:
         speaks_itself = users(tmp_path, examiner="openai-realtime:m").users
         assert problem.where in {user.columns["scenario"] for user in speaks_itself}
 
+    @needs_voice
+    def test_a_run_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
+        arguments = (
+            "run",
+            "--suite",
+            "staged",
+            "--scenario",
+            "daily.ordering.01",
+            "--system",
+            "echo",
+            "--limit",
+            "x=1",
+        )
+        told = ran(*arguments, "--out", tmp_path / "run")
+        assert (told.exit_code, "--limit x=1: expected" in told.stderr) == (2, True)
+        assert list(tmp_path.iterdir()) == []
+        kept = tmp_path / "run-users" / "kept"
+        kept.mkdir(parents=True)
+        ran(*arguments, "--out", tmp_path / "run")
+        assert kept.is_dir()
+
     def test_options_of_the_suite_need_it(self) -> None:
         told = ran("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
         assert (told.exit_code, "--pacing needs --suite" in told.stderr) == (2, True)
