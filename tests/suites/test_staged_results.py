@@ -218,7 +218,7 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[2]
+        lines = results_view.details(found, 100)[3]
         assert lines[0].startswith("passing: goals met of 1 or more")
         assert set(lines) < set(shown(found, 100))
         rows = [line.split() for line in lines if line.startswith("s ")]
@@ -346,6 +346,101 @@ class TestCurves:
         assert ">75 s<" not in page, "no dialogue is so long"
         assert "60 s: 0.80 " in page
         msgspec.convert(found, StagedDocument, strict=True)
+
+
+class TestMeansOfEvents:
+    def test_each_event_counts_the_same(self) -> None:
+        """A long dialogue weighs more; a mark that is missing is left out."""
+        marks: Mapping[str, Sequence[tuple[int | None, int]]] = {
+            "daily.1": [(5, 1), (4, 2), (3, 3), (None, 3)], "daily.2": [(1, 5)], "safety.1": [(2, 2), (2, 4)],
+        }  # fmt: skip
+        cases = []
+        for name, own in marks.items():
+            made = case(name, {"turn_taking": 3.0})
+            given = [dict(zip(("turn_taking", "instruction_following"), each, strict=True)) for each in own]
+            made.judged = DialogueMarks([{"from_s": 0.0, "to_s": 1.0, "marks": each} for each in given])
+            cases.append(made)
+        found = document([*cases, case("daily.1", {}, "unjudged")], [])
+        assert [(row["system"], row["family"]) for row in found["event_means"]] == [
+            ("s", None),
+            ("s", "daily"),
+            ("s", "safety"),
+        ]
+        whole = found["event_means"][0]["measures"]
+        assert (whole["turn_taking"]["mean"], whole["turn_taking"]["n"]) == (17 / 6, 6)
+        assert (whole["instruction_following"]["mean"], whole["instruction_following"]["n"]) == (20 / 7, 7)
+        low, high = whole["turn_taking"]["ci95"] or (9, 0)
+        assert low < 17 / 6 < high
+        (row,) = (row for row in card(found).subsets if row.subset == "mean of events")
+        assert (row.system, row.group, row.figures["turn_taking"].value) == ("s", "overall", 17 / 6)
+        lines = shown(found, 80)
+        own_lines = lines[lines.index("slow examiner, mean of events") :]
+        assert next(line for line in own_lines if line.startswith("s ")).split()[2] == "2.83"
+        msgspec.convert(found, StagedDocument, strict=True)
+
+
+class TestPublished:
+    def cases(self) -> list[StagedCase]:
+        return [
+            case(f"{family}.{number}", {"task_score": 3.0 + number / 4, "turn_taking_75_s": 4.0}, system, pacing)
+            for family in ("correction", "entity", "safety")
+            for number in range(3)
+            for system in ("a", "b")
+            for pacing in ("slow", "fdb2-fast")
+        ]
+
+    def test_it_has_the_figures_of_the_paper(self) -> None:
+        """As the paper and its demo page print them."""
+        published = document(self.cases(), [], with_published=True)["published"]
+        assert published is not None
+        rows = {(row["pacing"], row["system"], row["family"]): row["measures"] for row in published["rows"]}
+        assert len(rows) == 2 * 3 * (4 + 1)
+        assert rows["slow", "Moshi", "entity"] == {
+            "task_score": 3.84,
+            "turn_taking_75_s": 4.24,
+            "instruction_following_75_s": 3.31,
+        }
+        assert rows["fast", "Freeze-Omni", "daily"] == {"turn_taking_75_s": 3.14, "instruction_following_75_s": 2.34}
+        means = [
+            measures["task_score"]
+            for (pacing, _, family), measures in rows.items()
+            if (pacing, family) == ("fast", None)
+        ]
+        assert sorted(round(mean, 2) for mean in means) == [3.10, 3.10, 4.32]
+
+    def test_it_stands_beside_and_moves_nothing(self) -> None:
+        without, found = (document(self.cases(), [], with_published=given) for given in (False, True))
+        assert without["published"] is None
+        assert {**found, "published": None} == without
+        msgspec.convert(found, StagedDocument, strict=True)
+        alone, beside = card(without), card(found)
+        assert [row for row in beside.rows if row.group == "system"] == list(alone.rows)
+        assert beside.differences == alone.differences
+        assert {row.group for row in beside.rows} == {"system", "published"}
+        for row in (*beside.rows, *beside.subsets):
+            is_published = row.group == "published"
+            assert row.condition.startswith("published ") is is_published
+            assert ("published, not measured here" in beside.conditions[row.condition]) is is_published
+            assert not is_published or all(each.interval is None for each in row.figures.values())
+        assert "published, not measured here" not in "\n".join(shown(without, 100))
+
+    @pytest.mark.parametrize("width", [60, 80, 120])
+    def test_the_screen_has_it_by_family_in_one_table_with_ours(self, width: int) -> None:
+        lines = shown(document(self.cases(), [], with_published=True), width)
+        assert max(map(len, lines)) <= width
+        for speed, ours, theirs in (("slow", "a", "2.86"), ("fast", "a, fdb2-fast", "2.62")):
+            at = lines.index(f"task score by family, {speed} examiner")
+            own = lines[at + 1 : lines.index(next(line for line in lines[at + 1 :] if "by family" in line), at + 1)]
+            assert own[0].split()[:2] == ["correction", "entity"][: len(own[0].split())]
+            assert own[1].startswith(f"{ours}  ")
+            assert "3.25 [" in own[1]
+            assert any(line.startswith("Freeze-Omni, published") and theirs in line for line in own)
+
+    def test_the_page_labels_it(self) -> None:
+        found = document(self.cases(), [], with_published=True)
+        html = page(card(found), suite("staged"), found, {})
+        assert html.count("published, not measured here") >= 2
+        assert "nothing is tested against it" in html.replace("\n", " ")
 
 
 class TestFindings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -19,7 +19,13 @@ from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedRow
+    from fdbcore.suites.staged.document_types import (
+        StagedDocument,
+        StagedEventMeans,
+        StagedOverall,
+        StagedPublished,
+        StagedRow,
+    )
 
 
 def _of_timing(name: str) -> Scale:
@@ -41,8 +47,8 @@ SCALES: Final = (
     _main("task_score", "task score"),
     Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
     Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
-    Scale("turn_taking_75_s", "turn-taking", 1, decimals=2, part="0 to 75 s"),
-    Scale("instruction_following_75_s", "instruction following", 1, decimals=2, part="0 to 75 s"),
+    Scale("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2),
+    Scale("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2),
     _main("goals_met", "goals met"),
     _main("timing", "timing score"),
     Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
@@ -54,6 +60,13 @@ SCALES: Final = (
     *(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
 )
 FAMILIES_MEAN: Final = "mean of families"
+EVENTS_MEAN: Final = "mean of events"
+OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
+PUBLISHED: Final = (
+    "What was published is of another examiner, other scenarios and another judge: it is shown beside, and nothing is "
+    "tested against it. It has task scores, and turn-taking and instruction following from 0 to 75 s."
+)
+NOTHING: Final[StagedPublished] = {"label": "", "conditions": "", "sources": [], "rows": []}
 LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
@@ -64,7 +77,7 @@ TERMS: Final = {
     "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
     "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
     "(after EVA-Bench, arXiv 2605.13841).",
-    "0 to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
+    "to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
     "marks counts in each bin by the seconds of it in that bin.",
     "wordings a goal": "How often the examiner had to say it: 1 is the least.",
     "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
@@ -83,14 +96,14 @@ def card(document: StagedDocument) -> Scorecard:
         "Staged dialogues",
         _scales(document),
         _conditions(document),
-        [_row(document, row) for row in document["rows"] if row["family"] is None],
+        [*(_row(document, row) for row in document["rows"] if row["family"] is None), *_published(document, False)],
         list(_differences(document)),
         warnings=document["warnings"],
         problems=[Problem(**problem) for problem in document["problems"]],
         caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
         test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons; "
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
-        notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
+        notes=(PUBLISHED,) if document["published"] else (OURS,),
         facts=_facts(document),
         statements=[*sentences(document, LABELS), *statements(document, LABELS)],
         subsets=list(_subsets(document)),
@@ -109,14 +122,23 @@ def card(document: StagedDocument) -> Scorecard:
 
 def _scales(document: StagedDocument) -> list[Scale]:
     """The scales that are known of anything."""
-    rows = document["rows"]
-    return [scale for scale in SCALES if any(row["measures"][scale.id]["mean"] is not None for row in rows)]
+    known = {name for row in document["rows"] for name, each in row["measures"].items() if each["mean"] is not None}
+    known |= {name for row in (document["published"] or NOTHING)["rows"] for name in row["measures"]}
+    return [scale for scale in SCALES if scale.id in known]
 
 
 def _conditions(document: StagedDocument) -> dict[str, str]:
-    """The headings of the conditions, a pacing and an examiner each."""
+    """The headings of the conditions, a pacing and an examiner each; then of what was published."""
     found = dict.fromkeys((row["pacing"], row["examiner"]) for row in document["rows"])
-    return {_condition(document, *key): heading(*key) for key in found}
+    beside = document["published"] or NOTHING
+    return {
+        **{_condition(document, *key): heading(*key) for key in found},
+        **{
+            f"published {row['pacing']}": f"{row['pacing']} examiner, {beside['label']} ({beside['conditions']}; "
+            "means of families)"
+            for row in beside["rows"]
+        },
+    }
 
 
 def heading(pacing: str, examiner: str) -> str:
@@ -139,17 +161,31 @@ def _row(document: StagedDocument, row: StagedRow) -> ScoreRow:
 
 
 def _subsets(document: StagedDocument) -> Iterator[ScoreRow]:
-    """For each system its families, and the mean over them, where each has scenarios enough for an interval."""
-    overall = {(row["pacing"], row["examiner"], row["system"]): row for row in document["overall"]}
-    of_families = [row for row in document["rows"] if row["family"] is not None]
-    for key, rows in groupby(of_families, lambda row: (row["pacing"], row["examiner"], row["system"])):
+    """For each system its families, the means over them and over events, where there are scenarios enough for their
+    intervals; then what was published."""
+    for key, rows in groupby(document["rows"], lambda row: (row["pacing"], row["examiner"], row["system"])):
         own = list(rows)
-        yield from (_row(document, row) for row in own)
-        if key in overall and all(row["n"] > 1 for row in own):
-            row = overall[key]
-            figures = {name: Figure(each["mean"], None, each["ci95"]) for name, each in row["measures"].items()}
-            condition = _condition(document, row["pacing"], row["examiner"])
-            yield ScoreRow(condition, "overall", row["system"], row["n"], figures, subset=FAMILIES_MEAN)
+        yield from (_row(document, row) for row in own if row["family"] is not None)
+        means: dict[str, Sequence[StagedOverall | StagedEventMeans]] = {
+            FAMILIES_MEAN: document["overall"] if all(row["n"] > 1 for row in own) else (),
+            EVENTS_MEAN: document["event_means"] if own[0]["n"] > 1 else (),
+        }
+        for name, of in means.items():
+            for row in of:
+                if (row["pacing"], row["examiner"], row["system"]) == key and row.get("family") is None:
+                    figures = {each: Figure(mean["mean"], None, mean["ci95"]) for each, mean in row["measures"].items()}
+                    condition = _condition(document, row["pacing"], row["examiner"])
+                    yield ScoreRow(condition, "overall", row["system"], own[0]["n"], figures, subset=name)
+    yield from _published(document, True)
+
+
+def _published(document: StagedDocument, by_family: bool) -> Iterator[ScoreRow]:
+    """What was published, of families or of the means over them."""
+    for row in (document["published"] or NOTHING)["rows"]:
+        if (row["family"] is not None) is by_family:
+            figures = {name: Figure(value) for name, value in row["measures"].items()}
+            condition = f"published {row['pacing']}"
+            yield ScoreRow(condition, "published", row["system"], None, figures, subset=row["family"] or "")
 
 
 def _counted(row: StagedRow) -> Iterator[str]:

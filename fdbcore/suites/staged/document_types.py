@@ -57,6 +57,42 @@ class StagedOverall(TypedDict):
     measures: dict[str, StagedFamiliesMean]
 
 
+class StagedEventMean(TypedDict):
+    """The mean over all events, each with the same weight. ci95: scenarios are resampled. n: events with the mark."""
+
+    mean: float
+    ci95: Interval
+    n: int
+
+
+class StagedEventMeans(TypedDict):
+    """The marks of a system with one examiner under one pacing, over events: a long dialogue weighs more."""
+
+    pacing: str
+    examiner: str
+    system: str
+    family: Annotated[str | None, Meta(description="null: all families")]
+    measures: dict[str, StagedEventMean]
+
+
+class StagedPublishedRow(TypedDict):
+    """Published figures of a system; they have no interval, and no n."""
+
+    pacing: str
+    system: str
+    family: Annotated[str | None, Meta(description="null: the mean over families")]
+    measures: dict[str, float]
+
+
+class StagedPublished(TypedDict):
+    """What Full-Duplex-Bench v2 published, to be seen beside. Nothing is tested against it."""
+
+    label: str
+    conditions: Annotated[str, Meta(description="how it was measured")]
+    sources: list[str]
+    rows: list[StagedPublishedRow]
+
+
 class StagedComparison(TypedDict):
     """A paired difference, a minus b, on the scenarios that both have, with the same examiner."""
 
@@ -316,6 +352,8 @@ class StagedDocument(TypedDict):
     settings: StagedSettings
     rows: list[StagedRow]
     overall: Annotated[list[StagedOverall], Meta(description="none with one family")]
+    event_means: Annotated[list[StagedEventMeans], Meta(description="of groups with a judge")]
+    published: Annotated[StagedPublished | None, Meta(description="null unless asked for")]
     comparisons: list[StagedComparison]
     passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
     curves: Annotated[list[StagedCurve], Meta(description="over time and by goal")]

@@ -22,12 +22,13 @@ CLOSING: Final = "The conversation is over."
 SESSION_S: Final = 120.0
 """How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
 
-_FAMILIES: Final[Mapping[str, str]] = {
+FAMILIES: Final[Mapping[str, str]] = {
     "Daily": "daily",
     "Correction": "correction",
     "EntityTracking": "entity",
     "Safety": "safety",
 }
+"""Our families by the names that it has for them."""
 _CLASSES: Final[Mapping[str, str]] = {
     "ordering": "ordering",
     "scheduling": "scheduling",
@@ -96,14 +97,14 @@ def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry
     goals = task.get("staged_reveal")
     if not isinstance(goals, dict) or not goals or not all(isinstance(goal, str) for goal in goals.values()):
         raise InputError(f"{where}: staged_reveal: expected a text for each of T1, T2, ..., got {goals!r:.60}")
-    if split not in _FAMILIES:
-        raise InputError(f"{where}: expected one of {', '.join(_FAMILIES)}, got {split!r}")
+    if split not in FAMILIES:
+        raise InputError(f"{where}: expected one of {', '.join(FAMILIES)}, got {split!r}")
     role = _ROLE.search(task["examiner_task_prompt"])
     if role is None:
         raise InputError(f"{where}: examiner_task_prompt: expected a role after '**Roleplay', got none")
     scenario: ScenarioEntry = {
         "id": task["id"],
-        "family": _FAMILIES[split],
+        "family": FAMILIES[split],
         "class": "",
         "title": task["scenario_title"],
         "language": language,

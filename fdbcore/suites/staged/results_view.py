@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING
+from itertools import groupby, product
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
@@ -14,14 +14,19 @@ from fdbcore.report.scorecard.screen import interval_text, number_text, rows_tab
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
-from fdbcore.suites.staged.card import FAMILIES_MEAN, LABELS, card, heading
+from fdbcore.suites.staged.card import EVENTS_MEAN, FAMILIES_MEAN, LABELS, card, heading
+from fdbcore.suites.staged.fdb2.published import SCALES
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.rows import BOUNDS
-from fdbcore.types.scorecard import Scale
+from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses
 
+MEANS: Final = {
+    FAMILIES_MEAN: "each family that has the score counts the same",
+    EVENTS_MEAN: "each event counts the same",
+}
 _SHARE = Scale("", "", decimals=2)
 
 
@@ -30,6 +35,7 @@ def details(document: StagedDocument, width: int) -> list[list[str]]:
     return [
         [line for text in sentences(document, LABELS) for line in wrapped(text, width, 2)],
         list(_families(document, width)),
+        list(_beside_published(document, width)),
         list(_passes(document, width)),
         list(_curves(document, width)),
     ]
@@ -63,15 +69,45 @@ def rule_text(rule: Mapping[str, float]) -> str:
 
 
 def _families(document: StagedDocument, width: int) -> Iterator[str]:
-    """The rows over families, below those over all dialogues."""
+    """The rows over families and over events, below those over all dialogues."""
     found = card(document)
-    rows = [row for row in found.subsets if row.group == "overall"]
-    if rows:
-        yield from wrapped(f"{FAMILIES_MEAN}: each family that has the score counts the same", width, 2)
-    for condition, own in groupby(rows, lambda row: row.condition):
-        yield from wrapped(f"{found.conditions[condition]}, {FAMILIES_MEAN}", width, 2)
-        shown = list(own)
-        yield from rows_table([scale for scale in scales_of(found, shown) if scale.main], shown, width)
+    for name, means in MEANS.items():
+        rows = [row for row in found.subsets if row.subset == name]
+        yield from wrapped(f"{name}: {means}", width, 2) if rows else ()
+        for condition, own in groupby(rows, lambda row: row.condition):
+            yield from wrapped(f"{found.conditions[condition]}, {name}", width, 2)
+            shown = list(own)
+            yield from rows_table([scale for scale in scales_of(found, shown) if scale.main], shown, width)
+
+
+def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
+    """What was published, and our own figures of the same measures, by family; slow and fast for themselves."""
+    if document["published"] is None:
+        return
+    found = card(document)
+    shown = [row for row in found.subsets if row.group in ("system", "published")]
+    for name, speed in product(SCALES.values(), ("slow", "fast")):
+        rows = [row for row in shown if name in row.figures and speed in row.condition]
+        families, scale = list(dict.fromkeys(row.subset for row in rows)), found.scale(name)
+        by_system: dict[str, list[ScoreRow]] = {}
+        for row in rows:
+            place = "" if row.condition == speed else f", {row.condition.removesuffix(f' {speed}')}"
+            by_system.setdefault(fitted(f"{row.system}{place}", NAME_COLUMNS), []).append(row)
+        cells = [[_figure_text(own, family, scale) for family in families] for own in by_system.values()]
+        heads = [
+            ColumnGroup("", [family], [max(map(len, (family, *column)))], [[cell] for cell in column])
+            for family, column in zip(families, zip(*cells, strict=True), strict=True)
+        ]
+        yield from wrapped(f"{scale.label} by family, {speed} examiner", width, 2)
+        lines = table([*by_system], [ColumnGroup("", [], [], [[] for _ in cells]), *heads], width)
+        yield from filter(None, lines)
+
+
+def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
+    """The figure of a family, with its interval if it has one."""
+    figure = next((row.figures[scale.id] for row in rows if row.subset == family), NO_FIGURE)
+    text = number_text(figure.value, scale)
+    return f"{text} {interval_text(figure.interval)}" if figure.interval else text
 
 
 def _passes(document: StagedDocument, width: int) -> Iterator[str]:

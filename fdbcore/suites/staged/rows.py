@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
+from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.rubrics import MARKS
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedOverall, StagedRow
+    from fdbcore.suites.staged.document_types import StagedEventMean, StagedEventMeans, StagedOverall, StagedRow
 
 MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
@@ -140,6 +141,36 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
             )
         },
     }
+
+
+def event_means_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedEventMeans]:
+    """The marks over all events of the group, and of each of these families; none without a judge."""
+    for family in families:
+        part = group.of_family(family)
+        marked = [
+            (scenario, event["marks"])
+            for scenario, own in part.cases.items()
+            for case in own
+            if case.judged is not None
+            for event in case.judged.events
+        ]
+        known = {
+            name: [(each[name], scenario) for scenario, each in marked if each.get(name) is not None] for name in MARKS
+        }
+        if any(known.values()):
+            yield {
+                "pacing": group.pacing,
+                "examiner": group.examiner,
+                "system": group.system,
+                "family": family,
+                "measures": {name: _event_mean(own) for name, own in known.items() if own},
+            }
+
+
+def _event_mean(marked: Sequence[tuple[float, str]]) -> StagedEventMean:
+    marks, scenarios = zip(*marked, strict=True)
+    estimate = bootstrap_ci(np.array(marks, float), np.unique(scenarios, return_inverse=True)[1])
+    return {"mean": float(np.mean(marks)), "ci95": estimate.interval, "n": len(marks)}
 
 
 def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]:

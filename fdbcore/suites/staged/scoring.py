@@ -22,12 +22,13 @@ from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_o
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
+from fdbcore.suites.staged.fdb2.published import published_scores
 from fdbcore.suites.staged.findings import findings_of
 from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
-from fdbcore.suites.staged.rows import groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import event_means_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
 from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
@@ -58,7 +59,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         raise InputError(f"expected staged dialogues, found none{why}")
     variants, judging = scoring.apply(cases, problems, jobs, show)
     hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), None)
-    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging)
+    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"])
     for run in runs:
         found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
     return Scored(cast("Mapping[str, Any]", found))
@@ -218,12 +219,13 @@ def document(
     rule: Mapping[str, float] | None = None,
     variants: Sequence[OtherSetup] = (),
     judging: StagedJudging | None = None,
+    with_published: bool = False,
 ) -> StagedDocument:
     """Everything that can be computed from these dialogues, as JSON values.
 
     hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
     rule: what a dialogue needs to pass, see `passes.rule_of`. variants: what others hear and judge. judging: how judges
-    were asked, and what that took.
+    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published.
     """
     rule = rule_of(RULE) if rule is None else rule
     groups = groups_of(cases, lost)
@@ -245,6 +247,8 @@ def document(
         },
         "rows": [row for group in groups for row in rows_of(group, parts)],
         "overall": [row for group in groups if (row := overall_of(group, families)) is not None],
+        "event_means": [row for group in groups for row in event_means_of(group, parts)],
+        "published": published_scores() if with_published else None,
         "comparisons": compared,
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "curves": [curve for group in groups for curve in curves_of(group)],

@@ -52,6 +52,9 @@ class StagedDialogues(Suite):
             "What a dialogue needs to pass, at least. Default: goals_met=1,task_score=4, where there is such a score.",
             metavar="MEASURE=LEAST,...",
         ),
+        Option(
+            "--published", "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.", kind="flag"
+        ),
     )
 
     labels = "tables of ratings (CSV with a column dialogue), and scores of staged dialogues"

@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from statistics import fmean
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.suites.staged.released import FAMILIES
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedPublished
 
 FILE: Final = "fdb2_published.toml"
 
@@ -57,6 +62,36 @@ class Published:
     def table(self, measure: str) -> PublishedTable:
         """The table of a measure."""
         return next(table for table in self.tables if table.measure == measure)
+
+
+SCALES: Final = {
+    "task": "task_score",
+    "turn_taking": "turn_taking_75_s",
+    "instruction_following": "instruction_following_75_s",
+}
+"""What a table's measure is called in a scores document; turn-taking and instruction following are of 0 to 75 s."""
+
+
+def published_scores() -> StagedPublished:
+    """The tables as a scores document has them: a row for each pacing, system and family, and for the mean."""
+    found = published()
+    rows: dict[tuple[str, str, str | None], dict[str, float]] = {}
+    for table in found.tables:
+        for line in table.lines:
+            scores = {FAMILIES[family]: score for family, score in line.scores.items()}
+            for family, score in [(None, line.mean), *scores.items()]:
+                rows.setdefault((line.pacing.lower(), line.system, family), {})[SCALES[table.measure]] = score
+    return {
+        "label": found.label,
+        "conditions": found.conditions,
+        "sources": list(dict.fromkeys(table.source for table in found.tables)),
+        "rows": [
+            {"pacing": pacing, "system": system, "family": family, "measures": measures}
+            for pacing, system in dict.fromkeys(key[:2] for key in rows)
+            for family in (None, *FAMILIES.values())
+            if (measures := rows.get((pacing, system, family)))
+        ],
+    }
 
 
 def published() -> Published:
