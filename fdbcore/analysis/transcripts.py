@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import BoundedSemaphore
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,8 @@ from fdbcore.errors import AudioError, PartyError
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.words import Transcript, as_stored, keep_transcript, transcripts
-from fdbcore.sources.recorded import changed_source
+from fdbcore.recording.words import Transcript, as_stored, hashed_audio, keep_transcript, transcripts
+from fdbcore.sources.recorded import audio_state, changed_source
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
@@ -116,14 +116,16 @@ class Transcribing:
         """Give the transcriber the pieces of a call, as soon as it has room for them. AudioError as of `transcribe`."""
         if (changed := changed_source(reading)) is not None:
             raise AudioError(changed)
-        sha256s = audio_sha256s(reading)
+        state = audio_state(reading)
         if isinstance(self._source, KnownWords):
             told = {side: self._source.why_not(reading, side, self._language) for side in sides}
             why_not = {side: reason for side, reason in told.items() if reason is not None}
             known = [side for side in sides if side not in why_not]
-            return HeardCall(why_not, [partial(self._known, reading, side, sha256s[side]) for side in known], [])
+            sha256s = _sha256s(reading, known, state)
+            return HeardCall(why_not, [partial(self._known, reading, side, sha256s[side], state) for side in known], [])
+        sha256s = _sha256s(reading, sides, state)
         asked: list[Future[Sequence[TimedWord]]] = []
-        begun = [self._begin(reading, side, self._source, sha256s[side], watch, asked) for side in sides]
+        begun = [self._begin(reading, side, self._source, sha256s[side], state, watch, asked) for side in sides]
         return HeardCall({}, begun, asked)
 
     def _begin(
@@ -132,6 +134,7 @@ class Transcribing:
         side: Side,
         transcriber: Transcriber,
         sha256: str,
+        state: Mapping[str, Any],
         watch: Watch,
         asked: list[Future[Sequence[TimedWord]]],
     ) -> Callable[[], SideHeard]:
@@ -139,7 +142,7 @@ class Transcribing:
         made = Transcript(side, (), transcriber.name, as_stored(transcriber.describe()), self._language, sha256)
         track = _track(reading, side)
         if (stored := _stored(reading, made)) is not None:
-            return partial(_kept, reading, stored, track, is_new=False)
+            return partial(_kept, reading, stored, state, track, is_new=False)
         spans = pieces_of(reading, side, track)
         key = sha256, tuple(spans)
         futures = self._asked.get(key)
@@ -154,11 +157,11 @@ class Transcribing:
 
         def heard() -> SideHeard:
             words = within_speech(_on_session(spans, futures), track)
-            return _kept(reading, replace(made, words=tuple(words)), track, is_new=True)
+            return _kept(reading, replace(made, words=tuple(words)), state, track, is_new=True)
 
         return heard
 
-    def _known(self, reading: Reading, side: Side, sha256: str) -> SideHeard:
+    def _known(self, reading: Reading, side: Side, sha256: str, state: Mapping[str, Any]) -> SideHeard:
         """The words of a side that somebody has made already."""
         source = self._source
         assert isinstance(source, KnownWords)
@@ -166,22 +169,29 @@ class Transcribing:
         made = Transcript(side, (), source.name, described, self._language, sha256)
         track = _track(reading, side)
         if (stored := _stored(reading, made)) is not None:
-            return _kept(reading, stored, track, is_new=False)
+            return _kept(reading, stored, state, track, is_new=False)
         words, untimed = source.words(reading, side)
-        return _kept(reading, replace(made, words=tuple(words), untimed=untimed), track, is_new=True)
+        return _kept(reading, replace(made, words=tuple(words), untimed=untimed), state, track, is_new=True)
 
 
 def seconds_to_hear(reading: Reading, source: WordSource, language: str = "") -> float:
     """How much audio a transcriber would be sent for a call: 0 for sides that are stored, and for known words."""
     if isinstance(source, KnownWords):
         return 0.0
-    described, sha256s = as_stored(source.describe()), audio_sha256s(reading)
+    described, sha256s = as_stored(source.describe()), _sha256s(reading, SIDES, audio_state(reading))
     ticks = 0
     for side in SIDES:
         made = Transcript(side, (), source.name, described, language, sha256s[side])
         if _stored(reading, made) is None:
             ticks += sum(end - start for start, end in pieces_of(reading, side, _track(reading, side)))
     return ticks / TICKS_PER_S
+
+
+def _sha256s(reading: Reading, sides: Sequence[Side], state: Mapping[str, Any]) -> Mapping[Side, str]:
+    """The SHA-256 of the audio of these sides, as stored with their words; audio of another state is read in whole."""
+    stored = {side: hashed_audio(reading.path, side, state) for side in sides}
+    known = {side: sha256 for side, sha256 in stored.items() if sha256 is not None}
+    return known if len(known) == len(sides) else audio_sha256s(reading)
 
 
 def _track(reading: Reading, side: Side) -> npt.NDArray[np.bool_]:
@@ -192,11 +202,14 @@ def _stored(reading: Reading, made: Transcript) -> Transcript | None:
     return next((each for each in transcripts(reading.path, made.side) if each.is_like(made)), None)
 
 
-def _kept(reading: Reading, made: Transcript, track: npt.NDArray[np.bool_], *, is_new: bool) -> SideHeard:
-    """A transcript, stored as the last one with what the side's activity says of its words."""
+def _kept(
+    reading: Reading, made: Transcript, state: Mapping[str, Any], track: npt.NDArray[np.bool_], *, is_new: bool
+) -> SideHeard:
+    """A transcript, stored as the last one with what the side's activity says of its words. state: of its audio."""
     made = replace(made, words=tuple(in_loops(in_silence(made.words, track))))
-    if transcripts(reading.path, made.side)[-1:] != [made]:
-        keep_transcript(reading.path, made)
+    is_last = transcripts(reading.path, made.side)[-1:] == [made]
+    if not is_last or hashed_audio(reading.path, made.side, state) is None:
+        keep_transcript(reading.path, made, state)
     return SideHeard(made, is_new)
 
 

@@ -49,12 +49,20 @@ class StoredTranscript(TypedDict):
     words: Annotated[list[StoredWord], Meta(description="by their start")]
 
 
+class HashedAudio(TypedDict):
+    """The audio of a side as it was last read in whole: while its files stay as they are, it is not read again."""
+
+    sha256: Annotated[str, Meta(description="as `audio_sha256` of a transcript")]
+    state: Annotated[dict[str, Any], Meta(description="size and modification time of its files, and their place")]
+
+
 class SideWords(TypedDict):
     """derived/words_A.json or words_B.json: the words of a side. Fields may be added under the same version; a field is
     never given another meaning."""
 
     schema: Literal["fdbcore.words/1"]
     side: Side
+    audio: NotRequired[HashedAudio]
     transcripts: Annotated[
         list[StoredTranscript],
         Meta(description="one of each transcriber and language; that which was last asked for stands last"),

@@ -7,7 +7,8 @@ No measure of `fdbcore.measures` counts them. The words that a Full-Duplex-Bench
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,22 +67,36 @@ def transcripts(path: Path, side: Side) -> list[Transcript]:
 
     RecordingError if they cannot be read.
     """
+    with _read(path, side) as content:
+        return [_from_json(side, each) for each in content["transcripts"]] if content else []
+
+
+def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None:
+    """The SHA-256 of the audio of a side, if it is stored and was taken while its files had this state; else None.
+
+    RecordingError if it cannot be read.
+    """
+    with _read(path, side) as content:
+        audio = content.get("audio") if content else None
+        return audio["sha256"] if audio and audio["state"] == state else None
+
+
+@contextmanager
+def _read(path: Path, side: Side) -> Iterator[SideWords | None]:
+    """The stored words of a side, None if there are none; RecordingError for what the `with` block cannot read."""
     file = path / WORDS[side]
-    if not file.is_file():
-        return []
     try:
-        content: SideWords = read_json(file)
-        if content["schema"] != WORDS_SCHEMA:
-            return []
-        return [_from_json(side, each) for each in content["transcripts"]]
+        content: SideWords | None = read_json(file) if file.is_file() else None
+        yield content if content is None or content["schema"] == WORDS_SCHEMA else None
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordingError(f"{file}: expected words of schema {WORDS_SCHEMA}, got {error!r}") from error
 
 
-def keep_transcript(path: Path, transcript: Transcript) -> None:
+def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]) -> None:
     """Store a transcript with the recording in a folder, after those of other transcribers and languages.
 
-    Transcripts of other audio are dropped. RecordingError if it cannot be written.
+    state: of the files of its audio, see `hashed_audio`. Transcripts of other audio are dropped. RecordingError if it
+    cannot be written.
     """
     others = [
         each
@@ -91,6 +106,7 @@ def keep_transcript(path: Path, transcript: Transcript) -> None:
     content: SideWords = {
         "schema": WORDS_SCHEMA,
         "side": transcript.side,
+        "audio": {"sha256": transcript.audio_sha256, "state": dict(state)},
         "transcripts": [_to_json(each) for each in (*others, transcript)],
     }
     write_json(path / WORDS[transcript.side], content, in_one_line=True)

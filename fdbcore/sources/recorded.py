@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.audio.decode import content_hash, state_of
 from fdbcore.audio.wav import HEADER_BYTES
-from fdbcore.errors import RecordingError
+from fdbcore.errors import AudioError, RecordingError
 from fdbcore.recording.files import AUDIO
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput, recorded_session
@@ -53,6 +53,20 @@ def session_of(recording: Recording) -> SessionInput:
     if session.a == recording.path / AUDIO and not session.a.is_file():
         raise RecordingError(f"{recording.path}: expected {AUDIO} or a source, got neither")
     return session
+
+
+def audio_state(recording: Recording) -> dict[str, Any]:
+    """What the audio of both sides hangs on, as JSON values: size and modification time of its files, and their place.
+
+    While it is the same, the audio counts as the same. AudioError if a file is missing.
+    """
+    source = {} if (recording.path / AUDIO).is_file() else recording.meta.get("source") or {}
+    paths = [recording.path / file["path"] for file in recording.source_files] if source else [recording.path / AUDIO]
+    try:
+        files = [dict(state_of(path)) for path in paths]
+    except OSError as error:
+        raise AudioError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    return {"files": files, "swap": source.get("swap", False), "offset_ms": source.get("offset_ms", 0)}
 
 
 def changed_source(recording: Recording) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -153,6 +154,25 @@ def test_what_was_heard_is_not_asked_again(call: Reading, listener: FakeTranscri
     assert len(listener.asked) == 2 * asked
     for side in "AB":
         validator("words").validate(json.loads((call.path / f"derived/words_{side}.json").read_text()))
+
+
+def test_audio_is_read_again_only_if_its_file_has_changed(
+    call: Reading, tmp_path: Path, listener: FakeTranscriptions
+) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    first = transcribe(call, hears, "en")
+    asked, file = len(listener.asked), tmp_path / "call.wav"
+    content, times = file.read_bytes(), file.stat()
+    file.write_bytes(bytes(len(content)))  # nobody could read this
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert [side.transcript for side in transcribe(Reading(call.path), hears, "en")] == [s.transcript for s in first]
+    file.write_bytes(content)  # the same audio with another time
+    for _ in range(2):
+        again = transcribe(Reading(call.path), hears, "en")
+        assert [side.is_new for side in again] == [False, False]
+    stored = json.loads((call.path / "derived/words_A.json").read_text())["audio"]
+    assert stored["state"]["files"][0]["modified_ns"] == file.stat().st_mtime_ns
+    assert len(listener.asked) == asked
 
 
 def test_a_side_that_is_done_stays_when_the_next_one_fails(call: Reading, listener: FakeTranscriptions) -> None:
