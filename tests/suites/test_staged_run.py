@@ -349,6 +349,19 @@ class TestScores:
         }
         assert found["judging"]["requests"] == n == 6, "a daily dialogue has events alone"
         assert "judge: openai:kind in place of openai:strict" in shown.stdout
+        page = (tmp_path / "s" / "report.html").read_text()
+        tables = re.findall(r"<h3>([^<]*in place of[^<]*)</h3>(.*?)(?=<h[23]>)", page, re.DOTALL)
+        assert [title for title, _ in tables] == [
+            "Judge: openai:kind in place of openai:strict",
+            "Wording of the rubrics: wording 2 in place of wording 1",
+        ]
+        for (_, table), other, difference in zip(tables, ("5.00", "2.00"), ("+2.00", "-1.00"), strict=True):
+            cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", table)
+            assert [cells[at : at + 4] for at in range(0, 24, 6)] == [
+                [label, "3.00", other, difference]
+                for _ in range(2)
+                for label in ("turn-taking", "instruction following")
+            ]
         assert "Judging took 6 requests" in " ".join(shown.stdout.split())
         wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
         assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr

@@ -162,11 +162,11 @@ class StagedDialogues(Suite):
         return static("results.css", __package__)
 
     def section(self, document: Mapping[str, Any]) -> str:
-        """How often systems pass, curves over time and by goal; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view, results_view
+        """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
+        from fdbcore.suites.staged import examined_view, results_view, variant_page
 
         found = cast("StagedDocument", document)
-        return results_view.section(found) + examined_view.section(found)
+        return results_view.section(found) + variant_page.section(found) + examined_view.section(found)
 
 
 SUITE: Final = StagedDialogues()

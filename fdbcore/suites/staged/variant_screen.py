@@ -10,7 +10,7 @@ from fdbcore.report.terminal import filled
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedJudging, StagedVariant, StagedVariantRow
 
-_ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wording of the rubrics"}
+ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wording of the rubrics"}
 
 
 def statements(document: StagedDocument, labels: Mapping[str, str]) -> Iterator[str]:
@@ -26,7 +26,7 @@ def statements(document: StagedDocument, labels: Mapping[str, str]) -> Iterator[
         orders = f"; the order of systems changes by {'; '.join(turned)}" if turned else ""
         if variant["orders"] and not turned:
             orders = "; no order of systems changes"
-        yield f"Another {_ASPECTS[variant['aspect']]} ({variant['other']} in place of {variant['main']}) moves " + (
+        yield f"Another {ASPECTS[variant['aspect']]} ({variant['other']} in place of {variant['main']}) moves " + (
             f"{'; '.join(moved) or 'no score by more than its interval'}{orders}."
         )
     if document["judging"] is not None:
@@ -41,7 +41,7 @@ def table(document: StagedDocument, labels: Mapping[str, str], width: int) -> li
 
 
 def _block(variant: StagedVariant, labels: Mapping[str, str], width: int) -> list[str]:
-    head = f"{_ASPECTS[variant['aspect']]}: {variant['other']} in place of {variant['main']}; * its interval excludes 0"
+    head = f"{ASPECTS[variant['aspect']]}: {variant['other']} in place of {variant['main']}; * its interval excludes 0"
     rows = [("", "score", "main", "other", "difference [95 %]", "n"), *(_cells(row, labels) for row in variant["rows"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
