@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
-from threading import Event, Thread
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,13 +14,12 @@ import numpy.typing as npt
 
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.clock import now_ns
-from fdbcore.errors import FdbError, InputError
+from fdbcore.endpoints.making import Making
 from fdbcore.protocols import Chat, Speaker, Transcriber
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 from fdbcore.types.chat import ChatMessage
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service, Unit
+from fdbcore.types.usage import ModelUsage
 
 ASR_RATE_HZ: Final = 16_000
 SENTENCE_GAP_SAMPLES: Final = SAMPLE_RATE_HZ // 5
@@ -65,22 +63,15 @@ class Waits(NamedTuple):
     """The answer waits for the results of its calls."""
 
 
-class Over(NamedTuple):
-    """The answer is whole, or failed."""
-
-    error: FdbError | None = None
-
-
-Piece: TypeAlias = AnswerStage | Heard | Spoken | ToolCall | ModelUsage | Waits | Over
+Piece: TypeAlias = AnswerStage | Heard | Spoken | ToolCall | Waits
 
 
 @dataclass(eq=False)
-class SpokenAnswer:
+class SpokenAnswer(Making[Piece]):
     """One answer. The thread of the ticks takes its pieces, gives it results of calls, and may cancel it.
 
     parts: who makes it. messages: the conversation so far; what becomes part of it is added, all but what is said.
     heard: what the partner said, pieces of int16 (n,) at ASR_RATE_HZ. used_ids: of the calls of all answers.
-    pieces: each with the time when it came, in ns of time.monotonic_ns.
     """
 
     parts: Parts
@@ -88,41 +79,21 @@ class SpokenAnswer:
     heard: Sequence[npt.NDArray[np.int16]] = field(repr=False)
     tools: Sequence[Tool] = ()
     used_ids: set[str] = field(default_factory=set)
-    pieces: SimpleQueue[tuple[int, Piece]] = field(default_factory=SimpleQueue)
 
     def __post_init__(self) -> None:
-        self._is_cancelled = Event()
+        super().__init__("fdbcore-answer")
         self._results: SimpleQueue[ToolResult | None] = SimpleQueue()
         self._stages: set[str] = set()
         self._has_spoken = False
-        self._thread = Thread(target=self._run, daemon=True, name="fdbcore-answer")
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
 
     def give(self, result: ToolResult) -> None:
         """The result of one of its calls."""
         self._results.put(result)
 
     def cancel(self) -> None:
-        """It is no longer wanted. It ends as soon as whoever is at work lets it."""
-        self._is_cancelled.set()
+        """See `Making.cancel`; it waits for no result any more."""
+        super().cancel()
         self._results.put(None)
-
-    def join(self, timeout_s: float) -> None:
-        """Wait until its thread has ended, at most so long."""
-        self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        try:
-            self._make()
-        except FdbError as error:
-            self._put(Over(error))
-        except BaseException as error:
-            self._put(Over(InputError(f"answer: {type(error).__name__}: {error}")))
-        else:
-            self._put(Over())
 
     def _make(self) -> None:
         parts = self.parts
@@ -184,13 +155,6 @@ class SpokenAnswer:
         if stage not in self._stages:
             self._stages.add(stage)
             self._put(AnswerStage(stage))
-
-    def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
-        for service in services:
-            self._put(ModelUsage(service.vendor, service.model, {unit: count}))
-
-    def _put(self, piece: Piece) -> None:
-        self.pieces.put((now_ns(), piece))
 
 
 def whole_sentences(text: str) -> tuple[list[str], str]:

@@ -10,7 +10,8 @@ from queue import Empty
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.endpoints.cascaded.answer import AnswerStage, Heard, Over, Piece, Spoken, SpokenAnswer, Waits
+from fdbcore.endpoints.cascaded.answer import AnswerStage, Heard, Piece, Spoken, SpokenAnswer, Waits
+from fdbcore.endpoints.making import Over
 from fdbcore.errors import FdbError, PartyError
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 from fdbcore.types.chat import ChatMessage
@@ -135,7 +136,7 @@ class Saying:
         """Wait until whoever is at work on it has finished, at most so long."""
         self._answer.join(timeout_s)
 
-    def _take(self, tick: int, piece: Piece) -> list[Happening]:
+    def _take(self, tick: int, piece: Piece | ModelUsage | Over) -> list[Happening]:
         match piece:
             case AnswerStage(name):
                 self._stage = name

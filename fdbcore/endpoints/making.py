@@ -1,0 +1,66 @@
+"""What is made on a thread of its own, in pieces, while the ticks go on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Generic, NamedTuple, TypeVar
+
+from fdbcore.clock import now_ns
+from fdbcore.errors import FdbError, InputError
+from fdbcore.types.usage import ModelUsage, Service, Unit
+
+PieceT = TypeVar("PieceT")
+
+
+class Over(NamedTuple):
+    """It is whole, or failed."""
+
+    error: FdbError | None = None
+
+
+class Making(ABC, Generic[PieceT]):
+    """The thread of the ticks starts it, takes its pieces, and may cancel it.
+
+    name: of its thread. pieces: each with the time when it came, in ns of time.monotonic_ns; `Over` is the last one.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.pieces: SimpleQueue[tuple[int, PieceT | ModelUsage | Over]] = SimpleQueue()
+        self._is_cancelled = Event()
+        self._thread = Thread(target=self._run, daemon=True, name=name)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """It is no longer wanted. It ends as soon as whoever is at work lets it."""
+        self._is_cancelled.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until its thread has ended, at most so long."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._make()
+        except FdbError as error:
+            self._put(Over(error))
+        except BaseException as error:
+            self._put(Over(InputError(f"{self._thread.name}: {type(error).__name__}: {error}")))
+        else:
+            self._put(Over())
+
+    @abstractmethod
+    def _make(self) -> None:
+        """Make it, and `_put` each piece."""
+
+    def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
+        for service in services:
+            self._put(ModelUsage(service.vendor, service.model, {unit: count}))
+
+    def _put(self, piece: PieceT | ModelUsage | Over) -> None:
+        self.pieces.put((now_ns(), piece))
