@@ -12,7 +12,7 @@ from fdbcore.models.account import SETTINGS
 from fdbcore.models.counts import openai_counts
 from fdbcore.models.local import LocalModel
 from fdbcore.models.local import local as local_model
-from fdbcore.models.openai import OpenAIModel
+from fdbcore.models.openai import OpenAIModel, answer_format
 from fdbcore.protocols import Chat
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import json_or_text
@@ -37,7 +37,11 @@ class OpenAIChat(OpenAIModel, Chat):
     """See `openai`."""
 
     def answer(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Tool] = (),
+        most_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> Iterator[ChatPart]:
         """See `Chat.answer`."""
         body: dict[str, Any] = {"model": self._model, "messages": [message.to_json() for message in messages]}
@@ -45,6 +49,8 @@ class OpenAIChat(OpenAIModel, Chat):
             body["tools"] = [{"type": "function", "function": tool.to_json()} for tool in tools]
         if most_tokens is not None:
             body["max_completion_tokens"] = most_tokens
+        if schema is not None:
+            body["response_format"] = answer_format(schema)
         client = self._client
         from openai import OpenAIError
 
@@ -83,12 +89,16 @@ class LocalChat(Chat):
         self.name = model.name
 
     def answer(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Tool] = (),
+        most_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> Iterator[ChatPart]:
         """See `Chat.answer`."""
         if self._chat is None or self._chat.base_url != self._model.base_url:
             self._chat = OpenAIChat(self.name.partition(":")[2], base_url=self._model.base_url)
-        for part in self._chat.answer(messages, (), most_tokens):
+        for part in self._chat.answer(messages, (), most_tokens, schema):
             if not isinstance(part, ModelUsage):  # nobody bills it
                 yield part
 

@@ -37,6 +37,11 @@ def told_by(error: Any) -> str:  # noqa: ANN401
     return str(error.body.get("message") or "") if isinstance(error.body, Mapping) else str(error.message)
 
 
+def answer_format(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The `response_format` of answers by a JSON schema. The vendor demands closed objects that require all they have."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
 class OpenAIModel(VendorModel):
     """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so."""
 
@@ -111,8 +116,7 @@ class OpenAIModel(VendorModel):
             messages.insert(0, {"role": "system", "content": request.system})
         body: dict[str, Any] = {"model": self._model, "messages": messages}
         if request.schema is not None:
-            named = {"name": "answer", "strict": True, "schema": request.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
+            body["response_format"] = answer_format(request.schema)
         if "audio" in self._model:  # these models take speech or answer with it: ask for an answer in text
             body["modalities"] = ["text"]
         given = {"seed": request.seed, "temperature": request.temperature}

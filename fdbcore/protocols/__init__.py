@@ -260,10 +260,15 @@ class Chat(Protocol):
     calls_tools: bool = True
 
     def answer(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Tool] = (),
+        most_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
     ) -> Iterator[ChatPart]:
         """The pieces of the next answer, as they come; complete calls of tools come last.
 
+        schema: the JSON schema of the answer's text. A server may not keep to it: check what comes.
         Closing the iterator ends the answer. PartyError if the model is not available, RefusalError if it declines.
         """
 
