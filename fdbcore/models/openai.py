@@ -38,7 +38,7 @@ def told_by(error: Any) -> str:  # noqa: ANN401
 
 
 def answer_format(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The `response_format` of answers by a JSON schema. The vendor demands closed objects that require all they have."""
+    """The `response_format` of answers by a JSON schema, whose objects are closed and require all that they have."""
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
 
 

@@ -18,6 +18,9 @@ GOAL: Final = "examiner_goal"
 "not reached"); `sayings`, how many it needed; `since_tick`, when it first said it, if it did; `reason`, if whoever
 judged gave one."""
 
+JUDGED: Final = "examiner_judged"
+"""A model has judged by the system's words whether a goal is met. Fields: `goal`, `met`, and `reason` in its words."""
+
 CUE_CONTRADICTED: Final = "cue_contradicted"
 """It acted on an early edge of the system's speech that no final event confirms. Fields: `edge` ("start" or "end"),
 `edge_tick`."""

@@ -31,8 +31,13 @@ class _Sentence:
     @property
     def heard_text(self) -> str:
         """The words that were heard, by the share of the frames."""
-        words = self.text.split()
-        return " ".join(words[: round(len(words) * self.heard / len(self.frames))])
+        return heard_words(self.text, self.heard / len(self.frames))
+
+
+def heard_words(text: str, share: float) -> str:
+    """The words of a text of which this share was heard."""
+    words = text.split()
+    return " ".join(words[: round(len(words) * share)])
 
 
 class Saying:

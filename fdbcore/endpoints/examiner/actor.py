@@ -22,6 +22,7 @@ from fdbcore.types.usage import Service
 
 SCRIPTED: Final = "scripted"
 ACTORS: Final = {
+    "llm": "fdbcore.endpoints.examiner.llm_actor:LlmActor",
     SCRIPTED: "fdbcore.endpoints.examiner.scripted_actor:ScriptedActor",
 }
 """Each makes an actor from its whole address and an `ActorSettings`."""
@@ -31,13 +32,18 @@ LIVE: Final = "fdbcore.endpoints.examiner.live_actor:LiveActor"
 
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
-    """What every actor is given. voice: the address of the speaker of all texts; None: by language."""
+    """What every actor is given.
+
+    voice: the address of the speaker of all texts; None: by language. wordings: how often a goal is put until it is
+    unmet, where a goal that is not met can be left; None: as the actor has it.
+    """
 
     brief: Brief
     pacing: Pacing
     transcriber: Transcriber | None = None
     voice: str | None = None
     level_dbov: float = -26.0
+    wordings: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -58,12 +64,14 @@ class Speech:
 class ActorDecision(NamedTuple):
     """What an actor makes of what the system did.
 
-    heard: the system's words, None if nobody listened. left: the goal, if it is left now. reason: of whoever judged it.
+    heard: the system's words, None if nobody listened. left: the goal, if it is left now. reason, met: of a model that
+    has judged the goal; None if none has.
     """
 
     heard: str | None
     left: Progress | None
     reason: str = ""
+    met: bool | None = None
 
 
 class ActorReport(NamedTuple):

@@ -1,6 +1,6 @@
 """An examiner: a party that wants several things of the other side, one after the other, and paces the conversation.
 
-    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&transcriber=ADDRESS&actor=scripted
+    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&transcriber=ADDRESS&actor=scripted|llm:CHAT
 
 Cues say when it speaks (`fdbcore.endpoints.examiner.cues`), an actor says what, and when a goal is met
 (`fdbcore.endpoints.examiner.actor`).
@@ -39,7 +39,7 @@ from fdbcore.types import (
     TurnEvent,
     other_side,
 )
-from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
+from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, JUDGED, SAID, SAYS, SPOKE_FIRST
 from fdbcore.types.system_events import INTERRUPTED, TRANSCRIPT
 from fdbcore.types.usage import Service
 
@@ -50,6 +50,7 @@ SETTINGS: Final = (
     Setting("voice", "of all its texts", form="the address of a speaker", unset="by language", fits=bool),
     Setting("level_dbov", "active speech level", float, -26.0, least=-70, most=0),
     Setting("noise_dbov", "white comfort noise throughout", float, -65.0, least=-96, most=-30),
+    Setting("wordings", "how often a goal is put", int, unset="each saying; 3 with a model", least=1, most=100),
     Setting("seed", "of the noise and of what varies in its pacing", int, 0, least=0, most=2**32),
     Setting("rule", "whether a call is invalid for faults of its own", choices=("on", "off"), default="on"),
 )
@@ -117,12 +118,14 @@ class Examiner(Endpoint):
         seed: int = 0,
         actor: str = SCRIPTED,
         rule: str = "on",
+        wordings: int | None = None,
     ) -> None:
         self._brief, self._pacing_name, self._pacing = brief, pacing, PACINGS[pacing]
         self._noise_dbov, self._seed, self._rule = noise_dbov, seed, rule
         self._noise = ComfortNoise(noise_dbov, seed)
         self._cues = Cues(self._pacing, Random(seed))
-        self._actor = make_actor(actor, ActorSettings(brief, self._pacing, transcriber, voice, level_dbov))
+        given = ActorSettings(brief, self._pacing, transcriber, voice, level_dbov, wordings)
+        self._actor = make_actor(actor, given)
         self._agenda = self._actor.agenda
         self.clocking, self.calls_at_once = self._actor.clocking, self._actor.calls_at_once
         self._tick = 0
@@ -180,8 +183,10 @@ class Examiner(Endpoint):
         """Take whether the system seems to speak; yield if it has spoken over the own words for long enough."""
         spoke_first = self._cues.spoke_first
         edge = self._cues.sense(tick, active_b if self._side == "A" else active_a)
-        if edge is not None:
-            (self._actor.resumed if edge == "start" else self._actor.paused)(tick)
+        if edge == "start":
+            self._actor.resumed(tick)
+        elif edge == "end":
+            self._actor.paused(tick)
         if edge == "start" and self._waits_for is not None and self._waits_for[0] == "goal" and self._is_overtaken:
             self._waits_for = None  # it is decided anew at the next cue
         if self._cues.spoke_first and not spoke_first:
@@ -258,6 +263,9 @@ class Examiner(Endpoint):
             self._note(tick, TRANSCRIPT, of="partner", text=decision.heard)
         if cue == "answered":
             self._cues.check.acted_on("end", self._cues.other.since_tick)
+        if decision.met is not None:
+            number = self._agenda.number - (decision.left is not None)
+            self._note(tick, JUDGED, goal=number, met=decision.met, reason=decision.reason)
         if decision.left is not None:
             self._log_goal(tick, decision.left, decision.reason)
         if self._agenda.present is None:

@@ -22,7 +22,7 @@ class ScriptedActor(VoicedActor):
             if not goal.sayings:
                 raise SettingsError(f"{settings.brief.id}: goal {number}: expected words to say, got none")
         super().__init__(address, settings)
-        self.agenda = Agenda(settings.brief, settings.pacing.insists and self._ears is not None)
+        self.agenda = Agenda(settings.brief, settings.pacing.insists and self._ears is not None, settings.wordings)
         self._listened = False  # to all of the present answer
 
     def open(self, side: Side) -> None:
@@ -67,6 +67,6 @@ class ScriptedActor(VoicedActor):
         if self._ears is not None and not present.sayings:
             self._ears.begin(present.goal.language)
         self._listened = False
-        saying = self.agenda.say(tick)
-        text = present.goal.sayings[saying]
-        return Speech(text, self._frames(text, present.goal.language), saying + 1)
+        sayings = present.goal.sayings
+        index = self.agenda.say(tick)
+        return Speech(sayings[index], self._frames(sayings[index], present.goal.language), index + 1)

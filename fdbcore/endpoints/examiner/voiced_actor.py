@@ -84,12 +84,13 @@ class VoicedActor(Actor):
         return happened
 
     def describe(self) -> Mapping[str, Any]:
-        """The voices and the recogniser, as JSON values."""
-        asr = self._settings.transcriber
+        """The voices and the recogniser, as JSON values; how often a goal is put, if that is set."""
+        asr, wordings = self._settings.transcriber, self._settings.wordings
         return {
             "transcriber": None if asr is None else dict(getattr(asr, "describe", lambda: {"name": asr.name})()),
             "voices": {voice: dict(registry.speaker(voice).describe()) for voice in self._voices},
             "level_dbov": self._settings.level_dbov,
+            **({"wordings": wordings} if wordings else {}),
         }
 
     def close(self) -> None:

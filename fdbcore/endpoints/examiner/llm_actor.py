@@ -1,0 +1,233 @@
+"""An actor whose words a language model writes, turn by turn, and a speaker says: `actor=llm:CHAT`.
+
+CHAT is the address of any chat model, such as openai:NAME?base_url=URL. At each cue the model gets role, background,
+what was said so far, the present goal, and the one after it, never more. It says whether the goal is met, why, and what
+it says next. A goal that is not met after `wordings` turns is unmet. It needs a recogniser.
+
+On a real clock it begins to think as soon as the system seems to have stopped, and drops the thought if the system goes
+on. On a clock that never waits, a thought takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore import registry
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.endpoints.cascaded.saying import heard_words
+from fdbcore.endpoints.examiner import llm_prompt
+from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech
+from fdbcore.endpoints.examiner.agenda import Agenda
+from fdbcore.endpoints.examiner.cues import Cue
+from fdbcore.endpoints.examiner.ears import RATE_HZ
+from fdbcore.endpoints.examiner.llm_prompt import ChatLine
+from fdbcore.endpoints.examiner.thought import MOST_S, Thought
+from fdbcore.endpoints.examiner.voice import voice_of
+from fdbcore.endpoints.examiner.voiced_actor import CLOSE_S, VoicedActor
+from fdbcore.errors import InputError, PartyError, SettingsError, told_as
+from fdbcore.models.vendor import VendorModel
+from fdbcore.runtime.redaction import redacted
+from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types.usage import Service
+
+WORDINGS: Final = 3
+"""How often a goal is put until it is unmet, if nothing else is set."""
+LIVE_ATTEMPTS: Final = 2
+"""How often a busy server is asked on a real clock: more would outlast the system's patience."""
+
+
+class LlmActor(VoicedActor):
+    """See the module. SettingsError without a recogniser, and for a model that is unknown or has no key."""
+
+    def __init__(self, address: str, settings: ActorSettings) -> None:
+        if settings.transcriber is None:
+            told = f"examiner: actor {redacted(address)}: expected a recogniser of what the system says"
+            raise SettingsError(f"{told} (--ears ADDRESS, or transcriber=ADDRESS), got none")
+        with told_as(f"examiner: actor {redacted(address)}", "llm"):
+            self._chat = registry.chat(address.partition(":")[2])
+        super().__init__(redacted(address), settings)
+        if isinstance(self._chat, VendorModel):
+            self._chat.key()  # report a missing key before any call is held
+        assert self._ears is not None
+        self._hears = self._ears
+        self._wordings = settings.wordings or WORDINGS
+        self.agenda = Agenda(self._brief, settings.pacing.insists, self._wordings)
+        self._waits = True  # for its models, on a clock that never waits
+        self._tick = 0
+        self._lines: list[ChatLine] = []
+        self._thought: Thought | None = None  # of which the decision is not taken yet
+        self._thought_tick = 0  # when it began
+        self._says: Thought | None = None  # whose words are said now, or next
+        self._old: list[Thought] = []
+        self._is_speaking = False
+        self._anticipates = False  # a cue, by which it has to have decided
+        self._listened = False  # to all of the present answer
+        self._looks = False
+        self._looked_at = ""  # the words at its last look
+
+    @property
+    def error(self) -> str | None:
+        """Why it cannot hear, or has no words."""
+        failed = [each.error for each in (self._thought, self._says) if each is not None and each.error is not None]
+        return super().error or (f"the examiner has no words: {failed[0]}" if failed else None)
+
+    def services(self) -> Sequence[Service]:
+        """Also those of the model, which gets the words of both sides."""
+        return [*self._chat.services(), *super().services()]
+
+    def open(self, side: Side) -> None:
+        """Load what runs here, and have the first words ready. PartyError if a service fails."""
+        super().open(side)
+        asr = self._settings.transcriber
+        try:
+            if asr is not None and not asr.services():
+                asr.transcribe(wav_bytes(np.zeros(RATE_HZ // 2, np.int16), RATE_HZ), self._brief.language)
+            self._says = self._begin_thought(None)
+        except InputError as error:
+            raise PartyError(f"examiner: {error}") from None
+        self._says.take(waits=True)
+        if self.error is not None:
+            raise PartyError(self.error)
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now. origin_ns: None on a clock that never waits."""
+        super().start(origin_ns)
+        self._waits = origin_ns is None
+        if isinstance(self._chat, VendorModel) and not self._waits:
+            self._chat.attempts = LIVE_ATTEMPTS
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep the frame for the recogniser, and take what has come of thoughts."""
+        super().hear(tick, frame)
+        self._tick = tick
+        if self._waits:
+            return
+        if self._anticipates:
+            self._consider()
+        for each in (self._thought, self._says):
+            if each is not None:
+                each.take(waits=False)
+        thought = self._thought
+        if thought is not None and not thought.is_ready and tick > self._thought_tick + MOST_S * TICKS_PER_S:
+            thought.fail()
+
+    def paused(self, tick: int) -> None:
+        """Think ahead of the cue, on a real clock."""
+        self._anticipates = not self._waits and not self._is_speaking
+
+    def resumed(self, tick: int) -> None:
+        """Drop what it has thought."""
+        self._anticipates = self._listened = self._looks = False
+        self._drop()
+
+    def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
+        """What the model says of the system's words, or what else to say if there are none."""
+        if cue != "no answer":
+            self._consider()
+        elif self._thought is None:
+            self._thought = self._begin_thought(None)
+        return self._decided()
+
+    def look(self, tick: int, due: bool) -> ActorDecision | None:
+        """Ask the model whether the goal is met by now, if there are new words."""
+        if due and self._thought is None and not self._hears.is_busy:
+            self._hears.listen()
+            self._looks = True
+        if self._looks and self._thought is None and not self._hears.is_busy:
+            self._looks = False
+            if self._hears.words != self._looked_at:
+                self._looked_at = self._hears.words
+                self._thought = self._begin_thought(self._looked_at, is_look=True)
+        return self._decided()
+
+    def words(self, tick: int, item: str) -> Speech:
+        """What the model has written at the last decision, or before the call."""
+        present, says = self.agenda.present, self._says
+        assert present is not None
+        assert says is not None
+        self._hears.begin(present.goal.language)
+        self._anticipates = self._listened = self._looks = False
+        self._looked_at = ""
+        self._is_speaking = True
+        self._lines.append(ChatLine("You", says.speech.text))
+        self.agenda.say(tick)
+        says.speech.wording = present.sayings
+        return says.speech
+
+    def ended(self, tick: int, speech: Speech, said_share: float) -> None:
+        """Keep what was heard of it."""
+        self._is_speaking = False
+        if self._says is None or speech is not self._says.speech:
+            return
+        if said_share < 1:
+            self._says.cancel()
+            self._lines[-1] = ChatLine("You", heard_words(speech.text, said_share), is_cut=True)
+        self._old.append(self._says)
+        self._says = None
+
+    def log(self, tick: int) -> Sequence[Happening]:
+        """What the models counted."""
+        thoughts = [*self._old, *(each for each in (self._thought, self._says) if each is not None)]
+        self._old = [each for each in self._old if not each.is_done]
+        return [*(usage.happening(tick) for each in thoughts for usage in each.usage()), *super().log(tick)]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Also the model, which words it is told, and how often a goal is put."""
+        told = {"chat": dict(self._chat.describe()), "prompt": llm_prompt.VERSION, "wordings": self._wordings}
+        return {**super().describe(), **told}
+
+    def close(self) -> None:
+        """Leave. A model at work ends by its own time-out."""
+        thoughts = [each for each in (self._thought, self._says, *self._old) if each is not None]
+        for each in thoughts:
+            each.cancel()
+        for each in thoughts:
+            each.join(CLOSE_S)
+        super().close()
+
+    def _consider(self) -> None:
+        """Think about the system's answer, once all of it was heard."""
+        if self._thought is not None and self._thought.is_look:
+            self._drop()
+        if not self._hears.is_busy and not self._listened:  # it may be at work on what came before the end
+            self._hears.listen()
+            self._listened = True
+        if self._thought is None and not self._hears.is_busy:
+            self._thought = self._begin_thought(self._hears.words)
+
+    def _decided(self) -> ActorDecision | None:
+        """The decision, once it is there; a look decides only if the goal is met."""
+        thought = self._thought
+        if thought is None:
+            return None
+        thought.take(self._waits)
+        if thought.error is not None or not thought.is_ready or thought.reply is None:
+            return None
+        if thought.is_look and not thought.reply.met:
+            self._drop()
+            return None
+        self._thought, self._says = None, thought
+        heard, reply = thought.heard, thought.reply
+        if heard is None:
+            return ActorDecision(None, self.agenda.unanswered())
+        if heard:
+            self._lines.append(ChatLine("Assistant", heard))
+        return ActorDecision(heard, self.agenda.judged(reply.met), reply.reason, reply.met)
+
+    def _begin_thought(self, heard: str | None, is_look: bool = False) -> Thought:
+        asked = llm_prompt.request(self._brief, self.agenda, self._lines, heard, is_look)
+        self._thought_tick = self._tick
+        return Thought(self._chat, asked, self._spoken, heard, is_look)
+
+    def _spoken(self, text: str, language: str) -> tuple[Sequence[Pcm], Sequence[Service]]:
+        speaker = registry.speaker(self._settings.voice or voice_of(language))
+        return self._frames(text, language), speaker.services()
+
+    def _drop(self) -> None:
+        if self._thought is not None:
+            self._thought.cancel()
+            self._old.append(self._thought)
+            self._thought = None
