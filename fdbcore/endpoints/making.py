@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Generic, NamedTuple, TypeVar
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, InputError
-from fdbcore.types.usage import ModelUsage, Service, Unit
 
 PieceT = TypeVar("PieceT")
 
@@ -28,7 +26,7 @@ class Making(ABC, Generic[PieceT]):
     """
 
     def __init__(self, name: str) -> None:
-        self.pieces: SimpleQueue[tuple[int, PieceT | ModelUsage | Over]] = SimpleQueue()
+        self.pieces: SimpleQueue[tuple[int, PieceT | Over]] = SimpleQueue()
         self._is_cancelled = Event()
         self._thread = Thread(target=self._run, daemon=True, name=name)
 
@@ -58,9 +56,5 @@ class Making(ABC, Generic[PieceT]):
     def _make(self) -> None:
         """Make it, and `_put` each piece."""
 
-    def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
-        for service in services:
-            self._put(ModelUsage(service.vendor, service.model, {unit: count}))
-
-    def _put(self, piece: PieceT | ModelUsage | Over) -> None:
+    def _put(self, piece: PieceT | Over) -> None:
         self.pieces.put((now_ns(), piece))

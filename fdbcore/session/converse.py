@@ -255,7 +255,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, s
             failed["gone_tick"] = b.gone_tick
         return failed
     if a.left not in (None, "finished"):
-        return _blame("A", str(a.left))
+        return _blame("A", str(a.left)) | ({"transient": True} if a.transient else {})
     if not recording.has_spoken("B"):
         if recording.has_replied("B"):
             return {"kind": "done", "side": "B", "reason": IN_TEXT}

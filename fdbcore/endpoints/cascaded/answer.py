@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
@@ -15,18 +14,14 @@ import numpy.typing as npt
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.endpoints.making import Making
+from fdbcore.endpoints.sentences import SENTENCE_GAP_SAMPLES, has_words, whole_sentences
 from fdbcore.protocols import Chat, Speaker, Transcriber
-from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+from fdbcore.types import Pcm
 from fdbcore.types.chat import ChatMessage
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 ASR_RATE_HZ: Final = 16_000
-SENTENCE_GAP_SAMPLES: Final = SAMPLE_RATE_HZ // 5
-"""The silence between two sentences of an answer."""
-
-_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]]*\s+|[。！？]+|\n+)", re.DOTALL)
-"""A sentence that is known to be complete, because something follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ class Waits(NamedTuple):
     """The answer waits for the results of its calls."""
 
 
-Piece: TypeAlias = AnswerStage | Heard | Spoken | ToolCall | Waits
+Piece: TypeAlias = AnswerStage | Heard | Spoken | ToolCall | ModelUsage | Waits
 
 
 @dataclass(eq=False)
@@ -141,7 +136,7 @@ class SpokenAnswer(Making[Piece]):
         return replace(call, id=number)
 
     def _speak(self, sentence: str) -> None:
-        if self._is_cancelled.is_set() or not any(map(str.isalnum, sentence)):
+        if self._is_cancelled.is_set() or not has_words(sentence):
             return
         # A speaker's silence before its first sound would count as time to answer.
         speech = without_edges(*self.parts.tts.speak("answer", sentence.strip()))
@@ -156,14 +151,9 @@ class SpokenAnswer(Making[Piece]):
             self._stages.add(stage)
             self._put(AnswerStage(stage))
 
-
-def whole_sentences(text: str) -> tuple[list[str], str]:
-    """The sentences that are complete, and the rest."""
-    sentences, end = [], 0
-    for found in _SENTENCE.finditer(text):
-        sentences.append(found[0])
-        end = found.end()
-    return sentences, text[end:]
+    def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
+        for service in services:
+            self._put(ModelUsage(service.vendor, service.model, {unit: count}))
 
 
 def _told(result: ToolResult) -> ChatMessage:

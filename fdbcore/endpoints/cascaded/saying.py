@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fdbcore.endpoints.cascaded.answer import AnswerStage, Heard, Piece, Spoken, SpokenAnswer, Waits
 from fdbcore.endpoints.making import Over
+from fdbcore.endpoints.sentences import heard_words
 from fdbcore.errors import FdbError, PartyError
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 from fdbcore.types.chat import ChatMessage
@@ -32,12 +33,6 @@ class _Sentence:
     def heard_text(self) -> str:
         """The words that were heard, by the share of the frames."""
         return heard_words(self.text, self.heard / len(self.frames))
-
-
-def heard_words(text: str, share: float) -> str:
-    """The words of a text of which this share was heard."""
-    words = text.split()
-    return " ".join(words[: round(len(words) * share)])
 
 
 class Saying:
@@ -141,7 +136,7 @@ class Saying:
         """Wait until whoever is at work on it has finished, at most so long."""
         self._answer.join(timeout_s)
 
-    def _take(self, tick: int, piece: Piece | ModelUsage | Over) -> list[Happening]:
+    def _take(self, tick: int, piece: Piece | Over) -> list[Happening]:
         match piece:
             case AnswerStage(name):
                 self._stage = name

@@ -1,6 +1,7 @@
 """The seam between an examiner's cues, which say when it speaks, and its actor, which says what.
 
 scripted                               the sayings of the brief (`scripted_actor`), by default
+llm:openai:NAME, llm:local:NAME        a chat model writes what a speaker says (`llm_actor`)
 openai-realtime:MODEL, gemini-live...  a live party that takes instructions and tools (`live_actor`)
 """
 
@@ -15,12 +16,15 @@ from fdbcore.endpoints.examiner.agenda import Agenda, Progress
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.pacing import Pacing
+from fdbcore.errors import FdbError, PartyError
 from fdbcore.protocols import Clocking, Transcriber
 from fdbcore.registry import endpoints, resolve
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.usage import Service
 
 SCRIPTED: Final = "scripted"
+WORDINGS: Final = 3
+"""How often a model puts a goal until it is unmet, if nothing else is set."""
 ACTORS: Final = {
     "llm": "fdbcore.endpoints.examiner.llm_actor:LlmActor",
     SCRIPTED: "fdbcore.endpoints.examiner.scripted_actor:ScriptedActor",
@@ -96,7 +100,7 @@ class Actor(Protocol):
     """See `Endpoint.calls_at_once`."""
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> PartyError | None:
         """Why the call cannot go on. It is then invalid, which is not the system's fault."""
         return None
 
@@ -185,6 +189,11 @@ def known_actor(address: str) -> Callable[[str, ActorSettings], Actor]:
     known = dict.fromkeys(endpoints(), LIVE) | ACTORS
     make: Callable[[str, ActorSettings], Actor] = resolve("actor", known, address.partition(":")[0])
     return make
+
+
+def fault(what: str, error: FdbError) -> PartyError:
+    """An error of an actor: what it cannot do, and why."""
+    return PartyError(f"{what}: {error}", isinstance(error, PartyError) and error.transient)
 
 
 def make_actor(address: str, settings: ActorSettings) -> Actor:

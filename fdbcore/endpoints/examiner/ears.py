@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from threading import Thread
 from typing import Final
 
@@ -25,15 +26,15 @@ LEAD_TICKS: Final = 30
 class Ears:
     """words: what the recogniser made of what it was last given. error: why it cannot hear. is_busy: it is at work.
 
-    waits: `listen` returns once the words are there, as a clock that never waits needs it.
+    count: takes what it counted, on its thread. waits: `listen` returns once the words are there, as a clock that never
+    waits needs it.
     """
 
-    def __init__(self, transcriber: Transcriber) -> None:
+    def __init__(self, transcriber: Transcriber, count: Callable[[ModelUsage], None]) -> None:
         self.words = ""
         self.error: FdbError | None = None
         self.waits = False
-        self.usage: deque[ModelUsage] = deque()
-        self._transcriber = transcriber
+        self._transcriber, self._count = transcriber, count
         self._language = ""
         self._down = Resampler(SAMPLE_RATE_HZ, RATE_HZ)
         self._heard: deque[Pcm] = deque(maxlen=MOST_TICKS)
@@ -86,4 +87,4 @@ class Ears:
         if goal == self._goal:
             self.words = words
         for service in self._transcriber.services():
-            self.usage.append(ModelUsage(service.vendor, service.model, {"seconds": len(heard) / RATE_HZ}))
+            self._count(ModelUsage(service.vendor, service.model, {"seconds": len(heard) / RATE_HZ}))

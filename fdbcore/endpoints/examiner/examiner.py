@@ -183,10 +183,8 @@ class Examiner(Endpoint):
         """Take whether the system seems to speak; yield if it has spoken over the own words for long enough."""
         spoke_first = self._cues.spoke_first
         edge = self._cues.sense(tick, active_b if self._side == "A" else active_a)
-        if edge == "start":
-            self._actor.resumed(tick)
-        elif edge == "end":
-            self._actor.paused(tick)
+        if edge is not None:
+            (self._actor.resumed if edge == "start" else self._actor.paused)(tick)
         if edge == "start" and self._waits_for is not None and self._waits_for[0] == "goal" and self._is_overtaken:
             self._waits_for = None  # it is decided anew at the next cue
         if self._cues.spoke_first and not spoke_first:
@@ -218,7 +216,7 @@ class Examiner(Endpoint):
             elif tick >= self._closed_tick + TAIL_S * TICKS_PER_S:
                 self.left = "finished"
         elif (error := self._actor.error) is not None:
-            self.left = " ".join(error.split())
+            self.left, self.transient = " ".join(str(error).split()), error.transient
         elif self._agenda.present is not None and tick >= self._brief.most_s * TICKS_PER_S:
             self._close(tick, "time limit", "limit")
         elif self._waits_for is None:

@@ -28,7 +28,7 @@ from fdbcore.endpoints.examiner.part import (
     ending,
     instructions_of,
 )
-from fdbcore.errors import told_as
+from fdbcore.errors import PartyError, told_as
 from fdbcore.runtime.redaction import redacted
 from fdbcore.types import TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 from fdbcore.types.examiner_events import ASKS, TAKES_BACK
@@ -75,12 +75,12 @@ class LiveActor(Actor):
         self._speech: Speech | None = None  # what is heard now
         self._frames: list[Pcm] = []  # of it
         self._own_words = OwnWords()
-        self._error: str | None = None
+        self._error: PartyError | None = None
 
     # What the examiner calls before and after the conversation, and in each tick
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> PartyError | None:
         """Why the party left, or that it said nothing."""
         return self._error
 
@@ -219,7 +219,7 @@ class LiveActor(Actor):
         """Take what is to be heard in the next tick."""
         frame = self._party.say(tick)
         if frame is None:
-            self._error = self._party.left
+            self._note_that_it_left()
             speech.is_whole = True
         else:
             self._frames.append(frame.copy())
@@ -231,9 +231,13 @@ class LiveActor(Actor):
             frame = None if tick < self._settled_tick else self._party.say(tick)
             if frame is not None and frame.any():
                 self._first, self._first_tick = frame.copy(), tick
-            self._error = self._error or self._party.left
+            self._note_that_it_left()
         elif self._system_speaks and self._cue != "breaks in" and tick - self._first_tick >= STALE_TICKS:
             self._take_back_if_it_knows(tick)
+
+    def _note_that_it_left(self) -> None:
+        if self._error is None and self._party.left is not None:
+            self._error = PartyError(self._party.left, self._party.transient)
 
     def _take_back_if_it_knows(self, tick: int) -> None:
         """Drop what waits, if the party is told that it was not heard: it will say it anew."""
@@ -258,7 +262,7 @@ class LiveActor(Actor):
             self._wanted_tick, self._asked_tick = tick, None
         waited_s = (tick - self._wanted_tick) / TICKS_PER_S
         if waited_s >= GIVES_UP_S:
-            self._error = f"{self.name}: said nothing for {GIVES_UP_S:g} s"
+            self._error = PartyError(f"{self.name}: said nothing for {GIVES_UP_S:g} s")
         elif self._asked_tick is None:
             is_due = at_once or waited_s >= ASKS_AFTER_S
         else:

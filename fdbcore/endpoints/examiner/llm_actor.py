@@ -17,24 +17,21 @@ import numpy as np
 
 from fdbcore import registry
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.endpoints.cascaded.saying import heard_words
 from fdbcore.endpoints.examiner import llm_prompt
-from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech
+from fdbcore.endpoints.examiner.actor import WORDINGS, ActorDecision, ActorSettings, Speech, fault
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.ears import RATE_HZ
 from fdbcore.endpoints.examiner.llm_prompt import ChatLine
-from fdbcore.endpoints.examiner.thought import MOST_S, Thought
-from fdbcore.endpoints.examiner.voice import voice_of
+from fdbcore.endpoints.examiner.thought import Services, Thought
 from fdbcore.endpoints.examiner.voiced_actor import CLOSE_S, VoicedActor
+from fdbcore.endpoints.sentences import heard_words
 from fdbcore.errors import InputError, PartyError, SettingsError, told_as
 from fdbcore.models.vendor import VendorModel
 from fdbcore.runtime.redaction import redacted
-from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types import Pcm, Side
 from fdbcore.types.usage import Service
 
-WORDINGS: Final = 3
-"""How often a goal is put until it is unmet, if nothing else is set."""
 LIVE_ATTEMPTS: Final = 2
 """How often a busy server is asked on a real clock: more would outlast the system's patience."""
 
@@ -55,28 +52,32 @@ class LlmActor(VoicedActor):
         self._hears = self._ears
         self._wordings = settings.wordings or WORDINGS
         self.agenda = Agenda(self._brief, settings.pacing.insists, self._wordings)
+        self._services = Services(self._chat, self._frames, self._counted.append)
         self._waits = True  # for its models, on a clock that never waits
-        self._tick = 0
         self._lines: list[ChatLine] = []
         self._thought: Thought | None = None  # of which the decision is not taken yet
-        self._thought_tick = 0  # when it began
         self._says: Thought | None = None  # whose words are said now, or next
-        self._old: list[Thought] = []
+        self._left: list[Thought] = []  # which nobody wants any more
+        self._failed: PartyError | None = None
         self._is_speaking = False
-        self._anticipates = False  # a cue, by which it has to have decided
+        self._thinks_ahead = False  # of the cue, by which it has to have decided
         self._listened = False  # to all of the present answer
         self._looks = False
         self._looked_at = ""  # the words at its last look
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> PartyError | None:
         """Why it cannot hear, or has no words."""
-        failed = [each.error for each in (self._thought, self._says) if each is not None and each.error is not None]
-        return super().error or (f"the examiner has no words: {failed[0]}" if failed else None)
+        return super().error or self._failed
 
     def services(self) -> Sequence[Service]:
         """Also those of the model, which gets the words of both sides."""
         return [*self._chat.services(), *super().services()]
+
+    def probe(self) -> None:
+        """Ask for the model, and let its speakers say what is known. PartyError if a service fails."""
+        self._chat.probe()
+        super().open("A")
 
     def open(self, side: Side) -> None:
         """Load what runs here, and have the first words ready. PartyError if a service fails."""
@@ -85,12 +86,12 @@ class LlmActor(VoicedActor):
         try:
             if asr is not None and not asr.services():
                 asr.transcribe(wav_bytes(np.zeros(RATE_HZ // 2, np.int16), RATE_HZ), self._brief.language)
-            self._says = self._begin_thought(None)
         except InputError as error:
             raise PartyError(f"examiner: {error}") from None
-        self._says.take(waits=True)
+        self._says = self._begin_thought(None)
+        self._take(self._says, waits=True)
         if self.error is not None:
-            raise PartyError(self.error)
+            raise self.error
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. origin_ns: None on a clock that never waits."""
@@ -102,26 +103,26 @@ class LlmActor(VoicedActor):
     def hear(self, tick: int, frame: Pcm) -> None:
         """Keep the frame for the recogniser, and take what has come of thoughts."""
         super().hear(tick, frame)
-        self._tick = tick
         if self._waits:
             return
-        if self._anticipates:
+        present = self.agenda.present
+        if self._thinks_ahead and present is not None and present.sayings:
             self._consider()
         for each in (self._thought, self._says):
             if each is not None:
-                each.take(waits=False)
-        thought = self._thought
-        if thought is not None and not thought.is_ready and tick > self._thought_tick + MOST_S * TICKS_PER_S:
-            thought.fail()
+                self._take(each, waits=False)
 
     def paused(self, tick: int) -> None:
-        """Think ahead of the cue, on a real clock."""
-        self._anticipates = not self._waits and not self._is_speaking
+        """Think ahead of the cue, on a real clock. What it thought while the system spoke was about half an answer."""
+        self.resumed(tick)
+        self._thinks_ahead = not self._waits and not self._is_speaking
 
     def resumed(self, tick: int) -> None:
         """Drop what it has thought."""
-        self._anticipates = self._listened = self._looks = False
-        self._drop()
+        self._thinks_ahead = self._listened = self._looks = False
+        if self._thought is not None:
+            self._leave(self._thought)
+            self._thought = None
 
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
         """What the model says of the system's words, or what else to say if there are none."""
@@ -136,7 +137,7 @@ class LlmActor(VoicedActor):
         if due and self._thought is None and not self._hears.is_busy:
             self._hears.listen()
             self._looks = True
-        if self._looks and self._thought is None and not self._hears.is_busy:
+        if self._looks and not self._hears.is_busy:
             self._looks = False
             if self._hears.words != self._looked_at:
                 self._looked_at = self._hears.words
@@ -149,7 +150,7 @@ class LlmActor(VoicedActor):
         assert present is not None
         assert says is not None
         self._hears.begin(present.goal.language)
-        self._anticipates = self._listened = self._looks = False
+        self._thinks_ahead = self._listened = self._looks = False
         self._looked_at = ""
         self._is_speaking = True
         self._lines.append(ChatLine("You", says.speech.text))
@@ -163,16 +164,9 @@ class LlmActor(VoicedActor):
         if self._says is None or speech is not self._says.speech:
             return
         if said_share < 1:
-            self._says.cancel()
             self._lines[-1] = ChatLine("You", heard_words(speech.text, said_share), is_cut=True)
-        self._old.append(self._says)
+        self._leave(self._says)
         self._says = None
-
-    def log(self, tick: int) -> Sequence[Happening]:
-        """What the models counted."""
-        thoughts = [*self._old, *(each for each in (self._thought, self._says) if each is not None)]
-        self._old = [each for each in self._old if not each.is_done]
-        return [*(usage.happening(tick) for each in thoughts for usage in each.usage()), *super().log(tick)]
 
     def describe(self) -> Mapping[str, Any]:
         """Also the model, which words it is told, and how often a goal is put."""
@@ -181,17 +175,18 @@ class LlmActor(VoicedActor):
 
     def close(self) -> None:
         """Leave. A model at work ends by its own time-out."""
-        thoughts = [each for each in (self._thought, self._says, *self._old) if each is not None]
-        for each in thoughts:
-            each.cancel()
-        for each in thoughts:
+        for each in (self._thought, self._says):
+            if each is not None:
+                self._leave(each)
+        for each in self._left:
             each.join(CLOSE_S)
         super().close()
 
     def _consider(self) -> None:
         """Think about the system's answer, once all of it was heard."""
         if self._thought is not None and self._thought.is_look:
-            self._drop()
+            self._leave(self._thought)
+            self._thought = None
         if not self._hears.is_busy and not self._listened:  # it may be at work on what came before the end
             self._hears.listen()
             self._listened = True
@@ -203,13 +198,13 @@ class LlmActor(VoicedActor):
         thought = self._thought
         if thought is None:
             return None
-        thought.take(self._waits)
-        if thought.error is not None or not thought.is_ready or thought.reply is None:
+        self._take(thought, self._waits)
+        if self._failed is not None or not thought.is_ready or thought.reply is None:
             return None
+        self._thought = None
         if thought.is_look and not thought.reply.met:
-            self._drop()
             return None
-        self._thought, self._says = None, thought
+        self._says = thought
         heard, reply = thought.heard, thought.reply
         if heard is None:
             return ActorDecision(None, self.agenda.unanswered())
@@ -219,15 +214,14 @@ class LlmActor(VoicedActor):
 
     def _begin_thought(self, heard: str | None, is_look: bool = False) -> Thought:
         asked = llm_prompt.request(self._brief, self.agenda, self._lines, heard, is_look)
-        self._thought_tick = self._tick
-        return Thought(self._chat, asked, self._spoken, heard, is_look)
+        return Thought(self._services, asked, heard, is_look)
 
-    def _spoken(self, text: str, language: str) -> tuple[Sequence[Pcm], Sequence[Service]]:
-        speaker = registry.speaker(self._settings.voice or voice_of(language))
-        return self._frames(text, language), speaker.services()
+    def _take(self, thought: Thought, waits: bool) -> None:
+        thought.take(waits)
+        if thought.error is not None:
+            self._failed = fault("the examiner has no words", thought.error)
 
-    def _drop(self) -> None:
-        if self._thought is not None:
-            self._thought.cancel()
-            self._old.append(self._thought)
-            self._thought = None
+    def _leave(self, thought: Thought) -> None:
+        """Nobody wants it any more; its thread may still be at work."""
+        thought.cancel()
+        self._left = [each for each in (*self._left, thought) if not each.is_done]

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from queue import Empty
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from fdbcore.endpoints.cascaded.answer import SENTENCE_GAP_SAMPLES, whole_sentences
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.examiner.actor import Speech
 from fdbcore.endpoints.examiner.llm_prompt import SCHEMA, LlmReply, LlmRequest, read_reply
 from fdbcore.endpoints.making import Making, Over
-from fdbcore.errors import FdbError, InputError, PartyError
+from fdbcore.endpoints.sentences import SENTENCE_GAP_SAMPLES, has_words, whole_sentences
+from fdbcore.errors import FdbError, PartyError, RefusalError
 from fdbcore.protocols import Chat
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Pcm
 from fdbcore.types.chat import ChatMessage
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import ModelUsage
 
 TRIES: Final = 3
-"""How often the model is asked until its reply has the form that is asked for."""
+"""How often the model is asked, until its reply can be used."""
 MOST_S: Final = 60.0
 """How long nothing may come of a thought."""
-
-Speaks: TypeAlias = Callable[[str, str], tuple[Sequence[Pcm], Sequence[Service]]]
-"""A text in a language, as frames of int16 (480,), and the services that have spoken it."""
 
 
 class SpokenFrames(NamedTuple):
     """The next sentence."""
 
     frames: Sequence[Pcm]
+
+
+class Services(NamedTuple):
+    """Whom a thought uses, each from its own thread: the model; what speaks a text in a language, as frames of
+    int16 (480,); what notes what the model counted.
+    """
+
+    chat: Chat
+    speak: Callable[[str, str], Sequence[Pcm]]
+    note: Callable[[ModelUsage], None]
 
 
 class Thought(Making[LlmReply | SpokenFrames]):
@@ -38,14 +46,14 @@ class Thought(Making[LlmReply | SpokenFrames]):
     nothing more comes. It begins at once.
     """
 
-    def __init__(self, chat: Chat, asked: LlmRequest, speaks: Speaks, heard: str | None, is_look: bool) -> None:
+    def __init__(self, services: Services, asked: LlmRequest, heard: str | None, is_look: bool) -> None:
         super().__init__("fdbcore-examiner")
         self.heard, self.is_look = heard, is_look
         self.reply: LlmReply | None = None
         self.speech = Speech("", [], is_whole=False)
         self.error: FdbError | None = None
-        self._used: list[ModelUsage] = []
-        self._chat, self._asked, self._speaks = chat, asked, speaks
+        self._services, self._asked = services, asked
+        self._last_ns = now_ns()  # when something last came
         self.start()
 
     @property
@@ -55,89 +63,79 @@ class Thought(Making[LlmReply | SpokenFrames]):
             return False
         return self.speech.is_whole or bool(self.speech.frames) or not self.reply.say
 
+    @property
+    def is_done(self) -> bool:
+        """Whether its thread has ended."""
+        return not self._thread.is_alive()
+
     def take(self, waits: bool) -> None:
         """Take what has come. waits: all of it, as a clock that never waits needs it."""
         while not self.speech.is_whole:
             try:
-                _, piece = self.pieces.get(waits, MOST_S)
+                self._last_ns, piece = self.pieces.get(waits, MOST_S)
             except Empty:
-                if waits:
-                    self.fail()
+                if waits or now_ns() - self._last_ns > MOST_S * 1e9:
+                    self._give_up()
                 return
             if isinstance(piece, Over):
                 self.speech.is_whole, self.error = True, piece.error
             elif isinstance(piece, LlmReply):
                 self.reply, self.speech.text = piece, piece.say
-            elif isinstance(piece, SpokenFrames):
-                self.speech.frames = [*self.speech.frames, *piece.frames]
             else:
-                self._used.append(piece)
-
-    def fail(self) -> None:
-        """Nothing came of it for too long."""
-        self.cancel()
-        told = f"nothing came from {self._chat.name}, or from the speaker, within {MOST_S:g} s"
-        self.speech.is_whole, self.error = True, PartyError(told)
+                self.speech.frames = [*self.speech.frames, *piece.frames]
 
     def cancel(self) -> None:
         """See `Making.cancel`; who waits for it waits no longer."""
         super().cancel()
         self._put(Over(PartyError("the examiner has left")))
 
-    @property
-    def is_done(self) -> bool:
-        """Whether its thread has ended."""
-        return not self._thread.is_alive()
-
-    def usage(self) -> list[ModelUsage]:
-        """What the models counted since this was last asked."""
-        while self._is_cancelled.is_set() and not self.pieces.empty():
-            _, piece = self.pieces.get()
-            if isinstance(piece, ModelUsage):
-                self._used.append(piece)
-        used, self._used = self._used, []
-        return used
+    def _give_up(self) -> None:
+        self.cancel()
+        told = f"nothing came from {self._services.chat.name}, or from the speaker, within {MOST_S:g} s"
+        self.speech.is_whole, self.error = True, PartyError(told, transient=True)
 
     def _make(self) -> None:
-        reply = self._asked_reply()
-        if reply is None:
-            return
+        reply = self._usable_reply()
         self._put(reply)
-        if self.is_look and not reply.met:
-            return
         goal = self._asked.say_if[reply.met]
+        if goal is None or (self.is_look and not reply.met):
+            return
         sentences, rest = whole_sentences(reply.say)
         gap: list[Pcm] = []
-        for sentence in filter(_has_words, (*sentences, rest)):
-            if self._is_cancelled.is_set() or goal is None:
+        for sentence in filter(has_words, (*sentences, rest)):
+            if self._is_cancelled.is_set():
                 return
-            frames, spoken_by = self._speaks(sentence.strip(), goal.language)
-            self._count(spoken_by, "characters", len(sentence.strip()))
-            self._put(SpokenFrames([*gap, *frames]))
+            self._put(SpokenFrames([*gap, *self._services.speak(sentence.strip(), goal.language)]))
             gap = [SILENT_FRAME] * (SENTENCE_GAP_SAMPLES // FRAME_SAMPLES)
 
-    def _asked_reply(self) -> LlmReply | None:
-        """The reply, asked for again with what was wrong; None if nobody wants it any more."""
-        messages = list(self._asked.messages)
+    def _usable_reply(self) -> LlmReply:
+        """What the model replies; one that cannot be used is asked for again, with what was wrong."""
+        messages, wrong = list(self._asked.messages), ""
         for _ in range(TRIES):
             text = ""
-            for part in self._chat.answer(messages, schema=SCHEMA):
-                if self._is_cancelled.is_set():
-                    return None
-                if isinstance(part, str):
-                    text += part
-                elif isinstance(part, ModelUsage):
-                    self._put(part)
             try:
+                text = self._written(messages)
                 return read_reply(text, self._asked)
-            except ValueError as error:
+            except RefusalError as error:
                 wrong = str(error)
-                messages += [
-                    ChatMessage("assistant", text),
-                    ChatMessage("user", f"That cannot be used: {wrong}. Again."),
-                ]
-        raise InputError(f"{self._chat.name}: {wrong}, {TRIES} times; at last {text!r:.80}")
+            except ValueError as error:
+                wrong = f"{self._services.chat.name}: {error}, in {text!r:.80}"
+                asked_again = ChatMessage("user", f"That cannot be used: {error}. Again.")
+                messages += [ChatMessage("assistant", text), asked_again]
+            if self._is_cancelled.is_set():
+                break
+        raise PartyError(f"{wrong}, {TRIES} times", transient=True)
 
-
-def _has_words(sentence: str) -> bool:
-    return any(map(str.isalnum, sentence))
+    def _written(self, messages: Sequence[ChatMessage]) -> str:
+        """All that the model writes. What a vendor bills is read to its end, for its counts, although nobody wants it
+        any more.
+        """
+        text, is_billed = "", bool(self._services.chat.services())
+        for part in self._services.chat.answer(messages, schema=SCHEMA):
+            if isinstance(part, ModelUsage):
+                self._services.note(part)
+            elif isinstance(part, str):
+                text += part
+            if self._is_cancelled.is_set() and not is_billed:
+                break
+        return text

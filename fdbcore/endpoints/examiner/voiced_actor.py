@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore import registry
-from fdbcore.endpoints.examiner.actor import Actor, ActorSettings, Speech
+from fdbcore.endpoints.examiner.actor import Actor, ActorSettings, Speech, fault
 from fdbcore.endpoints.examiner.ears import Ears
 from fdbcore.endpoints.examiner.voice import spoken, voice_of
-from fdbcore.errors import told_as
+from fdbcore.errors import PartyError, told_as
 from fdbcore.types import Happening, Pcm, Side
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ModelUsage, Service
 
 BACKCHANNELS: Final = {"en": ("Okay.", "I see.", "Right."), "ja": ("はい。", "ええ。", "そうですか。")}
 """By language; in others it gives none."""
@@ -24,7 +25,8 @@ class VoicedActor(Actor):
     def __init__(self, address: str, settings: ActorSettings) -> None:
         self.name = address
         self._brief, self._settings = settings.brief, settings
-        self._ears = None if settings.transcriber is None else Ears(settings.transcriber)
+        self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
+        self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)
         for voice in self._voices:
             with told_as(f"examiner: voice of {settings.brief.id}", "tts"):
                 registry.speaker(voice)
@@ -36,10 +38,10 @@ class VoicedActor(Actor):
         return [self._settings.voice] if self._settings.voice else list(dict.fromkeys(map(voice_of, languages)))
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> PartyError | None:
         """Why it cannot hear."""
         deaf = None if self._ears is None else self._ears.error
-        return None if deaf is None else f"the examiner cannot hear: {deaf}"
+        return None if deaf is None else fault("the examiner cannot hear", deaf)
 
     def services(self) -> Sequence[Service]:
         """Those of its speakers, which get its texts, and of the recogniser."""
@@ -77,11 +79,8 @@ class VoicedActor(Actor):
         return Speech(text, self._frames(text, self._brief.language))
 
     def log(self, tick: int) -> Sequence[Happening]:
-        """What the recogniser counted."""
-        happened = []
-        while self._ears is not None and self._ears.usage:
-            happened.append(self._ears.usage.popleft().happening(tick))
-        return happened
+        """What its models counted."""
+        return [self._counted.popleft().happening(tick) for _ in range(len(self._counted))]
 
     def describe(self) -> Mapping[str, Any]:
         """The voices and the recogniser, as JSON values; how often a goal is put, if that is set."""
@@ -99,4 +98,5 @@ class VoicedActor(Actor):
             self._ears.join(CLOSE_S)
 
     def _frames(self, text: str, language: str) -> Sequence[Pcm]:
-        return spoken(self._settings.voice or voice_of(language), text, self._settings.level_dbov)
+        voice = self._settings.voice or voice_of(language)
+        return spoken(voice, text, self._settings.level_dbov, self._counted.append)

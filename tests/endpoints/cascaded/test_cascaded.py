@@ -22,7 +22,7 @@ from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, EndpointConformance, asks_twice
 from scipy.io import wavfile
 
-from fdbcore.endpoints.cascaded.answer import whole_sentences
+from fdbcore.endpoints.sentences import whole_sentences
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
