@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
 from fakes.fake_speech import KEY, FakeSpeech
 from fakes.parties import Caller
+from helpers.examiners import Stepped, answers, never
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,10 +26,7 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.types import FRAME_SAMPLES, Planted, TurnEvent
-
-SystemSpeaks: TypeAlias = Callable[[int, int | None], bool]
-"""Whether the system speaks in a tick, given the tick in which the examiner last fell silent (None: it has not)."""
+from fdbcore.types import Planted, TurnEvent
 
 SAYING_TICKS = 100  # the fake synthesiser gives 10 ms a character
 TEXT = "a" * SAYING_TICKS
@@ -57,56 +55,11 @@ def examiner(folder: Path, synthesiser: str, of: Brief, settings: str = "pacing=
     return party
 
 
-class Held:
-    """A conversation of `party` with a system that speaks when `speaks` says so, by early edges without errors."""
-
-    def __init__(
-        self, party: Examiner, speaks: SystemSpeaks, most_ticks: int = 40_000, origin_ns: int | None = None
-    ) -> None:
-        party.start(origin_ns)
-        self.events: list[dict[str, Any]] = []
-        silent_since: int | None = None
-        was_loud = False
-        for tick in range(most_ticks):
-            frame = party.say(tick)
-            self.events += [{"tick": each.tick, "kind": each.kind, **each.fields} for each in party.log()]
-            if frame is None:
-                break
-            is_loud = bool(np.abs(frame).max() > 1000)
-            silent_since = tick if was_loud and not is_loud else silent_since
-            was_loud = is_loud
-            active = speaks(tick, None if is_loud else silent_since)
-            party.hear(tick, np.full(FRAME_SAMPLES, 1000 if active else 0, np.int16))
-            party.sense(tick, is_loud, active)
-        self.left, self.planted, self.ticks = party.left, party.planted(), tick
-        party.close()
-
-    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
-
-    @property
-    def verdicts(self) -> list[str]:
-        return [each["verdict"] for each in self.of("examiner_goal")]
-
-
-def answers(after_ticks: int = 30, for_ticks: int = 200) -> SystemSpeaks:
-    """A system that begins so long after the examiner's words, and speaks so long."""
-
-    def speaks(tick: int, silent_since: int | None) -> bool:
-        return silent_since is not None and 0 <= tick - silent_since - after_ticks < for_ticks
-
-    return speaks
-
-
-def never(tick: int, silent_since: int | None) -> bool:
-    return False
-
-
 @pytest.mark.parametrize(("pacing", "reaction_ms"), [("fdb2-slow", 500), ("fdb2-fast", 600)])
 def test_it_speaks_so_long_after_the_system_as_the_profile_says(
     tmp_path: Path, synthesiser: str, pacing: str, reaction_ms: int
 ) -> None:
-    held = Held(examiner(tmp_path, synthesiser, brief([], [], []), f"pacing={pacing}"), answers())
+    held = Stepped(examiner(tmp_path, synthesiser, brief([], [], []), f"pacing={pacing}"), answers())
     said = held.of("examiner_says")
     assert [each["cue"] for each in said] == ["opening", "answered", "answered", "answered"]
     assert [each["reaction_ms"] for each in said[1:]] == [reaction_ms] * 3
@@ -121,7 +74,7 @@ def test_it_speaks_so_long_after_the_system_as_the_profile_says(
 def test_its_own_profiles_vary_by_seed_within_their_limits(tmp_path: Path, synthesiser: str, pacing: str) -> None:
     def reactions(seed: int) -> list[int]:
         party = examiner(tmp_path, synthesiser, brief(*[[]] * 12), f"pacing={pacing}&seed={seed}")
-        return [each["reaction_ms"] for each in Held(party, answers()).of("examiner_says", cue="answered")]
+        return [each["reaction_ms"] for each in Stepped(party, answers()).of("examiner_says", cue="answered")]
 
     least, most = {"slow": (1000, 1300), "fast": (250, 350)}[pacing]
     assert reactions(1) == reactions(1) != reactions(2)
@@ -129,24 +82,24 @@ def test_its_own_profiles_vary_by_seed_within_their_limits(tmp_path: Path, synth
 
 
 def test_a_system_that_says_nothing_is_asked_again_and_given_up(tmp_path: Path, synthesiser: str) -> None:
-    held = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), never)
+    held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), never)
     said = held.of("examiner_says")
     assert [(each.get("goal"), each.get("saying")) for each in said] == [(1, 1), (1, 2), (2, 1), (2, 2), (None, None)]
     assert {each["cue"] for each in said[1:]} == {"no answer"}
     assert np.diff([each["tick"] for each in said]).tolist() == [SAYING_TICKS + 600] * 4
     assert held.verdicts == ["unmet", "unmet"]
-    insists = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), never)
+    insists = Stepped(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), never)
     assert insists.verdicts == ["unmet"], "without ears there is nothing to insist on"
 
 
 def test_silence_of_the_system_and_limits_end_it(tmp_path: Path, synthesiser: str) -> None:
-    silent = Held(examiner(tmp_path, synthesiser, brief(*[[]] * 9), "pacing=slow"), never)
+    silent = Stepped(examiner(tmp_path, synthesiser, brief(*[[]] * 9), "pacing=slow"), never)
     assert silent.of("examiner_ends")[0]["reason"] == "silence"
     assert silent.verdicts[-2:] == ["not reached"] * 2
-    turns = Held(examiner(tmp_path, synthesiser, brief(*[[]] * 9, most_turns=3), "pacing=slow"), answers())
+    turns = Stepped(examiner(tmp_path, synthesiser, brief(*[[]] * 9, most_turns=3), "pacing=slow"), answers())
     assert (turns.of("examiner_ends")[0]["reason"], len(turns.of("examiner_says", what="goal"))) == ("turn limit", 3)
     assert turns.verdicts == ["not heard"] * 3 + ["not reached"] * 6
-    monologue = Held(examiner(tmp_path, synthesiser, brief([], most_s=20.0), "pacing=slow"), answers(30, 10_000))
+    monologue = Stepped(examiner(tmp_path, synthesiser, brief([], most_s=20.0), "pacing=slow"), answers(30, 10_000))
     (ends,) = monologue.of("examiner_ends")
     assert (ends["reason"], ends["tick"], monologue.left) == ("time limit", 2000, "finished")
 
@@ -155,7 +108,7 @@ def test_the_slow_one_yields_and_says_it_another_way(tmp_path: Path, synthesiser
     def talks_over(tick: int, silent_since: int | None) -> bool:
         return 70 <= tick < 300  # 20 ticks after its first words
 
-    held = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), talks_over)
+    held = Stepped(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), talks_over)
     said, stopped = held.of("examiner_says"), held.of("examiner_said")
     # A profile that yields after 100 ms: in the tick after, 20 ms of fading.
     assert (stopped[0]["of_ms"], stopped[0]["said_ms"]) == (1000, 320)
@@ -164,11 +117,11 @@ def test_the_slow_one_yields_and_says_it_another_way(tmp_path: Path, synthesiser
     assert (cut["said_ms"], cut["heard_ms"]) == (1000, 320)
     assert (said[1]["goal"], said[1]["saying"]) == (1, 2), "what was cut before its half is said another way"
     assert said[1]["tick"] == 300 + 50
-    never_lets_it_finish = Held(
+    never_lets_it_finish = Stepped(
         examiner(tmp_path, synthesiser, brief([], []), "pacing=fdb2-slow"), lambda tick, silent: tick % 150 > 60
     )
     assert never_lets_it_finish.verdicts == ["not heard"] * 2, "it does not go on like this for ever"
-    stubborn = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)
+    stubborn = Stepped(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)
     assert all(each["said_ms"] == each["of_ms"] for each in stubborn.of("examiner_said"))
 
 
@@ -178,7 +131,7 @@ def test_the_fast_one_gives_backchannels_and_breaks_in(tmp_path: Path, synthesis
     def holds_forth(tick: int, silent_since: int | None) -> bool:
         return begins <= tick < begins + 1300
 
-    held = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
+    held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
     said = held.of("examiner_says")
     assert [(each["what"], each["cue"]) for each in said[:5]] == [
         ("goal", "opening"),
@@ -191,12 +144,14 @@ def test_the_fast_one_gives_backchannels_and_breaks_in(tmp_path: Path, synthesis
     interruption = next(each for each in held.planted if each.kind == "interruption")
     assert interruption == Planted("interruption", begins + 700, begins + 700 + SAYING_TICKS)
     assert [each.kind for each in held.planted[:3]] == ["backchannel", "backchannel", "interruption"]
-    slow = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), holds_forth)
+    slow = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), holds_forth)
     assert slow.planted == []
 
 
 def test_a_system_that_speaks_first_is_let_finish(tmp_path: Path, synthesiser: str) -> None:
-    held = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), lambda tick, silent: 10 <= tick < 210)
+    held = Stepped(
+        examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), lambda tick, silent: 10 <= tick < 210
+    )
     assert held.of("spoke_before_examiner")
     assert held.of("examiner_says")[0]["tick"] == 260
 
@@ -237,11 +192,11 @@ def hearing(folder: Path, synthesiser: str, of: Brief, pacing: str, *texts: str)
 def test_with_ears_a_goal_is_met_by_words_or_left_unmet(tmp_path: Path, synthesiser: str) -> None:
     goals = brief([["latte", "lattes"], ["oat"]], [["hot"]], [["nine"]])
     texts = ["Two lattes.", "Two lattes, with oat milk!", "Iced it is.", "Iced.", "At nine."]
-    held = Held(hearing(tmp_path, synthesiser, goals, "slow", *texts), answers())
+    held = Stepped(hearing(tmp_path, synthesiser, goals, "slow", *texts), answers())
     assert held.verdicts == ["met", "unmet", "met"]
     assert [each["sayings"] for each in held.of("examiner_goal")] == [2, 2, 1]
     assert [each["text"] for each in held.of("transcript", of="partner")] == texts
-    insists = Held(hearing(tmp_path, synthesiser, brief([["hot"]]), "fdb2-slow", *["Iced."] * 5, "Hot."), answers())
+    insists = Stepped(hearing(tmp_path, synthesiser, brief([["hot"]]), "fdb2-slow", *["Iced."] * 5, "Hot."), answers())
     assert insists.of("examiner_goal")[0]["sayings"] == 6
     assert insists.verdicts == ["met"]
 
@@ -249,7 +204,7 @@ def test_with_ears_a_goal_is_met_by_words_or_left_unmet(tmp_path: Path, synthesi
 def test_the_fast_one_moves_on_as_soon_as_a_goal_is_met(tmp_path: Path, synthesiser: str) -> None:
     begins = 30 + SAYING_TICKS + 30
     party = hearing(tmp_path, synthesiser, brief([["hot"]], []), "fast", "Let me see.", "Hot, yes.", "Fine.")
-    held = Held(party, lambda tick, silent_since: begins <= tick < begins + 650)
+    held = Stepped(party, lambda tick, silent_since: begins <= tick < begins + 650)
     second = held.of("examiner_says", what="goal")[1]
     assert (second["cue"], second["goal"]) == ("goal met", 2)
     assert second["tick"] == begins + 400, "it looks each 2 s"
@@ -276,7 +231,7 @@ def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_p
 
     party = Examiner(brief([["hot"]]), "fast", voice=synthesiser, transcriber=Slow("Let me see.", "Let me see. Hot."))
     party.open("A")
-    held = Held(party, speaks, begins + 700, origin_ns=0)
+    held = Stepped(party, speaks, begins + 700, origin_ns=0)
     assert held.verdicts == ["met"]
 
 
@@ -287,7 +242,7 @@ def test_an_examiner_that_goes_deaf_says_so(tmp_path: Path, synthesiser: str) ->
 
     party = Examiner(brief([["hot"]]), "slow", voice=synthesiser, transcriber=Deaf())
     party.open("A")
-    assert Held(party, answers()).left == "the examiner cannot hear: the recogniser is gone"
+    assert Stepped(party, answers()).left == "the examiner cannot hear: the recogniser is gone"
 
 
 def naive_edges(active: Sequence[bool]) -> list[tuple[int, str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,6 +19,7 @@ from fakes.gemini_live_voice import Quirks as GeminiQuirks
 from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.ultravox_server import Quirks as UltravoxQuirks
 from fakes.ultravox_server import UltravoxServer
+from helpers.examiners import Answerer
 from scipy.io import wavfile
 
 from fdbcore.endpoints.examiner.brief import Brief, Goal
@@ -32,33 +33,6 @@ from fdbcore.types import FRAME_SAMPLES, Pcm
 
 CLOSING = "That was all, goodbye."
 QUICK = Pace(first_s=0.05)
-
-
-class Answerer(Endpoint):
-    """A system that begins to speak so long after the other side fell silent, in these patterns of (speech, pause)
-    ticks, one for each of its answers; None: it begins over the other side, after so many ticks of its speech."""
-
-    def __init__(self, answers: Sequence[Sequence[int]], after_ticks: int = 30, over_ticks: int | None = None) -> None:
-        self._answers = [[(n % 2 == 0) for n, ticks in enumerate(each) for _ in range(ticks)] for each in answers]
-        self._after_ticks, self._over_ticks = after_ticks, over_ticks
-        self._saying: list[bool] = []
-        self._loud_ticks = self._quiet_ticks = 0
-
-    def say(self, tick: int) -> Pcm | None:
-        speaks = bool(self._saying) and self._saying.pop(0)
-        tone = 9000 * np.sin(2 * np.pi * 5 * np.arange(FRAME_SAMPLES) / FRAME_SAMPLES)
-        return (tone * speaks).astype(np.int16)
-
-    def hear(self, tick: int, frame: Pcm) -> None:
-        is_loud = bool(np.abs(frame).max() > 1000)
-        self._loud_ticks, self._quiet_ticks = self._loud_ticks + is_loud, 0 if is_loud else self._quiet_ticks + 1
-        due = self._over_ticks is not None and self._loud_ticks == self._over_ticks
-        if self._answers and (due or (self._loud_ticks and self._quiet_ticks == self._after_ticks)):
-            self._saying = self._answers.pop(0)
-            self._loud_ticks, self._over_ticks = 0, None
-
-    def describe(self) -> dict[str, Any]:
-        return {"kind": "answerer"}
 
 
 def brief(n_goals: int = 2, **settings: Any) -> Brief:
