@@ -43,6 +43,7 @@ class Turn:
     call_id: str = ""
 
 
+Answers: TypeAlias = Callable[[Mapping[str, Any]], Turn]
 Heard: TypeAlias = Callable[[bytes], str | Sequence[Word]]
 
 
@@ -63,12 +64,13 @@ def placed(wav: bytes, text: str) -> list[Word]:
 
 
 class FakeChat(ThreadedServer):
-    """A context manager. The last turn, and the last transcript, come again. heard: transcripts, or what makes one of
+    """A context manager. The last turn, and the last transcript, come again. turns: or what makes one of the body of a
+    request. heard: transcripts, or what makes one of
     a file, as a text or as words. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many
     answers the client did not wait for."""
 
     def __init__(
-        self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] | Heard = ("Hello.",)
+        self, turns: Sequence[Turn] | Answers = (Turn("Good day."),), heard: Sequence[str] | Heard = ("Hello.",)
     ) -> None:
         super().__init__(_Handler)
         self.turns, self.heard = turns, heard
@@ -81,6 +83,12 @@ class FakeChat(ThreadedServer):
         if callable(self.heard):
             return self.heard(self.wavs[number - 1])
         return self.heard[min(number, len(self.heard)) - 1]
+
+    def turn(self, body: Mapping[str, Any]) -> Turn:
+        """The answer to the request that came last."""
+        if callable(self.turns):
+            return self.turns(body)
+        return self.turns[min(len(self.asked), len(self.turns)) - 1]
 
     @property
     def settings(self) -> str:
@@ -114,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert self.path == CHAT
         body = json.loads(data)
         self.server.asked.append(body)
-        turn = self.server.turns[min(len(self.server.asked), len(self.server.turns)) - 1]
+        turn = self.server.turn(body)
         if turn.status != 200:
             return self._refuse(turn.status, "It was planned so", None)
         assert body["stream"]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore import registry
-from fdbcore.endpoints.examiner.actor import Actor, ActorDecision, ActorReport, ActorSettings, Speech
+from fdbcore.endpoints.examiner.actor import WORDINGS, Actor, ActorDecision, ActorReport, ActorSettings, Speech
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.own_words import OwnWords
@@ -56,9 +56,10 @@ class LiveActor(Actor):
         self.name = redacted(address)
         self.agenda = Agenda(settings.brief, settings.pacing.insists)
         self._brief, self._insists = settings.brief, settings.pacing.insists
+        self._wordings = settings.wordings or WORDINGS
         self._party = registry.endpoint(address)
         with told_as(f"--examiner {self.name}", ""):
-            self._party.take_part(instructions_of(settings.brief))
+            self._party.take_part(instructions_of(settings.brief, self._wordings))
             self._party.take_tools([REPORT])
         self.clocking, self.calls_at_once = self._party.clocking, self._party.calls_at_once
         self._happened: list[Happening] = []
@@ -126,8 +127,8 @@ class LiveActor(Actor):
         return self._party.measured()
 
     def describe(self) -> Mapping[str, Any]:
-        """The party, as JSON values."""
-        return {"party": dict(self._party.describe())}
+        """The party, and how often it is told to put a goal, as JSON values."""
+        return {"party": dict(self._party.describe()), "wordings": self._wordings}
 
     def close(self) -> None:
         """Let the party leave."""

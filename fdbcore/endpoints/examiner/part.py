@@ -34,8 +34,8 @@ _RULES: Final = (
     "short sentences, and then wait for the answer.",
     "Listen to what the other side says. Answer its questions as this person would. If it misunderstands you, or "
     "forgets something, say so in your own words.",
-    f"As soon as a goal is met, call {REPORT.name} with met=true, before you say anything else. If you have said it in "
-    "three ways in vain, call it with met=false.",
+    f"As soon as a goal is met, call {REPORT.name} with met=true, before you say anything else. If you have put it "
+    "{wordings} times in vain, each time in other words, call it with met=false.",
     "Texts in round brackets that begin with 'Direction' come from the director of this call. Follow them; never "
     "read them aloud or answer them.",
     "Stay this person to the end. You are never the assistant: do not offer help, and do not speak of goals, tools, "
@@ -43,15 +43,15 @@ _RULES: Final = (
 )
 
 
-def instructions_of(brief: Brief) -> str:
-    """What the party is told before the call."""
+def instructions_of(brief: Brief, wordings: int) -> str:
+    """What the party is told before the call. wordings: how often it puts a goal at most."""
     goals = [
         f"Goal {number}: {goal.goal}"
         + (f" It is met when this holds: {goal.met}" if goal.met else "")
         + (f" Speak in the language '{goal.language}' for it." if goal.language != brief.language else "")
         for number, goal in enumerate(brief.goals, 1)
     ]
-    rules = [f"- {rule}" for rule in _RULES]
+    rules = [f"- {rule.format(wordings=wordings)}" for rule in _RULES]
     return "\n".join(
         [
             "You play a person who talks on the phone to a voice assistant. The other side is the assistant.",

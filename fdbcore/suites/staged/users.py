@@ -38,11 +38,13 @@ OPTIONS: Final = (
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
     Option(
         "--examiner",
-        "Who plays the examiner: scripted, or a live party that takes tools, such as openai-realtime:gpt-realtime-2.1.",
+        "Who plays the examiner: scripted; a chat model (llm:openai:gpt-6-luna), with --ears; or a live party that "
+        "takes tools (openai-realtime:gpt-realtime-2.1).",
         default=SCRIPTED,
         metavar="ACTOR",
     ),
     Option("--ears", "Let the examiner hear the system by this recogniser, such as whisper.", metavar="ADDRESS"),
+    Option("--wordings", "Put a goal so often, then leave it as unmet.", kind="count", metavar="N"),
     Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
     Option("--examiner-seeds", "So many seeds, one after the other.", kind="count", default=1, metavar="K"),
     Option("--examiner-rule", "Whether calls are invalid for faults of the examiner: on, off.", default="on"),
@@ -192,6 +194,7 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
     seed = zlib.crc32(f"{options['examiner_seed'] + number} {scenario.id}".encode())
     actor = None if options["examiner"] == SCRIPTED else options["examiner"]
     settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"], "actor": actor}
+    settings["wordings"] = options["wordings"]
     if options["examiner_rule"] == "off":
         settings["rule"] = "off"
     return {
