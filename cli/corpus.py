@@ -18,7 +18,9 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import SparseLines, Status
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import ReplaySummary
+    from fdbcore.analysis.corpus import Call
+    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.summary_types import Measures, ReplaySummary
     from fdbcore.analysis.survey import Survey
     from fdbcore.runs.pages import OnCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 20
 """At most this many failures are printed, and at most this many sessions get a line each."""
 MOST_NAMES: Final = 5
+LABEL_COLUMNS: Final = 17  # as on the screen of a call
 _LOOK_CALLS: Final = 50
 
 
@@ -40,8 +43,12 @@ def replay_calls(
     oddities: Oddities,
     as_json: bool,
     quiet: bool,
+    others: Sequence[str] = (),
 ) -> int:
-    """Replay several calls, write their tables and page, print a summary, and return the exit code."""
+    """Replay several calls, write their tables and page, print a summary, and return the exit code.
+
+    others: detectors to compare with.
+    """
     from fdbcore.analysis.corpus import Run
     from fdbcore.runs.pages import write_results
     from fdbcore.runs.replay_many import replay_corpus
@@ -58,10 +65,11 @@ def replay_calls(
         display.tell_mono()
         say_oddities(oddities)
         run = write_results(Run(settings.run_path), jobs=jobs, on_call=on_written(display.status))
+        moved = by_detectors(settings.run_path, run.corpus.scored, others, jobs) if others else None
         if as_json:
-            _print_json(run, summary_of(run))
+            _print_json(run, summary_of(run), moved)
         elif not quiet:
-            print_run(run)
+            print_run(run, detectors_screen(moved, run.measures) if moved else [])
             _say_next(settings.run_path)
     except FdbError as error:
         display.status.clear()
@@ -168,8 +176,30 @@ def shortlist(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST_NAMES])}{more}"
 
 
-def print_run(run: Survey) -> None:
-    """Print a summary of the run and the path of its page. A few sessions of one system get a line each."""
+def by_detectors(path: Path, calls: Sequence[Call], others: Sequence[str], jobs: int) -> Sensitivity:
+    """What other detectors make of calls of a run."""
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.groups import CallGroup
+    from fdbcore.analysis.sensitivity import sensitivity
+
+    settings = Run(path, calls).settings
+    assert settings is not None
+    return sensitivity([CallGroup("", calls, [])], settings, jobs, detectors=others, alone=True)
+
+
+def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:
+    """The lines of the screen about what moves with the detector."""
+    from fdbcore.report.groups.detectors import detector_lines
+    from fdbcore.report.terminal import filled
+
+    return [
+        filled(f"{label:<{LABEL_COLUMNS}}{text}", screen_columns(), " " * LABEL_COLUMNS)
+        for label, text in detector_lines(found, {"": measures})
+    ]
+
+
+def print_run(run: Survey, below: Sequence[str] = ()) -> None:
+    """Print a summary of the run, the lines `below`, and its page. A few sessions of one system get a line each."""
     from fdbcore.analysis.systems import several
     from fdbcore.report.call.screen import run_screen
     from fdbcore.report.html.templates import INDEX
@@ -187,6 +217,8 @@ def print_run(run: Survey) -> None:
                 click.echo(filled(f"not scored: {row.call.name}: {row.call.unscored}", columns))
     else:
         click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
+    for line in below:
+        click.echo(line)
     click.echo(run.corpus.path / INDEX)
 
 
@@ -199,12 +231,12 @@ def _say_next(path: Path) -> None:
         click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
 
 
-def _print_json(run: Survey, summary: ReplaySummary) -> None:
+def _print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
     """Print one JSON document call by call: the documents of thousands of calls would not fit into memory."""
     from fdbcore.analysis.score import read_scores
     from fdbcore.report.call.document import document
 
-    head = json.dumps(summary, ensure_ascii=False)
+    head = json.dumps(summary if moved is None else {**summary, "detectors": moved}, ensure_ascii=False)
     click.echo(f'{head[:-1]}, "sessions": [', nl=False)
     calls = {call.name: call for call in run.corpus.calls}
     for number, name in enumerate(summary["recordings"]):

@@ -48,10 +48,10 @@ CALL: Final = _NamedPath(path_type=Path, readable=False)
 """One of several inputs. Its readability is checked later, so that one unreadable file stops no other."""
 
 
-def _known_vad(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _known_vad(context: click.Context, parameter: click.Parameter, value: str) -> str:
     from fdbcore.registry import VADS, vad
 
-    if value is not None and value not in VADS:
+    if value not in VADS:
         try:
             with told_as("--vad", "vad"):
                 vad(value)
@@ -60,10 +60,16 @@ def _known_vad(context: click.Context, parameter: click.Parameter, value: str | 
     return value
 
 
+def known_vads(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Sequence[str]:
+    """Each detector once. Raises UsageError for one that is unknown."""
+    return [_known_vad(context, parameter, value) for value in dict.fromkeys(values)]
+
+
 vad = click.option("--vad", callback=_known_vad, default="silero", show_default=True,
                    help="Voice activity detector: silero, energy, webrtc, or MODULE:CLASS of your own.")  # fmt: skip
-own_vad = click.option("--vad", callback=_known_vad, help="Voice activity detector: silero (default), energy, webrtc, "
-                       "or MODULE:CLASS of your own. Recordings keep their own.")  # fmt: skip
+vads = click.option("--vad", "vads", multiple=True, callback=known_vads, help="Voice activity detector: silero "
+                    "(default), energy, webrtc, or MODULE:CLASS of your own; recordings keep their own. Give it again "
+                    "to see which measures move with another.")  # fmt: skip
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )

@@ -14,7 +14,7 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
-from .corpus import say_oddities
+from .corpus import by_detectors, detectors_screen, say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 from .status import SparseLines, Status
 
@@ -37,7 +37,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
               "'*-caller.wav' '*-agent.wav'.")  # fmt: skip
 @click.option("--swap", is_flag=True, help="Exchange the two sides.")
 @click.option("--offset-ms", type=int, default=0, help="Start B this much later (negative: start A later).")
-@options.own_vad
+@options.vads
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
@@ -56,7 +56,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @options.as_json
 @options.quiet
 def replay(
-    vad: str | None,
+    vads: Sequence[str],
     changes: Sequence[str],
     real_time: bool,
     line_open: bool,
@@ -93,7 +93,7 @@ def replay(
 
     oddities = Oddities()
     try:
-        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open)
+        settings = ReplaySettings(out, vads[0] if vads else None, changed_settings(changes), real_time, line_open)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))
         if named.pair is not None and named.is_by_side:
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
@@ -106,18 +106,23 @@ def replay(
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
-        sys.exit(replay_calls(calls, settings, jobs, oddities, as_json, quiet))
+        sys.exit(replay_calls(calls, settings, jobs, oddities, as_json, quiet, vads[1:]))
     say_oddities(oddities)
-    sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet))
+    sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet, vads[1:]))
 
 
-def _replay_alone(session: SessionInput, settings: ReplaySettings, as_json: bool, quiet: bool) -> int:
+def _replay_alone(
+    session: SessionInput, settings: ReplaySettings, as_json: bool, quiet: bool, others: Sequence[str]
+) -> int:
     """Replay one session, write its report, print the results, and return the exit code."""
+    from fdbcore.analysis.corpus import Call
     from fdbcore.report.call.agent_log import refusal
 
     path = settings.run_path / session.name
     try:
         reading, document = _replay(session, settings, quiet or as_json)
+        if others and not document["unscored"]:
+            document["detectors"] = by_detectors(path, [Call(session.name, path)], others, 1)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
@@ -189,4 +194,5 @@ def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> 
 
         columns = screen_columns()
         log = screen_lines(document["marks"], columns) if document["marks"] else []
-        click.echo("\n".join([screen(reading, document, columns), *log, str(reading.path / "report.html")]))
+        moved = detectors_screen(document["detectors"], document["measures"]) if "detectors" in document else []
+        click.echo("\n".join([screen(reading, document, columns), *log, *moved, str(reading.path / "report.html")]))

@@ -17,7 +17,7 @@ from .folders import newest
 from .options import FILE
 from .suites import SuiteCommand, SuiteName, given
 
-_RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "reference")
+_RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference")
 _SUITE_OPTIONS: Final = ("figures",)
 
 
@@ -28,8 +28,11 @@ _SUITE_OPTIONS: Final = ("figures",)
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample: a column of the calls "
               "(default: the call).")  # fmt: skip
 @click.option("--by", metavar="COLUMN", help="Compare groups of calls that differ in this column.")
-@click.option("--sensitivity", is_flag=True, help="Repeat the scoring under many settings, and with both voice "
-              "activity detectors.")  # fmt: skip
+@click.option("--sensitivity", is_flag=True, help="Repeat the scoring under many settings, and with another "
+              "voice activity detector.")  # fmt: skip
+@click.option("--vad", "vads", multiple=True, callback=options.known_vads, help="Say which measures move with this "
+              "voice activity detector; may be given several times. With --sensitivity, in place of the "
+              "other one.")  # fmt: skip
 @click.option("--reference", type=FILE, metavar="DIR", help="Also show this run, or folder of audio, of conversations "
               "between people.")  # fmt: skip
 @click.option("--suite", type=SuiteName(), help="Score by the measures of this benchmark instead.")
@@ -50,6 +53,7 @@ def score(
     cluster: str | None,
     by: str | None,
     sensitivity: bool,
+    vads: Sequence[str],
     reference: Path | None,
     suite: Suite | None,
     jobs: int | None,
@@ -82,7 +86,7 @@ def score(
         if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
         run = paths[0] if paths else newest()
-        sys.exit(score_run(run, ScoreOptions(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
+        sys.exit(score_run(run, ScoreOptions(cluster, by, sensitivity, vads, reference, jobs), out, as_json, quiet))
     from .score_suite import score_suite
 
     for option in given(context, _RUN_OPTIONS):

@@ -19,7 +19,7 @@ from .options import DONE, FAILED
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.statement_types import Statements
@@ -35,6 +35,7 @@ class ScoreOptions:
     cluster: str | None
     by: str | None
     sensitivity: bool
+    vads: Sequence[str]
     reference: Path | None
     jobs: int | None
 
@@ -90,6 +91,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
             by=asked.by,
             cluster=asked.cluster,
             sensitivity=asked.sensitivity,
+            detectors=asked.vads,
             reference=reference,
             jobs=asked.jobs,
             out=out,

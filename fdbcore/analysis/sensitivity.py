@@ -1,12 +1,13 @@
 """Sensitivity of figures to settings: reads the stored activity of a run again under many settings.
 
-It varies each setting of the turn detector alone, and min_silence_ms also with the other voice activity detector. The
+It varies each setting of the turn detector alone, and min_silence_ms also with other voice activity detectors. The
 range of a figure over the settings shows how much it depends on choices that nobody can prove right. Its confidence
 interval shows how much it depends on which calls happened to be recorded.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,13 +29,14 @@ from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.quantities import Quantity, Share, Values, without_spans
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
+from fdbcore.recording.files import settings_hash
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.parallel import spread
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.session.turns import sweep_turns
 from fdbcore.session.vad import make_vads
 from fdbcore.sources.recorded import changed_source, session_of, settings_of
-from fdbcore.types import SILENT_FRAME, TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import FigureRange, OrderFlip, Sensitivity, VariedGroup
@@ -60,22 +62,26 @@ Headlines: TypeAlias = Mapping[str, Quantity]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Changes of a call's own settings. other_detector: use the activity that the other detector finds."""
+    """Changes of a call's own settings. detector: use the activity that the one of this name finds."""
 
     changes: Mapping[str, int] = field(default_factory=dict)
-    other_detector: bool = False
+    detector: str | None = None
 
-    def text(self, other: str) -> str:
-        """The variant in words, such as "min_silence 300 ms, energy". other: the name of the other detector."""
+    @property
+    def text(self) -> str:
+        """The variant in words, such as "min_silence 300 ms, energy"."""
         changed = [f"{name.removesuffix('_ms')} {value} ms" for name, value in self.changes.items()]
-        return ", ".join([*changed, *([other] if self.other_detector else [])]) or "as scored"
+        return ", ".join([*changed, *([self.detector] if self.detector else [])]) or "as scored"
 
 
-def variants(own: TurnSettings) -> list[Variant]:
-    """All variants to read a run under; the first is its own settings."""
+def variants(own: TurnSettings, detectors: Sequence[str], alone: bool = False) -> list[Variant]:
+    """All variants to read a run under; the first is its own settings. alone: vary the detector, and no setting."""
+    if alone:
+        return [Variant(), *(Variant({}, detector) for detector in detectors)]
     silences = [{"min_silence_ms": ms} for ms in MIN_SILENCES_MS if ms != own.min_silence_ms]
     changes = [c for c in ({}, *silences, *ALONE) if not c or _differs(own, c)]
-    return [Variant(c) for c in changes] + [Variant(c, True) for c in ({}, *silences) if c in changes]
+    by_others = [Variant(c, detector) for detector in detectors for c in ({}, *silences) if c in changes]
+    return [*(Variant(c) for c in changes), *by_others]
 
 
 def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
@@ -92,13 +98,13 @@ def headline_quantities(dialogue: Dialogue) -> dict[str, Quantity]:
 
 
 class Reread(NamedTuple):
-    """The headline measures of a call under each variant. unheard: why the other detector could not be used, or None.
+    """The headline measures of a call under each variant. unheard: why others could not be used, by detector.
 
-    In that case its variants use the activity of the call's own detector, so that all figures cover the same calls.
+    In that case their variants use the activity of the call's own detector, so that all figures cover the same calls.
     """
 
     headlines: Sequence[Headlines]
-    unheard: str | None
+    unheard: Mapping[str, str]
 
 
 def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
@@ -108,31 +114,32 @@ def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
     """
     reading = Reading(path)
     own = settings_of(reading)
-    tracks, unheard = {False: reading.activity}, None
-    if any(variant.other_detector for variant in chosen):
+    tracks: dict[str | None, Tracks] = {None: reading.activity}
+    unheard: dict[str, str] = {}
+    for detector in dict.fromkeys(variant.detector for variant in chosen if variant.detector):
         try:
-            tracks[True] = other_activity(reading)
+            tracks[detector] = activity_by(reading, detector)
         except (AudioError, RecordingError) as error:
-            unheard = str(error)
+            unheard[detector] = str(error)
     found: dict[int, Headlines] = {}
-    for other, activity in tracks.items():
+    for by, activity in tracks.items():
         a, b = echo_free_activity(activity, reading.suspect_spans)
-        members = [n for n, variant in enumerate(chosen) if (variant.other_detector and True in tracks) == other]
+        members = [n for n, each in enumerate(chosen) if (None if each.detector in unheard else each.detector) == by]
         settings = [replace(own, **chosen[number].changes) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings, kept=reading.kept), strict=True):
             found[number] = headline_quantities(replace(reading.dialogue, detected=events, settings=one))
     return Reread([found[number] for number in range(len(chosen))], unheard)
 
 
-def other_activity(recording: Recording) -> Tracks:
-    """The activity that the other detector finds in a recording's audio, bool (n_ticks,) for A and B.
+def activity_by(recording: Recording, detector: str) -> Tracks:
+    """The activity that another detector finds in a recording's audio, bool (n_ticks,) for A and B.
 
     It is stored with the recording, if that can be written, and used again if it comes from the same audio content.
     Raises AudioError or RecordingError if the audio is gone, has changed, or cannot be read.
     """
-    detector = other_detector(recording.meta["settings"])
-    path = recording.path / f"derived/activity-{detector}.npz"
-    content = [file["sha256"] for file in recording.source_files]
+    path = recording.path / f"derived/activity-{detector.replace(':', '-')}.npz"
+    of_detector = settings_hash(make_vads(detector, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))[0].describe())
+    content = [of_detector, *(file["sha256"] for file in recording.source_files)]
     tracks = _stored_tracks(path, content, recording.n_ticks)
     if tracks is None:
         if (changed := changed_source(recording)) is not None:
@@ -156,7 +163,7 @@ def _stored_tracks(path: Path, content: Sequence[str], n_ticks: int) -> Tracks |
 
 
 def other_detector(settings: Settings) -> str:
-    """The name of the other detector: not the one that a recording with these settings was scored with."""
+    """The detector to compare with where none is named: not the one that these settings were scored with."""
     return _OTHER.get(settings["vad"]["B"]["name"], "silero")
 
 
@@ -198,47 +205,61 @@ class _Totals:
 
 
 def sensitivity(
-    compared_groups: Sequence[CallGroup], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
+    compared_groups: Sequence[CallGroup],
+    own: Settings,
+    jobs: int,
+    on_call: Callable[[], None] = lambda: None,
+    detectors: Sequence[str] = (),
+    alone: bool = False,
 ) -> Sensitivity:
     """The headline measures of groups of calls under each of `variants`, as JSON values.
 
-    own: the settings of the run. jobs: processes. on_call: called after each call. Keys: detectors (the run's and the
-    other), variants [{name, changes, other_detector}], unheard {call: reason} (see `Reread`), unread {call: reason},
-    groups [{name, measures {id: {own, low, high, low_at, high_at, figures}}}], flips [{measure, a, b, at}]: the
-    variants under which two groups change places.
+    own: the settings of the run. jobs: processes. on_call: called after each call. detectors: the others to compare
+    with; by default `other_detector`. alone: vary no setting. Keys: detectors (the run's, and the others), variants
+    [{name, changes, detector}], unheard {call: reason} (see `Reread`), unread {call: reason}, groups [{name, measures
+    {id: {own, low, high, low_at, high_at, figures}}}], flips [{measure, a, b, at}]: the variants under which two
+    groups change places. SettingsError or MissingExtraError for a detector that cannot be used.
     """
-    chosen = variants(TurnSettings(**own["turns"]))
+    own_name = own["vad"]["B"]["name"]
+    others = [name for name in dict.fromkeys(detectors) if name != own_name] or ([] if alone else [other_detector(own)])
+    for name in others:
+        make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
+    chosen = variants(TurnSettings(**own["turns"]), others, alone)
     calls = [(number, call) for number, group in enumerate(compared_groups) for call in group.calls]
     totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in compared_groups]
     results = spread(partial(_reread_or_error, chosen=chosen), [call.path for _, call in calls], jobs)
     unheard: dict[str, str] = {}
     unread: dict[str, str] = {}
+    unheard_by: Counter[str] = Counter()
     for (number, call), found in zip(calls, results, strict=True):
         on_call()
         if isinstance(found, str):
             unread[call.name] = found
             continue
-        if found.unheard is not None:
-            unheard[call.name] = found.unheard
+        unheard_by.update(found.unheard.keys())
+        if found.unheard:
+            unheard[call.name] = next(iter(found.unheard.values()))
         for into, quantities in zip(totals[number], found.headlines, strict=True):
             for name, quantity in quantities.items():
                 into[name].add(quantity)
-    heard = [variant for variant in chosen if not variant.other_detector or len(unheard) < len(calls) - len(unread)]
-    names = [variant.text(other_detector(own)) for variant in heard]
+    read = len(calls) - len(unread)
+    is_heard = [variant.detector is None or unheard_by[variant.detector] < read for variant in chosen]
+    heard = [variant for variant, there in zip(chosen, is_heard, strict=True) if there]
+    names = [variant.text for variant in heard]
     groups: list[VariedGroup] = [
         {
             "name": group.name,
             "measures": {
-                name: _range([variant[name].figure for variant in of_group[: len(names)]], names)
+                name: _range([of[name].figure for of, there in zip(of_group, is_heard, strict=True) if there], names)
                 for name in headlines()
             },
         }
         for group, of_group in zip(compared_groups, totals, strict=True)
     ]
     return {
-        "detectors": [own["vad"]["B"]["name"], other_detector(own)],
+        "detectors": [own_name, *others],
         "variants": [
-            {"name": name, "changes": dict(variant.changes), "other_detector": variant.other_detector}
+            {"name": name, "changes": dict(variant.changes), "detector": variant.detector}
             for name, variant in zip(names, heard, strict=True)
         ],
         "unheard": unheard,

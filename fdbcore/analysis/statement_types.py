@@ -59,7 +59,7 @@ class SettingsVariant(TypedDict):
 
     name: str
     changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
-    other_detector: bool
+    detector: Annotated[str | None, Meta(description="another detector; null for the run's own")]
 
 
 class FigureRange(TypedDict):
@@ -92,9 +92,9 @@ class OrderFlip(TypedDict):
 class Sensitivity(TypedDict):
     """What the figures owe to the settings."""
 
-    detectors: Annotated[list[str], Meta(min_length=2, max_length=2, description="its own, and the other")]
+    detectors: Annotated[list[str], Meta(min_length=1, description="its own, and the others")]
     variants: list[SettingsVariant]
-    unheard: Annotated[dict[str, str], Meta(description="calls that the other detector could not hear: why")]
+    unheard: Annotated[dict[str, str], Meta(description="calls that another detector could not hear: why")]
     unread: dict[str, str]
     groups: list[VariedGroup]
     flips: list[OrderFlip]

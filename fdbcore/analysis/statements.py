@@ -32,6 +32,7 @@ def score(
     by: str | None = None,
     cluster: str | None = None,
     sensitivity: bool = False,
+    detectors: Sequence[str] = (),
     reference: Run | None = None,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -41,6 +42,7 @@ def score(
 
     by: a column of the calls (see `call_rows`) whose values are compared with each other. cluster: the column whose
     values the intervals resample; by default the call. sensitivity: also read the stored activity under many settings.
+    detectors: other voice activity detectors to read the calls with, also without `sensitivity`.
     reference: a run of conversations between people to compare with. jobs: processes; by default one per processor.
     out: the folder for scores.json; without it, it is the run's own, and the scores of each call are renewed there too.
     watch: called for each call that is done, with a text that names the kind of work.
@@ -70,9 +72,14 @@ def score(
         "input": input_notes(calls.calls),
         **statements(calls, chosen, found),
     }
-    if sensitivity:
+    if sensitivity or detectors:
         content["sensitivity"] = under_settings(
-            found or [calls], run.settings, jobs, lambda: watch("read under other settings")
+            found or [calls],
+            run.settings,
+            jobs,
+            lambda: watch("read under other settings"),
+            detectors,
+            alone=not sensitivity,
         )
     if reference is not None:
         content["reference"] = beside_reference(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.analysis.statement_types import Sensitivity
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
 from fdbcore.measures.heard_word_types import HeardLine
@@ -138,6 +139,7 @@ class Document(TypedDict):
     ]
     held: NotRequired[Annotated[Held | None, Meta(description="null of recorded files")]]
     marks: NotRequired[Annotated[AgentLog | None, Meta(description="null without a log")]]
+    detectors: NotRequired[Annotated[Sensitivity, Meta(description="what other detectors make of it, where asked")]]
     transcript: NotRequired[
         Annotated[
             list[HeardLine],
@@ -150,6 +152,9 @@ class ReplayedCalls(ReplaySummary):
     """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
     given another meaning."""
 
+    detectors: NotRequired[
+        Annotated[Sensitivity, Meta(description="what other detectors make of them, where asked; not in summary.json")]
+    ]
     sessions: NotRequired[
         Annotated[list[Document], Meta(description="each of the recordings, as they are printed; not in summary.json")]
     ]

@@ -23,6 +23,7 @@ from fdbcore.report.format import (
     step,
     with_interval,
 )
+from fdbcore.report.groups.detectors import detector_lines
 from fdbcore.types import SIDES, other_side
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         GroupDifference,
         HalfDistances,
         ReferenceRow,
+        Sensitivity,
         SettingsVariant,
         StatedGroup,
         StatedGroups,
@@ -50,8 +52,9 @@ Line = tuple[str, str]
 
 
 def ranges(content: Statements) -> dict[tuple[str, str], FigureRange]:
-    """How each measure of each group varies with the settings, by the names of both; empty without sensitivity."""
-    groups = content["sensitivity"]["groups"] if "sensitivity" in content else []
+    """How each measure of each group varies with the settings, by the names of both; empty if none was varied."""
+    found = content.get("sensitivity")
+    groups = found["groups"] if found and _varied(found["variants"]) else []
     return {(group["name"], name): of for group in groups for name, of in group["measures"].items()}
 
 
@@ -167,18 +170,11 @@ def settings(content: Statements) -> Iterator[Line]:
     found = content.get("sensitivity")
     if not found:
         return
-    own, other = found["detectors"]
-    heard = any(variant["other_detector"] for variant in found["variants"])
-    unheard = found["unheard"]
-    own_only = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
-    detectors = f"detectors {own} and {other}{own_only}" if heard else f"detector {own} alone: {other} needs the audio"
-    yield "settings", f"the range of the figure over {len(found['variants'])} settings: {detectors}"
-    for name, reason in list(unheard.items())[:NAMED]:
-        yield "", f"by {own} alone: {name}: {reason}"
-    if len(unheard) > NAMED:
-        yield "", f"and {len(unheard) - NAMED:,} more"
-    for name, values in _varied(found["variants"]).items():
-        yield "", f"{name} {min(values)}\N{EN DASH}{max(values)} ms"
+    if not _varied(found["variants"]):
+        of_groups = {group["name"]: group["measures"] for group in content["groups"]}
+        yield from detector_lines(found, of_groups or {"": content["measures"]})
+    else:
+        yield from _over_settings(found)
     for flip in found["flips"]:
         where = "; ".join(flip["at"])
         known = any(
@@ -190,6 +186,22 @@ def settings(content: Statements) -> Iterator[Line]:
         yield "!! order flips", f"{headlines()[flip['measure']]}: {flip['a']} and {flip['b']}{doubt}, at {where}"
     if len(content["groups"]) > 1 and not found["flips"]:
         yield "", f"the order of {content['by']} stays the same under all of these"
+
+
+def _over_settings(found: Sensitivity) -> Iterator[Line]:
+    own, *others = found["detectors"]
+    other = " and ".join(others)
+    heard = any(variant["detector"] for variant in found["variants"])
+    unheard = found["unheard"]
+    own_only = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
+    detectors = f"detectors {own} and {other}{own_only}" if heard else f"detector {own} alone: {other} needs the audio"
+    yield "settings", f"the range of the figure over {len(found['variants'])} settings: {detectors}"
+    for name, reason in list(unheard.items())[:NAMED]:
+        yield "", f"by {own} alone: {name}: {reason}"
+    if len(unheard) > NAMED:
+        yield "", f"and {len(unheard) - NAMED:,} more"
+    for name, values in _varied(found["variants"]).items():
+        yield "", f"{name} {min(values)}\N{EN DASH}{max(values)} ms"
 
 
 def _varied(variants: Sequence[SettingsVariant]) -> dict[str, list[int]]:
