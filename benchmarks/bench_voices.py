@@ -1,0 +1,128 @@
+"""Voice activity on dialogues of real voices over many lines, beside peers, against truth by construction.
+
+    python -m benchmarks voices CLIPS_FOLDER [--music FOLDER] [--lines test|tuning] [--line NAME ...] [--dialogues 8]
+
+CLIPS_FOLDER holds a sub-folder of clean clips for each voice; `python -m benchmarks.voices.packages FOLDER` fetches
+those of the published tables. Dialogues, truth and lines are the same each time. What was made, and what peers found,
+is kept in the folder that --cache names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from benchmarks.harness import print_table
+from benchmarks.voices import lines, workshop
+from benchmarks.voices.detectors import installed_peers
+from benchmarks.voices.dialogues import CUTS_DB
+from benchmarks.voices.scoring import Tally
+from fdbcore.registry import VADS
+
+Figures: TypeAlias = dict[str, float | int | None]
+Key: TypeAlias = tuple[int, str, str]  # cut in dB, line, detector
+TABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "unit_f1": ("Units (stretches of speech by the 60 / 200 ms rule): F1", ".3f"),
+    "event_f1": ("Floor events: F1", ".3f"),
+    "transfer_f1": ("Floor transfers, offset within 100 ms: F1", ".3f"),
+    "offset_median_ms": ("Offsets of the floor: median error, ms", "+.0f"),
+    "offset_abs_p95_ms": ("Offsets of the floor: p95 of the absolute error, ms", ".0f"),
+    "premature_points": ("Premature answers: points above the truth", "+.1f"),
+    "latency_shift_ms": ("Median answer latency less the true one, ms", "+.0f"),
+    "start_median_ms": ("Starts of units: median error, ms", "+.0f"),
+    "start_abs_p95_ms": ("Starts of units: p95 of the absolute error, ms", ".0f"),
+    "end_median_ms": ("Ends of units: median error, ms", "+.0f"),
+    "end_abs_p95_ms": ("Ends of units: p95 of the absolute error, ms", ".0f"),
+}
+BRIEF: Final = ("unit_f1", "transfer_f1", "offset_median_ms", "premature_points")
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = _options(arguments)
+    chosen = _chosen(options)
+    peers, lacking = ({}, []) if options.no_peers else installed_peers()
+    if lacking:
+        print(f"not installed, so left out: {', '.join(lacking)}", file=sys.stderr)
+    names = {**dict.fromkeys(options.vad or VADS, False), **dict.fromkeys(peers, True)}
+    start = time.monotonic()
+    folder = workshop.kept_folder(options.cache, options.clips, options.music, options.seed, options.seconds)
+    made = workshop.make(folder, options.clips, options.music, chosen, options.dialogues, options.seed, options.seconds)
+    print(f"{len(made)} files in {folder} after {time.monotonic() - start:.0f} s", file=sys.stderr)
+    tallies: dict[Key, Tally] = defaultdict(Tally)
+    seconds: dict[str, float] = defaultdict(float)
+    audio_s: dict[str, float] = defaultdict(float)
+    for each, name, active, took_s in workshop.activities(made, names):
+        seconds[name] += took_s
+        audio_s[name] += 2 * len(active) / 100
+        for cut_db in CUTS_DB:
+            tallies[cut_db, each.line, name].add_dialogue(each.spans(cut_db), active)
+    figures = {key: tally.figures() for key, tally in tallies.items()}
+    for cut_db in CUTS_DB[: 1 if options.brief else None]:
+        for figure in BRIEF if options.brief else TABLES:
+            _show(figure, cut_db, [line.name for line in chosen], list(names), figures)
+    rows = [(name, f"{audio_s[name] / max(seconds[name], 1e-9):,.0f}") for name in names]
+    print_table("Seconds of a channel a second of one core, decoding included", ("detector", "x real time"), rows)
+    print(f"{options.dialogues} dialogues, {len(chosen)} lines, {time.monotonic() - start:.0f} s")
+    if options.json:
+        _write_json(options.json, figures)
+
+
+def _show(
+    figure: str,
+    cut_db: int,
+    chosen: Sequence[str],
+    names: Sequence[str],
+    figures: Mapping[tuple[int, str, str], Figures],
+) -> None:
+    title, shown_as = TABLES[figure]
+    rows = []
+    for line in chosen:
+        values = [figures[cut_db, line, name][figure] for name in names]
+        rows.append((line, *("" if value is None else format(value, shown_as) for value in values)))
+    print_table(f"{title} (speech: {cut_db} dB below the peak of its clip)", ("line", *names), rows)
+
+
+def _write_json(path: Path, figures: Mapping[Key, Figures]) -> None:
+    rows = [{"line": line, "detector": name, "cut_db": cut} | each for (cut, line, name), each in figures.items()]
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def _chosen(options: argparse.Namespace) -> list[lines.Line]:
+    """The lines that were asked for; those with music only if there is music."""
+    by_name = {line.name: line for each in lines.SETS.values() for line in each}
+    unknown = [name for name in options.line or () if name not in by_name]
+    if unknown:
+        sys.exit(f"--line: expected some of {', '.join(by_name)}; got {', '.join(unknown)}")
+    chosen = [by_name[name] for name in options.line] if options.line else lines.SETS[options.lines]
+    silent = [line.name for line in chosen if line.music and options.music is None]
+    if silent:
+        print(f"without --music, left out: {', '.join(silent)}", file=sys.stderr)
+    return [line for line in chosen if line.name not in silent]
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m benchmarks voices", description=__doc__.partition("\n")[0])
+    parser.add_argument("clips", type=Path, help="a folder with a sub-folder of clean clips for each voice")
+    parser.add_argument("--music", type=Path, help="a folder of tracks, for the lines with music")
+    parser.add_argument("--lines", choices=tuple(lines.SETS), default="test", help="which set of lines")
+    parser.add_argument("--line", action="append", metavar="NAME", help="only this line; may be repeated")
+    parser.add_argument("--dialogues", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=100, help="of each dialogue")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--vad", action="append", metavar="NAME", help="only this detector of ours; may be repeated")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--brief", action="store_true", help="four tables of the first truth")
+    parser.add_argument("--json", type=Path, help="write all figures here")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "fdbcore-voices")
+    options = parser.parse_args(arguments)
+    for folder in (options.clips, options.music):
+        if folder is not None and not folder.is_dir():
+            parser.error(f"{folder}: expected a folder")
+    return options
