@@ -91,7 +91,7 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
 
     Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
-    from fdbcore.runtime.redaction import redacted
+    from fdbcore.runtime.redaction import asking_nobody, redacted
 
     from .run_plan import Wanted
 
@@ -100,7 +100,8 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
         for option in given(context, tuple(wanted.suite_options)):
             raise click.UsageError(f"{option} needs --suite, without --data")
     try:
-        code = _run(wanted)
+        with asking_nobody() if wanted.dry_run else nullcontext():
+            code = _run(wanted)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
     except FdbError as error:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting
-from fdbcore.runtime.redaction import secret, without_values
+from fdbcore.runtime.redaction import needs_keys, secret, without_values
 from fdbcore.types.usage import Service, Takes
 
 NO_KEY: Final = "none"
@@ -99,7 +99,7 @@ class Account:
         return self.base_url.replace("http", "ws", 1) + path
 
     def key(self) -> str:
-        """The key from the environment; NO_KEY if the server takes none.
+        """The key from the environment; NO_KEY if the server takes none, and if nobody is asked (`asking_nobody`).
 
         SettingsError, which names the variable, if it is missing, or too short to be a secret.
         """
@@ -110,6 +110,8 @@ class Account:
                 if not (key.isascii() and key.isprintable()):
                     raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
                 return key
+        if not needs_keys():
+            return NO_KEY
         expected = " or ".join(self.key_variables)
         raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
 

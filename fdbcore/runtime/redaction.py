@@ -14,6 +14,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import IO, Any, Final
 from urllib.parse import quote, quote_plus
@@ -40,6 +42,7 @@ _AUTHORIZATION: Final = re.compile(r"""(\bAuthorization:\s*+\w++\s++)(?:'[^']*'|
 
 _read: set[str] = set()
 """The values that `secret` has returned."""
+_asks_nobody: Final = ContextVar("asks_nobody", default=False)
 
 
 def secret(variable: str) -> str:
@@ -57,6 +60,21 @@ def secret(variable: str) -> str:
         _read.add(value)
         _values.cache_clear()
     return value
+
+
+@contextmanager
+def asking_nobody() -> Iterator[None]:
+    """In the `with` block nothing is sent to anybody, so that no key is needed. It holds for this thread alone."""
+    before = _asks_nobody.set(True)
+    try:
+        yield
+    finally:
+        _asks_nobody.reset(before)
+
+
+def needs_keys() -> bool:
+    """Whether a key that is missing is an error: everywhere but in a block of `asking_nobody`."""
+    return not _asks_nobody.get()
 
 
 def redacted(text: str) -> str:

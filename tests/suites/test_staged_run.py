@@ -178,6 +178,32 @@ class TestUsers:
         speaks_itself = users(tmp_path, examiner="openai-realtime:m").users
         assert problem.where in {user.columns["scenario"] for user in speaks_itself}
 
+    @pytest.mark.parametrize(
+        "party",
+        [
+            "openai-realtime:m",
+            "openai-live:m",
+            "gemini-live:m",
+            "ultravox:ultravox-v0.7",
+            "grok:m",
+            "cascaded:own.toml",
+        ],
+    )
+    def test_a_dry_run_needs_no_key(self, party: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "ULTRAVOX_API_KEY", "XAI_API_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        (tmp_path / "own.toml").write_text('asr = "openai:whisper-1"\nllm = "openai:x"\ntts = "openai-tts:y"\n')
+        monkeypatch.chdir(tmp_path)
+        as_examiner = ("--suite", "staged", "--scenario", "daily.ordering.01", "--system", "echo", "--examiner", party)
+        as_system = ("--a", "echo", "--system", party)
+        arguments = [as_system, as_examiner] if party.startswith("openai-realtime") else [as_system]
+        for each in arguments:
+            planned = ran("run", *each, "--dry-run")
+            assert planned.exit_code == 0, planned.output
+            assert [path.name for path in tmp_path.iterdir()] == ["own.toml"]
+            refused = ran("run", *each)
+            assert (refused.exit_code, "expected a key in" in refused.stderr) == (2, True)
+
     @needs_voice
     def test_a_run_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
         arguments = (

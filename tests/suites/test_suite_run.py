@@ -244,6 +244,8 @@ def test_without_a_key_no_run_begins(data: Path, tmp_path: Path, monkeypatch: py
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith("Error: --system: openai:x: expected a key in OPENAI_API_KEY")
     assert not (tmp_path / "run").exists()
+    result = run(*FAST, "--data", data, "--system", "openai-chat:x", "--dry-run", out=tmp_path / "run")
+    assert (result.exit_code, "openai-chat:x" in result.stdout) == (0, True), "nobody is asked"
 
 
 def test_a_case_that_never_met_its_server_is_no_response(data: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from fdbcore.endpoints.websocket_line import Message
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, location, query_of, values
 from fdbcore.runtime.network import event_loop
-from fdbcore.runtime.redaction import secret
+from fdbcore.runtime.redaction import needs_keys, secret
 from fdbcore.types import TICKS_PER_S, Pcm
 from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
@@ -71,7 +71,7 @@ def twilio(address: str) -> Twilio:
     scheme = "wss" if kind == "twilios" else "ws"
     url = f"{scheme}://{host_port(parts.hostname, parts.port)}{parts.path or '/'}"
     token = None
-    if (variable := settings.pop("key_variable")) is not None and not (token := secret(variable)):
+    if (variable := settings.pop("key_variable")) is not None and not (token := secret(variable)) and needs_keys():
         raise SettingsError(f"{kind}: expected a token in {variable} (environment or .env), found none")
     return Twilio(f"{kind}{url.removeprefix(scheme)}", url, parts.hostname, token, **settings)
 
