@@ -70,6 +70,8 @@ def score_suite(
     if as_json:
         click.echo(json.dumps(scored.document, ensure_ascii=False))
     elif not quiet:
+        for line in scored.told:
+            click.echo(f"fdbcore score: {line}", err=True)
         width = options.columns()
         click.echo(f"{screen(card, width, suite.details(content, width))}\n\n{out / PAGE}")
     return FAILED if scored.document["problems"] else DONE

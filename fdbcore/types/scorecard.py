@@ -14,11 +14,12 @@ class Scored:
     """The result of scoring.
 
     document: JSON values; "schema" names their form, and "problems" lists what was left out. files: further texts to
-    store beside it, by file name.
+    store beside it, by file name. told: what this scoring alone did, in lines for the user.
     """
 
     document: Mapping[str, Any]
     files: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ class Scorecard:
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
     caption: the caption of its table in a paper. test: how p and its correction were computed, and what "detectable"
     means. notes: what rows and columns mean, and how they were computed; terms: what each term means, at length.
-    evidence: what the figures rest on, as JSON values.
+    evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
+    are scored all the same.
     """
 
     title: str
@@ -169,6 +171,7 @@ class Scorecard:
     terms: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Any] = field(default_factory=dict)
     level: float = 0.95
+    gaps: Sequence[Problem] = ()
 
     def scale(self, id: str) -> Scale:
         """The scale of that id."""

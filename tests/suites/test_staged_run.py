@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +27,7 @@ from fdbcore.cli.main import main
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.recording.files import write_json
 from fdbcore.recording.run import RUN
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
@@ -282,6 +285,7 @@ class TestScores:
             assert item["measures"]["overlap_s_per_min"] * length_s / 60 == pytest.approx(1, abs=0.03), "the last one"
             assert [goal["probes"] for goal in item["goals"]] == [0, 0]
         assert "examiner without ears" in found["warnings"][0]
+        assert "told" not in found["warnings"][0], "the system tells no words"
         msgspec.convert(found, StagedDocument, strict=True)
         page = (tmp_path / "scores" / "report.html").read_text()
         shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
@@ -292,23 +296,45 @@ class TestScores:
 
     def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
         (tmp_path / "mug.toml").write_text(MUG)
-        run = (
-            "--scenarios",
-            tmp_path / "mug.toml",
-            "--system",
-            "echo",
-            "--clock",
-            "virtual",
-            "--out",
-            tmp_path / "run",
-        )
-        assert ran("run", "--suite", "staged", *run).exit_code == 0
+        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--system", "echo")
+        assert ran(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
         (row,) = json.loads(ran(*score, "--json").stdout)["rows"]
         assert (row["only_echo"], row["measures"]["timing"]["mean"]) == (1, 0.0)
         assert "echo: 1 only echo of the examiner" in ran(*score).stdout.splitlines()
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
         assert "all that the system said is echo of the examiner" in page.read_text()
+
+    def test_words_that_are_missing_are_told_with_what_mends_it(
+        self, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        score = ("score", "--suite", "staged", held, "--transcriber", "told", "--out", tmp_path / "s")
+        found = json.loads(ran(*score, "--json").stdout)
+        assert "because told has no words of the system; --transcriber whisper" in found["warnings"][0]
+        assert {each["reason"] for each in found["problems"]} == {"no words of B: it did not tell what it said"}
+        shown = ran(*score)
+        assert (shown.exit_code, "scored in part: 2" in shown.stdout, "left out" in shown.stdout) == (1, True, False)
+        page = (tmp_path / "s" / "report.html").read_text()
+        assert "<summary>scored in part: 2</summary>" in page
+        assert "<summary>left out" not in page
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=None: None)
+        (warning,) = json.loads(ran("score", "--suite", "staged", held, "--out", tmp_path / "s", "--json").stdout)[
+            "warnings"
+        ]
+        assert "--transcriber whisper hears them once it is there" in warning
+        assert "pip install 'fdbcore[local]'" in warning
+
+    def test_told_words_are_named_where_the_system_tells_them(self, tmp_path: Path) -> None:
+        (tmp_path / "mug.toml").write_text(MUG)
+        line = '[[line]]\nsay = "One mug, four dollars."\nafter = "other_end"\ndelay_s = 0.5\n'
+        (tmp_path / "says.toml").write_text(line)
+        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--out", tmp_path / "run")
+        done = ran(*run, "--system", f"scripted:{tmp_path / 'says.toml'}", "--clock", "virtual", "--vad", "energy")
+        assert done.exit_code == 0, done.output
+        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
+        (warning,) = json.loads(ran(*score).stdout)["warnings"]
+        assert "--transcriber told takes what the system tells of its own words" in warning
+        assert json.loads(ran(*score, "--transcriber", "told").stdout)["warnings"] == []
 
     def test_a_call_of_which_nothing_is_left_counts_for_the_examiner_that_was_planned(
         self, held: Path, tmp_path: Path
@@ -388,13 +414,62 @@ class TestScores:
                 for _ in range(2)
                 for label in ("turn-taking", "instruction following")
             ]
-        assert "Judging took 6 requests" in " ".join(shown.stdout.split())
+        assert "Judging these dialogues took 6 requests so far" in " ".join(shown.stdout.split())
+        assert "fdbcore score: questions to judges: 0 asked now, 6 answered before" in shown.stderr.splitlines()
         wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
         assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
         for option, value in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
             alone = ran("score", "--suite", "staged", held, option, value)
             assert (alone.exit_code, alone.stdout) == (2, "")
             assert f"{option}: expected --judge beside it, got none" in alone.stderr
+
+    def test_another_transcriber_is_compared_with_the_first(self, held: Path, tmp_path: Path) -> None:
+        scenarios = [MUG.partition("[[scenario]]")[0]]
+        scenarios += [f"[[scenario]]{MUG.partition('[[scenario]]')[2]}".replace(".90", f".9{n}") for n in range(3)]
+        (tmp_path / "mugs.toml").write_text("".join(scenarios))
+        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mugs.toml", "--clock", "virtual")
+        systems = [f"{name}=scripted:{held.parent / 'beeps.toml'}" for name in ("one", "two")]
+        where = ("--vad", "energy", "--out", tmp_path / "run")
+        done = ran(*run, "--system", systems[0], "--system", systems[1], *where)
+        assert done.exit_code == 0, done.output
+        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s")
+        items = json.loads(ran(*score, "--json").stdout)["items"]
+        shares = {
+            "main": {"one": [0.5, 0.5, 1.0], "two": [1.0, 1.0, 1.0]},
+            "other": {"one": [1.0, 1.0, 1.0], "two": [0.5, 0.0, 0.5]},
+        }
+        for item in items:
+            call = Path(item["call"])
+            spans = Reading(call).dialogue.ipus["B"] / 100
+            for source, by_system in shares.items():
+                n_met = 2 * by_system[item["system"]][int(item["scenario"][-1])]
+                said = zip(("mug", "dollars"), item["goals"], strict=True)
+                chunks = [
+                    {"text": word if number < n_met else "well", "timestamp": [start_s + 0.1, start_s + 0.5]}
+                    for number, (word, goal) in enumerate(said)
+                    for start_s, _ in spans.tolist()
+                    if goal["start_s"] < start_s < goal["end_s"]
+                ]
+                write_json(tmp_path / source / call.name / "B.json", {"chunks": chunks})
+        both = [part for source in shares for part in ("--transcriber", f"words:{tmp_path / source}")]
+        (variant,) = json.loads(ran(*score, *both, "--json").stdout)["variants"]
+        rows = {row["system"]: row for row in variant["rows"]}
+        for system, row in rows.items():
+            main, other = (np.array(shares[source][system]) for source in ("main", "other"))
+            assert (row["measure"], row["n"], row["main"], row["other"]) == ("goals_met", 3, main.mean(), other.mean())
+            assert row["difference"] == pytest.approx((other - main).mean())
+            drawn = [np.mean(draw) for draw in product(other - main, repeat=3)]  # all 27 that a bootstrap draws from
+            low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
+            assert row["ci95"] == pytest.approx((low, high))
+            assert row["moves"] == (not low <= 0 <= high)
+        assert [rows["one"]["moves"], rows["two"]["moves"]] == [False, True]
+        assert [(order["main"], order["other"], order["changes"]) for order in variant["orders"]] == [
+            (["two", "one"], ["one", "two"], True)
+        ]
+        told = " ".join(ran(*score, *both).stdout.split())
+        assert f"Another transcriber (words:{tmp_path / 'other'} in place of words:{tmp_path / 'main'})" in told
+        assert "moves goals met of two, slow from 1.00 to 0.33 (-0.67" in told
+        assert "the order of systems changes by goals met (slow: two, one; now one, two)" in told
 
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
         again = [

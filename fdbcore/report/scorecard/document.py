@@ -31,7 +31,7 @@ def document(card: Scorecard, suite: str) -> types.ScorecardDocument:
         "telling": [_telling(one) for one in card.telling],
         "statements": list(card.statements),
         "warnings": list(card.warnings),
-        "problems": [{"where": where, "reason": reason} for where, reason in card.problems],
+        "problems": [{"where": where, "reason": reason} for where, reason in (*card.problems, *card.gaps)],
         "notes": [*filter(None, [card.test]), *card.notes],
         "level": card.level,
     }

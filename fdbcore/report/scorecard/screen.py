@@ -30,6 +30,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
         *more,
         [line for text in card.notes for line in wrapped(text, width)],
         list(problem_lines(card.problems, width)),
+        list(problem_lines(card.gaps, width, "scored in part")),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -115,10 +116,10 @@ def _telling(one: Telling, scale: Scale, width: int) -> str:
     return start + fitted(one.case.text, max(8, width - columns(start)))
 
 
-def problem_lines(problems: Sequence[Problem], width: int) -> Iterator[str]:
-    """How many things were left out, and the first of them."""
+def problem_lines(problems: Sequence[Problem], width: int, title: str = "left out") -> Iterator[str]:
+    """How many things were left out, or as the title says, and the first of them."""
     if problems:
-        yield f"left out: {len(problems)}"
+        yield f"{title}: {len(problems)}"
     for where, reason in problems[:PROBLEMS]:
         yield from wrapped(fitted(f"  {where}: {reason}", PROBLEM_LINES * (width - 6)), width, 4)
     if len(problems) > PROBLEMS:

@@ -91,7 +91,8 @@ TERMS: Final = {
 
 def card(document: StagedDocument) -> Scorecard:
     """The scorecard of a document. A condition is a pacing of the examiner."""
-    settings = document["settings"]
+    settings, scored = document["settings"], {item["call"] for item in document["items"]}
+    problems = [Problem(**problem) for problem in document["problems"]]
     return Scorecard(
         "Staged dialogues",
         _scales(document),
@@ -99,7 +100,8 @@ def card(document: StagedDocument) -> Scorecard:
         [*(_row(document, row) for row in document["rows"] if row["family"] is None), *_published(document, False)],
         list(_differences(document)),
         warnings=document["warnings"],
-        problems=[Problem(**problem) for problem in document["problems"]],
+        problems=[each for each in problems if each.where not in scored],
+        gaps=[each for each in problems if each.where in scored],
         caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
         test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons; "
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from fdbcore.analysis.told import Told
 from fdbcore.analysis.transcripts import HeardCall, Transcribing
 from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import FdbError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
-from fdbcore.sources.word_source import WordSource
+from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.suites.staged.cases import MET, NOT_HEARD, UNMET, GoalResult, StagedCase
 from fdbcore.types import SIDES, TICK_MS, Problem, Side
 from fdbcore.types.words import as_text
@@ -42,7 +43,9 @@ def hear(
     def end(case: StagedCase, call: HeardCall) -> None:
         with _told(case, problems):
             found[case.path] = {each.transcript.side: each.transcript for each in call.heard()}
-        problems.extend(_problem(case, f"{side}: {reason}") for side, reason in call.why_not.items())
+        problems.extend(
+            Problem(str(case.path), f"no words of {side}: {reason}") for side, reason in call.why_not.items()
+        )
 
     for language, own in wanted.items():
         with Transcribing(source, language, jobs) as asking:
@@ -66,11 +69,35 @@ def _told(case: StagedCase, problems: list[Problem]) -> Iterator[None]:
     except SettingsError:
         raise
     except FdbError as error:
-        problems.append(_problem(case, str(error).removeprefix(f"{case.path}: ")))
+        reason = str(error).removeprefix(f"{case.path}: ")
+        problems.append(Problem(str(case.path), f"not transcribed: {reason}"))
 
 
-def _problem(case: StagedCase, reason: str) -> Problem:
-    return Problem(str(case.path), f"not transcribed: {reason}")
+def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
+    """In a sentence, that nobody heard whether goals were met, and what mends it; nothing where all is known.
+
+    sources: that were asked; the first one decides goals.
+    """
+    deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
+    if not deaf:
+        return []
+    what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
+    why = f", because {sources[0].name} has no words of the system" if sources else ""
+    mends = [_mended_by(deaf, {source.name for source in sources}), "fdbcore run --ears whisper hears during the call"]
+    return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
+
+
+def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
+    """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
+    told = word_source(Told.name)
+    assert isinstance(told, Told)
+    if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
+        return "--transcriber told takes what the system tells of its own words"
+    try:
+        whisper = word_source("whisper")
+    except MissingExtraError as error:
+        return f"--transcriber whisper hears them once it is there ({error})"
+    return "" if whisper.name in asked else "--transcriber whisper hears them now"
 
 
 def language_of(recording: Reading) -> str:

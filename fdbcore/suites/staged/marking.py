@@ -27,10 +27,15 @@ class JudgedDialogue(NamedTuple):
 
 
 class MarkedDialogues(NamedTuple):
-    """The marks of dialogues by setup and path, and what all of them took."""
+    """The marks of dialogues by setup and path, and what all of them took.
+
+    asked: how many questions were asked now. kept: how many were answered by an earlier scoring.
+    """
 
     by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
     spent: Spent
+    asked: int
+    kept: int
 
 
 def mark_all(
@@ -48,12 +53,14 @@ def mark_all(
     The setups are asked in their order, so that the first one is whole if the desk stops. Errors as of `ask_all`.
     """
     planned = requests_of(cases, heard, judges, setups, repeats)
-    answers = iter(ask_all([each for own in planned for each in own.requests], desk, jobs, show))
+    requests = [each for own in planned for each in own.requests]
+    kept = sum(each.kept.marks(each.key) is not None for each in requests)
+    answers = iter(ask_all(requests, desk, jobs, show))
     found: dict[Setup, dict[Path, DialogueMarks]] = {setup: {} for setup in setups}
     for own in planned:
         given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
         found[own.setup][own.path] = marks_of(own.questions, given, own.dialogue.events)
-    return MarkedDialogues(found, spent_on(each for own in planned for each in own.requests))
+    return MarkedDialogues(found, spent_on(requests), len(requests) - kept, kept)
 
 
 class PlannedQuestions(NamedTuple):

@@ -14,17 +14,18 @@ from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.protocols import Judge
 from fdbcore.registry import judge
 from fdbcore.runs.estimates import unpriced
+from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.asking import Desk
-from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of, goal_values
+from fdbcore.suites.staged.cases import LostCase, StagedCase, cases_of, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
 from fdbcore.suites.staged.fdb2.published import published_scores
 from fdbcore.suites.staged.findings import findings_of
-from fdbcore.suites.staged.hearing import Heard, goals_heard, hear
+from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warnings
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
@@ -57,22 +58,25 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
-    variants, judging = scoring.apply(cases, problems, jobs, show)
+    variants, judging, told = scoring.apply(cases, problems, jobs, show)
     hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), None)
-    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"])
+    warnings = unheard_warnings(cases, list(scoring.sources.values()))
+    found = document(
+        cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
+    )
     for run in runs:
         found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
-    return Scored(cast("Mapping[str, Any]", found))
+    return Scored(cast("Mapping[str, Any]", found), told=told)
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
+    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
 
     wordings: of the rubrics, from 0. repeats: how often a judge is asked each question. limit_usd: of judges.
     """
 
-    sources: Sequence[WordSource]
+    sources: Mapping[str, WordSource]
     judges: Sequence[Judge]
     wordings: Sequence[int]
     repeats: int
@@ -100,13 +104,13 @@ class Scoring:
 
     def apply(
         self, cases: Sequence[StagedCase], problems: list[Problem], jobs: int | None, show: Callable[[str], None]
-    ) -> tuple[list[OtherSetup], StagedJudging | None]:
+    ) -> tuple[list[OtherSetup], StagedJudging | None, list[str]]:
         """Add to the dialogues what was heard and judged, and to the problems what was not.
 
-        Returns what other recognisers, judges and wordings say, and what judging took.
+        Returns what other recognisers, judges and wordings say, what judging took, and what was asked now, in words.
         """
         heard = []
-        for source in self.sources:
+        for source in self.sources.values():
             found, unheard = hear(cases, source, bool(self.judges), jobs, show)
             heard.append(found)
             problems += unheard
@@ -119,7 +123,7 @@ class Scoring:
                 case.goals = by_words[0][case.path]
                 case.values.update(goal_values(case.goals))
         setups = setups_of(len(self.sources), len(self.judges), self.wordings)
-        marked, judging = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
+        marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for aspect, setup in setups[1:]:
             if aspect is None or (aspect != "transcriber" and not self.judges):
@@ -129,7 +133,7 @@ class Scoring:
                 for path, own_goals in by_words[setup.transcriber].items():
                     values[path] = {**values.get(path, {}), **goal_values(own_goals)}
             variants.append(OtherSetup(aspect, *self._named(aspect, setup), values))
-        return variants, judging
+        return variants, judging, told
 
     def _judged(
         self,
@@ -139,13 +143,13 @@ class Scoring:
         problems: list[Problem],
         jobs: int,
         show: Callable[[str], None],
-    ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None]:
+    ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
         if not self.judges:
-            return {}, None
+            return {}, None, []
         desk = Desk(self.limit_usd)
         wanted = [setup for _, setup in setups]
-        marked, spent = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
+        marked, spent, asked, kept = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
         families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -168,21 +172,30 @@ class Scoring:
             "priced_on": None if spent.priced_on is None else spent.priced_on.isoformat(),
             "stopped": desk.stopped or None,
         }
-        return marked, judging
+        return marked, judging, [f"questions to judges: {asked:,} asked now, {kept:,} answered before"]
 
     def _named(self, aspect: Aspect, setup: Setup) -> tuple[str, str]:
         """What differs from the main setup, in words."""
         if aspect == "transcriber":
-            return self.sources[0].name, self.sources[setup.transcriber].name
+            names = list(self.sources)
+            return names[0], names[setup.transcriber]
         if aspect == "judge":
             return self.judges[0].name, self.judges[setup.judge].name
         return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 
-def sources_of(options: Mapping[str, Any]) -> list[WordSource]:
-    """The recognisers that the options name. SettingsError for one that is unknown."""
+def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
+    """The recognisers that the options name, by their addresses; without settings, unless they differ in these alone.
+
+    SettingsError for one that is unknown.
+    """
+    addresses = list(dict.fromkeys(options["transcriber"]))
+    short = [address.partition("?")[0] for address in addresses]
     with told_as("--transcriber", "asr"):
-        return [word_source(address) for address in dict.fromkeys(options["transcriber"])]
+        return {
+            name if short.count(name) == 1 else redacted(address): word_source(address)
+            for name, address in zip(short, addresses, strict=True)
+        }
 
 
 def judges_of(options: Mapping[str, Any]) -> list[Judge]:
@@ -220,6 +233,7 @@ def document(
     variants: Sequence[OtherSetup] = (),
     judging: StagedJudging | None = None,
     with_published: bool = False,
+    warnings: Sequence[str] = (),
 ) -> StagedDocument:
     """Everything that can be computed from these dialogues, as JSON values.
 
@@ -259,7 +273,7 @@ def document(
         "variance": list(variance_of(cases)),
         "items": [_item(case) for case in cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in problems],
-        "warnings": _warnings(cases),
+        "warnings": list(warnings),
     }
 
 
@@ -295,13 +309,3 @@ def _item(case: StagedCase) -> StagedItem:
         "task": None if case.judged is None else case.judged.task,
         "examined": None if case.examined is None else examined_json(case.examined),
     }
-
-
-def _warnings(cases: Sequence[StagedCase]) -> list[str]:
-    unheard = sum(any(goal.verdict == NOT_HEARD for goal in case.goals) for case in cases)
-    if not unheard:
-        return []
-    return [
-        f"examiner without ears: in {unheard} of {len(cases)} dialogues it is not known whether goals were met; "
-        "--transcriber whisper hears them now, fdbcore run --ears whisper during the call"
-    ]

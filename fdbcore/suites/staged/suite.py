@@ -95,7 +95,7 @@ class StagedDialogues(Suite):
         """Those of recognisers and of judges."""
         from fdbcore.suites.staged.scoring import judges_of, sources_of
 
-        asked = [*sources_of(options), *judges_of(options)]
+        asked = [*sources_of(options).values(), *judges_of(options)]
         return [service for each in asked for service in each.services()]
 
     def holds_labels(self, path: Path) -> bool:

@@ -75,6 +75,6 @@ def _took(judging: StagedJudging) -> str:
     unpriced = f", {judging['unpriced']:,} of them unpriced" if judging["unpriced"] else ""
     stopped = f" It stopped: {judging['stopped']}. The same command goes on." if judging["stopped"] else ""
     return (
-        f"Judging took {judging['requests']:,} requests{unpriced}, {tokens:,.0f} tokens and "
+        f"Judging these dialogues took {judging['requests']:,} requests so far{unpriced}, {tokens:,.0f} tokens and "
         f"{judging['usd']:.2f} USD{dated}.{stopped}"
     )
