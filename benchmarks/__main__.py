@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`.
+"""Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`. Missed goals are listed last.
 
 `python -m benchmarks voices CLIPS_FOLDER` needs clips, and is run by its name alone.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from benchmarks.harness import machine
+from benchmarks.harness import MISSED, machine
 
 NAMES = (
     *("align", "acts", "resample", "turns", "replay", "corpus"),
@@ -27,6 +27,9 @@ def main() -> None:
     print(machine())
     for name in sys.argv[1:] or NAMES:
         importlib.import_module(f"benchmarks.bench_{name}").main()
+    print("\nGoals that were missed:" if MISSED else "\nNo goal was missed.")
+    for goal in MISSED:
+        print(f"  {goal}")
 
 
 if __name__ == "__main__":

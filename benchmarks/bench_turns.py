@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks.harness import print_table
+from benchmarks.harness import met, print_table
 from benchmarks.speech import Accuracy, Bools, Dialogue, Noise, int16, inter_pausal_units, make_dialogue, with_noise
 from fdbcore.audio.wav import WavWriter
 from fdbcore.protocols import Vad
@@ -142,7 +142,10 @@ def matching_starts(truth: list[int], found: list[int]) -> int:
 def row(name: str, results: dict[str, Result], noise: Noise | None, snr_db: int) -> list[object]:
     result = results[name]
     missed = list(missed_goals(name, results, noise, snr_db)) if name in OURS else []
-    goals = (f"MISSED: {', '.join(missed)}" if missed else "met") if name in OURS else ""
+    goals = ""
+    if name in OURS:
+        of = "clean" if noise is None else f"{noise} {snr_db} dB"
+        goals = " ".join([met(f"turns: {name}, {of}: {', '.join(missed)}", not missed), ", ".join(missed)]).strip()
     ipus = result.ipus
     return [
         name,
