@@ -16,7 +16,10 @@ from helpers.schema import validator
 
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript, keep_transcript
 from fdbcore.report.call.page import page, write_report
+from fdbcore.types import Side
+from fdbcore.types.words import TimedWord
 
 INSTRUCTIONS = "You are a baker.\nSell bread & be brief."
 PARTY = {
@@ -75,6 +78,47 @@ def test_the_words_of_both_sides_are_in_the_document_and_on_the_page(call: Readi
     text = text_of(page(call, document))
     assert "0:00 A &lt;b&gt;Bread&lt;/b&gt;, please. as B heard it" in text
     assert "B How many loaves? cut short: 0.80 s heard of the 2.00 s that had come" in text
+
+
+def transcribed(call: Reading, by: str, text: str, side: Side = "B") -> None:
+    keep_transcript(call.path, Transcript(side, (TimedWord(text, 3500, 4100),), by, {}, "en", "0"), {})
+
+
+def lines_of(call: Reading) -> list[tuple[str, str]]:
+    """The class and the text of each line of the dialogue."""
+    listed = page(call, document_of(call)).partition('<ol class="transcript')[2].partition("</ol>")[0]
+    found = re.findall(r"<li(?: class=\"(\w+)\")?>(.*?)</li>", listed)
+    return [(css, text_of(html).strip()) for css, html in found]
+
+
+def test_of_words_that_are_known_in_several_ways_one_is_shown(call: Reading) -> None:
+    assert [css for css, _ in lines_of(call)] == ["", ""]
+    transcribed(call, "told", "How many loaves?")
+    assert len(lines_of(call)) == 2, "what a transcript takes from the party's own words stands there already"
+    transcribed(call, "whisper:base", "Any loafs?")
+    transcribed(call, "whisper:base", "Bread please", "A")
+    shown = {re.sub(r"^\S+ ", "", text): css for css, text in lines_of(call)}
+    assert shown == {
+        "A Bread please as whisper:base heard it": "",
+        "A &lt;b&gt;Bread&lt;/b&gt;, please. as B heard it": "other",
+        "B How many loaves? cut short: 0.80 s heard of the 2.00 s that had come": "",
+        "B Any loafs? as whisper:base heard it": "other",
+    }
+
+
+def test_the_other_words_are_shown_on_request(tmp_path: Path) -> None:
+    line = {"tick": 3000, "side": "B", "kind": "transcript", "of": "self", "text": "Hi.", "start_ms": 20_000}
+    recording = told(sample_recording(tmp_path / "run" / "sample", **META), line)
+    transcribed(recording, "whisper:base", "High.")
+    path = write_report(recording, document_of(recording))
+    with opened_page() as (shown, complaints):
+        shown.goto(path.as_uri())
+        shown.wait_for_selector("html[data-drawn]")
+        other = shown.get_by_text("High.")
+        assert not other.is_visible()
+        shown.get_by_label("also: B as whisper:base heard it").press("Space")
+        assert other.is_visible()
+        assert not complaints
 
 
 def test_a_page_without_words_has_none_of_them(call: Reading) -> None:

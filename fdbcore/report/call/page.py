@@ -115,7 +115,7 @@ def page(
     is_scored = content["unscored"] is None
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
-    link = Links(titles(lists).keys())
+    link, dialogue = Links(titles(lists).keys()), transcript.section(content, shown.remarks.rows)
     scored = _scored(content, settings, reading.dialogue, link, shown.verdict) if is_scored else {}
     return render(
         "report.html",
@@ -142,7 +142,8 @@ def page(
         marks=marks.section(content["marks"], link) if content["marks"] else None,
         remarks=shown.remarks,
         remark_rows=[asdict(row) for row in shown.remarks.rows],
-        dialogue=transcript.section(content, shown.remarks.rows),
+        dialogue=dialogue,
+        other_words=transcript.others(dialogue),
         tools=tools.section(content),
         settings=system_settings.section(content),
         outcome=certificate.outcome_text(content),

@@ -1,6 +1,7 @@
 """What was said in a call, as its parties told it and as a transcriber heard it, with what a suite says of it.
 
-Each line plays from its beginning.
+Each line plays from its beginning. Of a side whose words are known in several ways, one is shown: its own words before
+those of a transcriber, and these before what its partner heard. The others can be shown beside it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from fdbcore.analysis.told import Told
 from fdbcore.report.format import amount
 from fdbcore.types import Side, ticks_to_s
 from fdbcore.types.remarks import RemarkRow
@@ -22,7 +24,8 @@ class ShownLine(NamedTuple):
     """A line as the page shows it: words of a side, or a remark (side None).
 
     notes: who heard the words so, and how much was heard if they were cut short; or more about the remark. row: the
-    number of the remark's row, from 0.
+    number of the remark's row, from 0. heard_by: who heard the words so; "" if the side told them itself. is_other: the
+    words of its side are shown in another way already.
     """
 
     start_s: float
@@ -31,6 +34,8 @@ class ShownLine(NamedTuple):
     notes: Sequence[str] = ()
     row: int = 0
     is_first: bool = False
+    heard_by: str = ""
+    is_other: bool = False
 
 
 def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine]:
@@ -38,8 +43,21 @@ def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine
     the call."""
     held = content["held"]
     told = [_line(each) for each in held.get("transcript", [])] if held else []
-    lines = [*told, *map(_heard, content.get("transcript", [])), *_remarks(rows)]
-    return sorted(lines, key=lambda line: (line.start_s, not line.is_first, line.side is None))
+    own = {line.side for line in told if not line.heard_by}
+    # Words by `told` are the side's own ones, which stand here already.
+    transcribed = [each for each in content.get("transcript", []) if each["by"] != Told.name or each["side"] not in own]
+    by_itself, by_partner = ([line for line in told if bool(line.heard_by) is is_heard] for is_heard in (False, True))
+    lines: list[ShownLine] = [*_remarks(rows)]
+    for way in (by_itself, map(_heard, transcribed), by_partner):
+        shown = {line.side for line in lines if not line.is_other}
+        lines += [line._replace(is_other=line.side in shown) for line in way]
+    return sorted(lines, key=lambda line: (line.start_s, not line.is_first, line.side is None, line.is_other))
+
+
+def others(lines: Sequence[ShownLine]) -> str:
+    """Whose words can be shown in which other way: "B as whisper:base heard it"; "" if none can."""
+    found = dict.fromkeys((line.side, line.heard_by) for line in lines if line.is_other)
+    return "; ".join(f"{side} as {by} heard it" for side, by in found)
 
 
 def _remarks(rows: Sequence[RemarkRow]) -> Iterator[ShownLine]:
@@ -49,8 +67,9 @@ def _remarks(rows: Sequence[RemarkRow]) -> Iterator[ShownLine]:
 
 
 def _line(line: HeldLine) -> ShownLine:
-    notes = [] if line["told_by"] == line["side"] else [f"as {line['told_by']} heard it"]
-    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], _joined([*notes, *_of_cut(line)]))
+    by = "" if line["told_by"] == line["side"] else line["told_by"]
+    notes = _joined([*([f"as {by} heard it"] if by else []), *_of_cut(line)])
+    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], notes, heard_by=by)
 
 
 def _of_cut(line: HeldLine) -> list[str]:
@@ -68,7 +87,7 @@ def _heard(line: HeardLine) -> ShownLine:
     silent = [f"{line['side']} was silent here: most likely nobody said this"] if line.get("in_silence") else []
     again = ["it says this again and again: most likely nobody did"] if line.get("in_loop") else []
     notes = _joined([f"as {line['by']} heard it", *silent, *again])
-    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], notes)
+    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], notes, heard_by=line["by"])
 
 
 def _joined(notes: Sequence[str]) -> list[str]:
