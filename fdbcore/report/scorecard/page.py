@@ -15,7 +15,7 @@ from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
-from fdbcore.report.scorecard.tables import label, scales_of, value_text
+from fdbcore.report.scorecard.tables import label, scales_of, span_text, value_text
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
@@ -105,7 +105,7 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
         text = value_text(figure.value, scale)
         if scale.main:
             sd = () if figure.sd is None else (f"SD {value_text(figure.sd, scale)}",)
-            yield Cell(text, _span(figure.interval, scale) if figure.interval else "", is_strong=True, further=sd)
+            yield Cell(text, span_text(figure.interval, scale) if figure.interval else "", is_strong=True, further=sd)
         else:
             yield text
 
@@ -128,10 +128,6 @@ def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
     return [scale for scale in card.scales if scale.adds_to == whole.id]
 
 
-def _span(limits: Sequence[float] | None, scale: Scale) -> str:
-    return " to ".join(value_text(limit, scale) for limit in limits) if limits else NONE
-
-
 def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]:
     """Its title, what it is, and its picture."""
     telling = card.telling[number]
@@ -144,7 +140,7 @@ def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]
 def _difference(card: Scorecard, one: Difference) -> Row:
     scale = card.scale(one.scale)
     ps = p_value(one.p), p_value(one.p_corrected)
-    found = [value_text(one.value, scale), _span(one.interval, scale), *ps, value_text(one.detectable, scale)]
+    found = [value_text(one.value, scale), span_text(one.interval, scale), *ps, value_text(one.detectable, scale)]
     better = card.better(one)
     verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""

@@ -51,9 +51,14 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
             yield from (value_text(figure.sd, scale), f"[{', '.join(limits)}]" if limits else NONE)
 
 
-def value_text(value: float | None, scale: Scale) -> str:
-    """A value as it is printed, without its unit: "−0.662"."""
-    return NONE if value is None else f"{value:z.{scale.decimals}f}".replace("-", "−")
+def value_text(value: float | None, scale: Scale, sign: str = "") -> str:
+    """A value as it is printed, without its unit: "−0.662". sign: "+" shows the sign."""
+    return NONE if value is None else f"{value:{sign}z.{scale.decimals}f}".replace("-", "−")
+
+
+def span_text(limits: Sequence[float] | None, scale: Scale, sign: str = "") -> str:
+    """The limits of an interval: "0.77 to 0.90". sign: "+" shows the sign."""
+    return " to ".join(value_text(limit, scale, sign) for limit in limits) if limits else NONE
 
 
 def rows_csv(card: Scorecard) -> str:

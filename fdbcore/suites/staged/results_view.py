@@ -11,7 +11,7 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
-from fdbcore.report.scorecard.tables import scales_of
+from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.suites.staged.card import EVENTS_MEAN, FAMILIES_MEAN, LABELS, card, heading
@@ -148,7 +148,7 @@ def _pass_rows(one: StagedPasses) -> Iterator[Row]:
     head = Cell("", f"{heading(one['pacing'], one['examiner'])}{unknown}", names=(one["system"],))
     for of in one["by_k"]:
         shares = [
-            Cell(number_text(value, _SHARE), interval_text(limits) if limits else "", is_strong=True)
+            Cell(value_text(value, _SHARE), span_text(limits, _SHARE) if limits else "", is_strong=True)
             for value, limits in (
                 (of["pass_at_k"], of["pass_at_k_ci95"]),
                 (of["pass_all_k"], of["pass_all_k_ci95"]),
@@ -199,7 +199,9 @@ def _slope_row(curve: StagedCurve) -> Row:
     head = Cell("", f"{heading(curve['pacing'], curve['examiner'])}", names=(curve["system"],))
     limits = curve["slope_ci95"]
     slope = Cell(
-        number_text(curve["slope_per_min"], _SHARE, "+"), interval_text(limits, "+") if limits else "", is_strong=True
+        value_text(curve["slope_per_min"], _SHARE, "+"),
+        span_text(limits, _SHARE, "+") if limits else "",
+        is_strong=True,
     )
     return head, [LABELS[curve["measure"]], slope]
 
