@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -27,7 +27,8 @@ class Dialogue:
     detected: the events as the turn detector found them. legs: the harness's delays to side B, if the session was live
     and its transport states them. line: whether B could answer after A's last turn. pauses: half-open spans of ticks
     that labels or a suite call a pause of A. kept: the spans of ticks that are measured, each as if it were alone (see
-    `fdbcore.recording.left_out`); none for the whole session.
+    `fdbcore.recording.left_out`); none for the whole session. muted_ticks: for how long from tick 0 a side was muted,
+    so that what it said is not known: what begins there counts nowhere, and the time that is measured begins after it.
     """
 
     detected: Sequence[TurnEvent]
@@ -37,6 +38,7 @@ class Dialogue:
     line: Line = "closed"
     pauses: Sequence[tuple[int, int]] = ()
     kept: Sequence[Span] = ()
+    muted_ticks: int = 0
 
     @cached_property
     def spans(self) -> Sequence[Span]:
@@ -45,8 +47,8 @@ class Dialogue:
 
     @cached_property
     def measured_ticks(self) -> int:
-        """The length of the kept spans together: the time that rates and shares of time are taken of."""
-        return sum(end - start for start, end in self.spans)
+        """The time that rates and shares of time are taken of: the kept spans together, without muted time."""
+        return self.measured_before(self.n_ticks)
 
     def span_at(self, tick: int) -> Span:
         """The kept span that a tick lies in, or that ends at it."""
@@ -58,8 +60,8 @@ class Dialogue:
         return self.line if end_tick == self.n_ticks else "held"
 
     def measured_before(self, tick: int) -> int:
-        """How many ticks of kept spans lie before a tick."""
-        return sum(max(min(end, tick) - start, 0) for start, end in self.spans)
+        """How many ticks that are measured lie before a tick."""
+        return sum(max(min(end, tick) - max(start, self.muted_ticks), 0) for start, end in self.spans)
 
     @cached_property
     def events(self) -> Sequence[TurnEvent]:
@@ -68,7 +70,20 @@ class Dialogue:
         for start, end in self.spans:
             found = [event for event in self.detected if start <= event.start_tick <= end]
             decided += at_the_end(found, end, self.settings, self.line_at(end))
-        return decided
+        if not self.muted_ticks:
+            return decided
+        return [replace(event, censored=True) if self._is_muted(event) else event for event in decided]
+
+    def is_unheard_start(self, tick: int) -> bool:
+        """Whether who begins to speak in `tick` may have begun before, while it was muted."""
+        return 0 < self.muted_ticks and tick < self.muted_ticks + self.settings.ticks("min_silence_ms")
+
+    def _is_muted(self, event: TurnEvent) -> bool:
+        """Whether nobody knows all of an event, because a side was muted when it began, or the floor changed."""
+        if event.kind in ("turn", "speech_start", "speech_end"):
+            return event.end_tick is not None and event.end_tick <= self.muted_ticks
+        start = event.end_tick if event.kind == "gap" else event.start_tick
+        return event.start_tick < self.muted_ticks or self.is_unheard_start(start or 0)
 
     def uncensored(self, *kinds: TurnKind, side: Side | None = None) -> list[TurnEvent]:
         """Events of these kinds (and this side) that became known before the end of the recording."""
@@ -108,7 +123,8 @@ class Dialogue:
     def lapses(self) -> Spans:
         """All silences of both sides between the first and the last speech of a span, int64 (n, 2) in ticks."""
         any_speech = np.flatnonzero(self.speaking["A"] | self.speaking["B"])
-        jumps = np.flatnonzero((np.diff(any_speech) > 1) & (any_speech[1:] < self._ends[any_speech[:-1]]))
+        is_whole = (any_speech[1:] < self._ends[any_speech[:-1]]) & (any_speech[:-1] + 1 >= self.muted_ticks)
+        jumps = np.flatnonzero((np.diff(any_speech) > 1) & is_whole)
         return np.stack([any_speech[jumps] + 1, any_speech[jumps + 1]], axis=1).astype(np.int64)
 
     def ticks_until_stop(self, side: Side) -> npt.NDArray[np.int64]:

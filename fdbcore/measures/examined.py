@@ -12,6 +12,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.script_words import brief_texts, is_of, role_left
 from fdbcore.types import TICK_MS, TICKS_PER_S
 from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS
+from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.system_events import TRANSCRIPT
 
 EXAMINER: Final = "examiner"
@@ -59,15 +60,16 @@ class Examined:
 
     sayings: what it said for goals and as its closing statement; told: those whose words are known. goals: of its
     brief. promised_ms: the shortest and the longest silence of the system after which its pacing speaks. reactions_ms:
-    those that it took. opened: it spoke before the system, and None if neither spoke. The other fields have a proof of
-    each case:
+    those that it took. opened: it spoke before the system, and None if neither spoke, or if the system was to open. The
+    other fields have a proof of each case:
 
     left_role: it spoke as an assistant does. off_script: its words are of no part of its brief. unstated: goals that it
     left without a word for them. closed_early: it said the closing statement before all goals were left, and no limit
-    asked for it. cut_in: it began while the system spoke, and its pacing does not. too_soon, too_late: reactions
-    beyond promised_ms. contradicted: early edges that it acted on, and that were none. deaf: it took the system for
-    silent that had spoken. stalled: it stayed silent for STALL_TICKS. answered: its sayings for a goal that the system
-    answered. left: goals that it left before it closed.
+    asked for it. cut_in: it began while the system spoke, and its pacing does not. not_yielded: it went on while the
+    system spoke over it, and its pacing does not. too_soon, too_late: reactions beyond promised_ms. contradicted: early
+    edges that it acted on, and that were none. deaf: it took the system for silent that had spoken. stalled: it stayed
+    silent for STALL_TICKS. muted: what the system said while it was muted, which is lost and no fault. answered: its
+    sayings for a goal that the system answered. left: goals that it left before it closed.
     """
 
     sayings: int
@@ -84,11 +86,13 @@ class Examined:
     unstated: list[Proof] = field(default_factory=list)
     closed_early: list[Proof] = field(default_factory=list)
     cut_in: list[Proof] = field(default_factory=list)
+    not_yielded: list[Proof] = field(default_factory=list)
     too_soon: list[Proof] = field(default_factory=list)
     too_late: list[Proof] = field(default_factory=list)
     contradicted: list[Proof] = field(default_factory=list)
     deaf: list[Proof] = field(default_factory=list)
     stalled: list[Proof] = field(default_factory=list)
+    muted: list[Proof] = field(default_factory=list)
 
 
 def examined(recording: Reading) -> Examined | None:
@@ -110,7 +114,7 @@ def examined(recording: Reading) -> Examined | None:
         left=len(decided),
         answered=_answered(own, spoken),
         insists=bool(pacing["insists"]),
-        opened=_opened(own, spoken),
+        opened=None if pacing.get("opens") == "system" else _opened(own, spoken),
         promised_ms=(shortest_ms, shortest_ms + pacing["varies_ms"]),
         reactions_ms=[each.reaction_ms for each in own if each.reaction_ms is not None],
     )
@@ -125,6 +129,12 @@ def examined(recording: Reading) -> Examined | None:
         if event["kind"] == CUE_CONTRADICTED
     ]
     _pace(found, own, pacing, spoken, wrong_ends)
+    found.not_yielded = list(_not_yielded(own, pacing["yields_ms"], spoken, recording.n_ticks))
+    found.muted = [
+        Proof(event["from_tick"], f"the system was muted, and was loud for {event['loud_ms']} ms meanwhile")
+        for event in recording.events
+        if event["kind"] == MUTED and event["side"] == "B" and event["loud_ms"] >= SPOKE_MS
+    ]
     _hearing(found, own, spoken, recording.n_ticks)
     return found
 
@@ -236,6 +246,21 @@ def _pace(
             elif each.reaction_ms > longest_ms + LATER_MS:
                 found.too_late.append(proof)
         ended = each.end_tick or each.tick
+
+
+def _not_yielded(own: Sequence[Utterance], yields_ms: float | None, spoken: Spans, n_ticks: int) -> Iterator[Proof]:
+    """Where it said more for a goal than its pacing allows once the system spoke over it; it says its closing statement
+    to the end.
+    """
+    for each in own:
+        if yields_ms is None or each.what != "goal":
+            continue
+        end = n_ticks if each.end_tick is None else each.end_tick
+        for first, last in spoken.tolist():
+            over_ticks = min(last, end) - max(first, each.tick)
+            if over_ticks * TICK_MS > yields_ms + LATER_MS:
+                yield Proof(max(first, each.tick), f"it went on for {_s(over_ticks)} while the system spoke over it")
+                break
 
 
 def _joined(spoken: Spans, pause_ticks: float) -> Iterator[tuple[int, int]]:

@@ -39,7 +39,7 @@ def _off_script(found: Examined) -> Sequence[Proof]:
 
 
 def _broke_promise(found: Examined) -> Sequence[Proof]:
-    proofs = sorted([*found.cut_in, *found.too_soon], key=lambda proof: proof.tick)
+    proofs = sorted([*found.cut_in, *found.not_yielded, *found.too_soon], key=lambda proof: proof.tick)
     return proofs if len(proofs) >= LEAST_TIMES and len(proofs) > PROMISE_SHARE * found.sayings else ()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Arrivals, Recording
 from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.types.session_events import MUTED
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, Held
+    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted
 
 
 def live_record(recording: Recording) -> Held | None:
@@ -39,6 +41,8 @@ def live_record(recording: Recording) -> Held | None:
             "B": _deliveries(Arrivals.among(events, "B")),
         },
     }
+    if muted := _muted(events):
+        held["muted"] = muted
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
     if lines := transcript(recording):
@@ -48,6 +52,20 @@ def live_record(recording: Recording) -> Held | None:
     if (cost := call_cost(recording)) is not None:
         held |= {"cost": cost.to_json(), "recipients": recipients(recording)}
     return held
+
+
+def _muted(events: Sequence[Mapping[str, Any]]) -> list[HeldMuted]:
+    return [
+        {
+            "side": event["side"],
+            "from_tick": event["from_tick"],
+            "to_tick": event["to_tick"],
+            "loud_ms": event["loud_ms"],
+            "loudest_dbfs": event["loudest_dbfs"],
+        }
+        for event in events
+        if event["kind"] == MUTED
+    ]
 
 
 def _spans(ticks: list[int]) -> list[tuple[int, int]]:

@@ -114,6 +114,16 @@ class HeldSystemTurns(TypedDict):
     ends: TurnDifferences
 
 
+class HeldMuted(TypedDict):
+    """A side that was muted, because its partner opens the session: what it said is lost, and no figure counts it."""
+
+    side: Side
+    from_tick: Tick
+    to_tick: Tick
+    loud_ms: Annotated[Count, Meta(description="for how long it was louder than -40 dBFS")]
+    loudest_dbfs: Annotated[float | None, Meta(description="its peak; null for silence")]
+
+
 class Held(TypedDict):
     """How the conversation was held."""
 
@@ -129,6 +139,7 @@ class Held(TypedDict):
         Meta(description="spans of ticks that were silent on both sides because they came too late"),
     ]
     arrivals: ArrivalsOfSides
+    muted: NotRequired[Annotated[list[HeldMuted], Meta(description="missing if no side was")]]
     tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
     transcript: NotRequired[
         Annotated[list[HeldLine], Meta(description="by their start; missing if no party told any words")]

@@ -15,6 +15,7 @@ from fdbcore.measures.moments import Moment, moments
 from fdbcore.recording.reader import Recording
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
+from fdbcore.types.session_events import MUTED
 
 SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
 """Short names of the findings about sound that is not speech."""
@@ -42,6 +43,7 @@ class Reading(Recording):
             line_of(self),
             pauses_of(self),
             self.kept,
+            max((event["to_tick"] for event in self.events if event["kind"] == MUTED), default=0),
         )
 
     def dialogue_by(self, settings: TurnSettings) -> Dialogue:

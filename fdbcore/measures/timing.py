@@ -101,12 +101,15 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
     to_a = dialogue.uncensored("gap", "overlap_between", side="A")
     limit_ticks = dialogue.settings.ticks("lapse_ms")
     lapses = [(start, end) for start, end in dialogue.lapses.tolist() if end - start > limit_ticks]
-    silent = [(dialogue.spans[0][0], start) for start in dialogue.ipus["B"][:1, 0].tolist()]
+    first = max(dialogue.spans[0][0], dialogue.muted_ticks)
+    starts = dialogue.ipus["B"][:1, 0].tolist()
+    silent = [(first, start) for start in starts if not dialogue.is_unheard_start(start)]
+    excluded = {"censored": 1} if len(starts) > len(silent) else {"never_spoke": 1} if not starts else {}
     silent_s = [dialogue.measured_before(end) / TICKS_PER_S for _, end in silent]
     measures: dict[str, Quantity] = {
         "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a], spans=[e.span for e in to_a]),
         "lapse_s": Values("s", _lengths_s(lapses), spans=lapses),
-        "b_initial_silence_s": Values("s", silent_s, {} if silent else {"never_spoke": 1}, silent),
+        "b_initial_silence_s": Values("s", silent_s, excluded, silent),
     }
     for side in SIDES:
         turns = [e for e in dialogue.events if e.kind == "turn" and e.side == side]
@@ -131,10 +134,11 @@ def composition(dialogue: Dialogue) -> dict[str, Quantity]:
         seconds = sum(end - start for start, end in found) / TICKS_PER_S
         measures[f"{name}_per_min"] = Ratio("1/min", len(found), minutes, len(found), found)
         measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(found), found)
-    speaking_a, speaking_b = dialogue.speaking["A"], dialogue.speaking["B"]
+    speaking = {side: spoken[dialogue.muted_ticks :] for side, spoken in dialogue.speaking.items()}
+    speaking_a, speaking_b = speaking["A"], speaking["B"]
     both, either = int((speaking_a & speaking_b).sum()), int((speaking_a | speaking_b).sum())
     for side in SIDES:
-        ticks = int(dialogue.speaking[side].sum())
+        ticks = int(speaking[side].sum())
         spoken = [(start, end) for start, end in dialogue.ipus[side].tolist()]
         measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.measured_ticks, len(spoken), spoken)
     return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches), stretches)}

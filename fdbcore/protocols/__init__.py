@@ -68,6 +68,9 @@ class Endpoint(Protocol):
     """Whether another conversation may succeed although this side `left` (it was busy or overloaded)."""
     follows_activity: bool = False
     """Whether the loop calls `sense`."""
+    mutes_ticks: int = 0
+    """For how many ticks from tick 0 this side is alone to be heard: what the other side says then is lost, and the
+    recording holds silence in its place. Read once, before tick 0."""
     knows_what_is_heard: bool = False
     """Whether `hush` tells its model what was heard, so that this says again what was not."""
 

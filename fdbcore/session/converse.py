@@ -25,6 +25,7 @@ from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
+from fdbcore.types.session_events import LOUD_DBFS
 from fdbcore.types.usage import USAGE
 
 if TYPE_CHECKING:
@@ -50,10 +51,6 @@ The ticks themselves are 0 and above."""
 SILENT, IN_TEXT = "no speech found", "replied in text alone"
 """Reasons of outcomes. SILENT: the detector found no speech on a side, so there is nothing to measure. IN_TEXT: the
 system answered, but in text, so its speech cannot be measured."""
-
-LOUD_DBFS: Final = -40.0
-"""If a side without speech peaks above this, the reason states the level: it may play tones, or the detector may err.
-"""
 
 _LOOK_S: Final = 0.1  # how often to check whether the parties are open, and whether to stop
 

@@ -9,6 +9,7 @@ from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.muting import Muting
 from fdbcore.session.turns import SpansTurnDetector, TurnDetector
 from fdbcore.types import SILENT_FRAME, Pcm, Span, TurnSettings
 
@@ -37,6 +38,8 @@ def run(
     both endpoints in every case. SettingsError if a virtual clock would drive a side that follows real time, or if the
     two detectors differ in their delay.
 
+    A side whose partner `mutes_ticks` is silent for all in these ticks: its partner, the detectors and the recording.
+
     A tick that is overdue by more than MAX_LATE_TICKS is too late for a party that does not follow the tick. It is
     missed: both sides are silent in it. If both sides follow the tick, no tick is missed, however late it is.
     """
@@ -49,6 +52,7 @@ def run(
         raise SettingsError(f"vads: expected the same delay on both sides, got {delay} and {vad_b.delay_ticks} ticks")
     sensing = [party for party in (a, b) if party.follows_activity]
     can_miss = not a.clocking == b.clocking == "tick"
+    muting = Muting(a, b)
     detector = TurnDetector(settings, delay) if kept is None else SpansTurnDetector(settings, delay, kept)
     tick = 0
     while True:
@@ -61,6 +65,8 @@ def run(
             break
         frame_a = SILENT_FRAME if said_a is None or missed else said_a
         frame_b = SILENT_FRAME if said_b is None or missed else said_b
+        if tick < muting.until_tick:
+            frame_a, frame_b = muting.heard(tick, frame_a, frame_b)
         # A side that follows the tick counts ticks by its calls, so it hears the missed ones too.
         if not (missed and a.clocking != "tick"):
             a.hear(tick, frame_b)
@@ -85,10 +91,13 @@ def run(
             recording.happenings("B", tools.step(tick))
         on_tick(tick)
         tick += 1
+        if tick == muting.until_tick:
+            _tell(muting, recording)
     recording.happenings("A", a.log())  # what happened in the last tick after its log was read, or in the final `say`
     recording.happenings("B", b.log())
     if tools is not None:
         recording.happenings("B", tools.finish(tick))
+    _tell(muting, recording)
     for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
         recording.activity(active_a, active_b)
         recording.turns(detector.push(last, active_a, active_b))
@@ -100,3 +109,8 @@ def run(
 
 def _say(side: Endpoint, tick: int, missed: bool) -> Pcm | None:
     return SILENT_FRAME if missed and side.clocking != "tick" else side.say(tick)
+
+
+def _tell(muting: Muting, recording: RecordingWriter) -> None:
+    for side, happening in muting.told():
+        recording.happenings(side, [happening])

@@ -17,11 +17,14 @@ from fakes.parties import Caller
 from helpers.examiners import Stepped, answers, never
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.io import wavfile
 
 from fdbcore.endpoints.examiner.brief import Brief, Goal, read_brief
 from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
 from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.errors import SettingsError
+from fdbcore.measures.examined import examined
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import endpoint
@@ -154,6 +157,65 @@ def test_a_system_that_speaks_first_is_let_finish(tmp_path: Path, synthesiser: s
     )
     assert held.of("spoke_before_examiner")
     assert held.of("examiner_says")[0]["tick"] == 260
+
+
+def test_one_that_waits_for_a_greeting_opens_after_it_or_when_its_patience_ends(
+    tmp_path: Path, synthesiser: str
+) -> None:
+    party = examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow&opens=system")
+    assert party.mutes_ticks == 0
+    greeted = Held(party, lambda tick, silent: 300 <= tick < 410)
+    assert greeted.of("examiner_says")[0] == {
+        "tick": 410 + 50, "kind": "examiner_says", "what": "goal", "cue": "opening", "goal": 1, "saying": 1,
+    }  # fmt: skip
+    for pacing, patience_ticks in (("slow", 600), ("fast", 300)):
+        silent = Held(examiner(tmp_path, synthesiser, brief([]), f"pacing={pacing}&opens=system"), never)
+        assert [each["tick"] for each in silent.of("examiner_says", cue="opening")] == [patience_ticks]
+
+
+@pytest.mark.parametrize(
+    ("settings", "opens", "mutes_ms"),
+    [
+        ("pacing=slow", "either", 0),
+        ("pacing=fast", "either", 0),
+        ("pacing=fdb2-slow", "examiner", 4000),
+        ("pacing=fdb2-fast", "examiner", 4000),
+        ("pacing=fdb2-fast&opens=either", "either", 0),
+        ("pacing=fast&opens=examiner", "examiner", 4000),
+    ],
+)
+def test_who_opens_is_by_the_pacing_or_a_setting(
+    tmp_path: Path, synthesiser: str, settings: str, opens: str, mutes_ms: int
+) -> None:
+    party = examiner(tmp_path, synthesiser, brief([]), settings)
+    told = party.describe()["pacing"]
+    assert (told["opens"], told["mutes_ms"], party.mutes_ticks) == (opens, mutes_ms, mutes_ms // 10)
+    with pytest.raises(SettingsError, match="opens: expected one of either, examiner, system"):
+        examiner(tmp_path, synthesiser, brief([]), "opens=nobody")
+
+
+@pytest.mark.parametrize("realtime", [False, pytest.param(True, marks=pytest.mark.live)])
+def test_it_opens_although_the_system_greets_which_is_told(tmp_path: Path, synthesiser: str, realtime: bool) -> None:
+    """The system greets from 0.1 to 3 s, and answers from 4.5 to 5.5 s. The tone may be found a few ticks early."""
+    spoken = [10 <= tick < 300 or 450 <= tick < 550 for tick in range(900)]
+    settings = LiveSettings(vad="energy", realtime=realtime, max_s=7)
+    of = brief([], sayings=1)
+    party = examiner(tmp_path, synthesiser, of, "pacing=fdb2-slow")
+    call = converse(party, Caller(spoken), tmp_path / "call", settings, {}, Event())
+    says = [each for each in call.events if each["kind"] == "examiner_says"]
+    assert [(each["tick"], each["cue"]) for each in says][0] == (50, "opening")
+    assert (says[1]["cue"], says[1]["tick"]) == ("answered", pytest.approx(600, abs=5))
+    assert not [each for each in call.events if each["kind"] == "spoke_before_examiner"]
+    (muted,) = (each for each in call.events if each["kind"] == "muted")
+    assert (muted["side"], muted["to_tick"], muted["loud_ms"]) == ("B", 400, 2900)
+    _, audio = wavfile.read(call.path / "session.wav")
+    assert not audio[: 400 * FRAME_SAMPLES, 1].any()
+    found = examined(Reading(call.path))
+    assert found is not None
+    assert (found.opened, [proof.what for proof in found.muted]) == (
+        True,
+        ["the system was muted, and was loud for 2900 ms meanwhile"],
+    )
 
 
 def test_what_it_plants_becomes_labels_of_the_recording(tmp_path: Path, synthesiser: str) -> None:

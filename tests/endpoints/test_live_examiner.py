@@ -16,6 +16,7 @@ from fakes.far_end import Reply as SaidThere
 from fakes.far_end import Use
 from fakes.gemini_live_server import GeminiLiveServer
 from fakes.gemini_live_voice import Quirks as GeminiQuirks
+from fakes.parties import Caller
 from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.ultravox_server import Quirks as UltravoxQuirks
 from fakes.ultravox_server import UltravoxServer
@@ -63,9 +64,12 @@ class Held:
         of: Brief,
         pacing: str = "slow",
         max_s: float = 15,
+        opens: str = "either",
     ) -> None:
         (folder / "brief.json").write_text(json.dumps(of.to_json()))
-        party = endpoint(f"examiner:{folder / 'brief.json'}?pacing={pacing}&actor={quote(actor, safe='')}")
+        party = endpoint(
+            f"examiner:{folder / 'brief.json'}?pacing={pacing}&opens={opens}&actor={quote(actor, safe='')}"
+        )
         settings = LiveSettings(vad="energy", max_s=max_s)
         self.recording: Recording = converse(party, system, folder / "call", settings, {}, Event())
         self.events = [each for each in self.recording.events if each["side"] == "A"]
@@ -128,6 +132,23 @@ def test_it_opens_reports_its_goals_and_closes(tmp_path: Path) -> None:
     lengths = [each["said_ms"] for each in held.of("examiner_said")]
     assert lengths == pytest.approx([600, 600, 1200], abs=30)
     assert held.of("interrupted") == held.of("item") == []
+
+
+@pytest.mark.live
+def test_it_opens_while_a_system_that_greets_is_muted(tmp_path: Path) -> None:
+    greeting = Caller([20 <= tick < 380 or 450 <= tick < 550 for tick in range(700)])
+    plan = Plan([Reply("first wish"), report(1), Reply(CLOSING)], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, openai(server), greeting, brief(1), "fdb2-slow", max_s=8, opens="examiner")
+        (session,) = server.sessions
+    assert [each["cue"] for each in held.of("examiner_says")] == ["opening", "answered"]
+    assert held.of("examiner_says")[0]["tick"] < 150
+    assert not held.of("spoke_before_examiner")
+    (muted,) = (each for each in held.recording.events if each["kind"] == "muted")
+    assert (muted["side"], muted["to_tick"], muted["loud_ms"]) == ("B", 400, 3600)
+    heard = np.abs(session.heard.astype(int))
+    loud_s = float((heard > 4000).mean()) * len(heard) / 24_000
+    assert 0.5 < loud_s < 1.0, "it hears the answer, of 1 s, and not the greeting"
 
 
 @pytest.mark.live

@@ -18,8 +18,8 @@ from fdbcore.measures.reading import Reading
 TEXTS = ("Hi, I'd like two large lattes.", "Please deliver them on Friday.", "Send the invoice to my office.")
 CLOSING = "That was all. Thank you, goodbye."
 PROVEN = (
-    "left_role", "off_script", "unstated", "closed_early", "cut_in", "too_soon", "too_late", "contradicted", "deaf",
-    "stalled",
+    "left_role", "off_script", "unstated", "closed_early", "cut_in", "not_yielded", "too_soon", "too_late",
+    "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
 S = 100  # ticks
 
@@ -33,11 +33,12 @@ class Call:
     pacing: str = "slow"
     n_ticks: int = 40 * S
     settings: dict[str, Any] = field(default_factory=dict)
+    pacing_settings: dict[str, Any] = field(default_factory=dict)
 
     def reading(self) -> Reading:
         goals = [{"goal": text, "met": "", "sayings": [text], "heard": [["sure"]]} for text in TEXTS]
         brief = {"role": "Maya", "background": "", "closing": CLOSING, "goals": goals, "most_turns": 20, "most_s": 120}
-        pacing = {"name": self.pacing, **asdict(PACINGS[self.pacing])}
+        pacing = {"name": self.pacing, **asdict(PACINGS[self.pacing]), **self.pacing_settings}
         party = {"kind": "examiner", "brief": brief, "pacing": pacing, **self.settings}
         told = SimpleNamespace(
             original_meta={"parties": {"A": party}},
@@ -117,11 +118,16 @@ def closes_early(call: Call) -> None:
 
 
 def cuts_in(call: Call) -> None:
-    """Each goal begins 1 s before the system stops; it says that it broke in, which slow never does."""
+    """Each goal begins 0.6 s before the system stops; it says that it broke in, which slow never does."""
     for start, (tick, end) in enumerate(call.spoken[:2], 2):
-        call.spoken[start - 2] = (tick, end + 220)
+        call.spoken[start - 2] = (tick, end + 180)
         call.says_of(start).update(cue="breaks in")
         del call.says_of(start)["reaction_ms"]
+
+
+def does_not_yield(call: Call) -> None:
+    """The system speaks over two goals for 1.5 s each, and it goes on to their ends; slow yields after 0.2 s."""
+    call.spoken = sorted([*call.spoken, (1070, 1220), (1990, 2140)])
 
 
 def reacts_too_soon(call: Call) -> None:
@@ -156,6 +162,12 @@ def stalls(call: Call) -> None:
         (never_states_a_goal, "unstated", 1, "did not state a goal: tick 1890, 18.90 s: goal 2 was left as met"),
         (closes_early, "closed_early", 1, "closed the conversation early: tick 2810"),
         (cuts_in, "cut_in", 2, "broke the promise of its pacing (2 times): tick 970, 9.70 s: it began 5.20 s into"),
+        (
+            does_not_yield,
+            "not_yielded",
+            2,
+            "broke the promise of its pacing (2 times): tick 1070, 10.70 s: it went on for",
+        ),
         (reacts_too_soon, "too_soon", 2, "broke the promise of its pacing (2 times): tick 970"),
         (reacts_late, "too_late", 1, None),
         (acts_on_a_wrong_edge, "contradicted", 1, None),
@@ -194,6 +206,37 @@ def test_a_system_cannot_make_a_call_invalid() -> None:
     talks_over = good()
     talks_over.spoken = [(tick - 150, end) for tick, end in talks_over.spoken]
     assert not proofs(found_in(talks_over))
+
+
+@pytest.mark.parametrize(
+    ("pacing", "over_ticks", "yields"),
+    [("slow", 65, True), ("slow", 75, False), ("fast", 195, True), ("fast", 205, False), ("fdb2-fast", 290, True)],
+)
+def test_who_is_interrupted_yields_as_its_pacing_says(pacing: str, over_ticks: int, yields: bool) -> None:
+    """Half a second more than the table of the pacing says is no fault; fdb2-fast cannot be interrupted."""
+    call = good()
+    call.pacing = pacing
+    call.spoken.insert(1, (975, 975 + over_ticks))
+    assert [each.tick for each in found_in(call).not_yielded] == ([] if yields else [975])
+    call.says_of(2)["what"] = "closing"  # which is said to its end
+    assert not found_in(call).not_yielded
+
+
+@pytest.mark.parametrize(("loud_ms", "is_lost"), [(50, False), (800, True)])
+def test_what_a_muted_system_said_is_told_and_is_no_fault(loud_ms: int, is_lost: bool) -> None:
+    call = good()
+    muted = {"from_tick": 0, "to_tick": 400, "loud_ms": loud_ms, "loudest_dbfs": -12.0}
+    call.events.append({"side": "B", "kind": "muted", "tick": 399, **muted})
+    assert proofs(found_in(call)) == ({"muted": 1} if is_lost else {})
+    assert fault(found_in(call)) is None
+
+
+def test_an_examiner_that_waits_for_a_greeting_need_not_open() -> None:
+    call = good()
+    call.spoken.insert(0, (10, 100))
+    assert found_in(call).opened is False
+    call.pacing_settings["opens"] = "system"
+    assert found_in(call).opened is None
 
 
 def test_a_pause_as_long_as_the_pacing_waits_for_is_no_cut_in() -> None:

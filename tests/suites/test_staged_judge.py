@@ -79,7 +79,7 @@ def dialogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     goals = [Goal(f"want {name}", (SAYS[name],), f"{name} is there", (), "en") for name in ("one", "two")]
     brief = Brief("entity.ordinal.90", "en", "Ada, who asks.", "", goals, SAYS["closing"], 20, 60.0)
     with FakeSpeech() as server:
-        party = Examiner(brief, "fdb2-slow", voice=f"openai-tts:tts-1?{server.settings}")
+        party = Examiner(brief, "fdb2-slow", opens="either", voice=f"openai-tts:tts-1?{server.settings}")
         system = Caller([any(start <= tick < end for start, end in ANSWERS) for tick in range(3000)])
         path = tmp_path_factory.mktemp("judged") / "call"
         recording = converse(party, system, path, LiveSettings(vad="energy", realtime=False), {}, Event())

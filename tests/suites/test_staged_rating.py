@@ -60,7 +60,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Path:
     goal = Goal("Ada wants a blue mug", ("a" * 100,), "A mug is ordered.", (), "en")
     brief = Brief("daily.ordering.90", "en", "Ada, at home.", "", [goal], "b" * 100, 20, 60.0)
     with FakeSpeech() as server:
-        party = Examiner(brief, "fdb2-slow", voice=f"openai-tts:tts-1?{server.settings}")
+        party = Examiner(brief, "fdb2-slow", opens="either", voice=f"openai-tts:tts-1?{server.settings}")
         system = Caller([200 <= tick < 290 for tick in range(2000)])
         path = tmp_path_factory.mktemp("rated") / "call"
         converse(party, system, path, LiveSettings(vad="energy", realtime=False), {}, Event())

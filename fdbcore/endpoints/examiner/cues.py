@@ -66,11 +66,16 @@ class Cues:
         if other.speaks:
             return None
         if self._own_end is None:
-            waited = tick - other.since_tick >= self._answers_ticks if self.spoke_first else True
-            return "opening" if waited and tick >= _ticks(pacing.opens_ms) else None
+            return "opening" if self._may_open(tick) else None
         if self.has_answered:
             return "answered" if tick - other.since_tick >= self._answers_ticks else None
         return "no answer" if tick - self._own_end >= _ticks(pacing.patience_ms) else None
+
+    def _may_open(self, tick: int) -> bool:
+        if self.spoke_first:
+            return tick - self.other.since_tick >= self._answers_ticks and tick >= _ticks(self._pacing.opens_ms)
+        waits_ms = self._pacing.patience_ms if self._pacing.opens == "system" else self._pacing.opens_ms
+        return tick >= _ticks(waits_ms)
 
     @property
     def has_the_floor(self) -> bool:

@@ -1,6 +1,7 @@
 """An examiner: a party that wants several things of the other side, one after the other, and paces the conversation.
 
-    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&transcriber=ADDRESS&actor=scripted|llm:CHAT
+    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&opens=either|examiner|system&transcriber=ADDRESS
+        &actor=scripted|llm:CHAT
 
 Cues say when it speaks (`fdbcore.endpoints.examiner.cues`), an actor says what, and when a goal is met
 (`fdbcore.endpoints.examiner.actor`).
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, TypeAlias
@@ -23,7 +24,7 @@ from fdbcore.endpoints.examiner.actor import SCRIPTED, ActorDecision, ActorSetti
 from fdbcore.endpoints.examiner.agenda import Progress
 from fdbcore.endpoints.examiner.brief import Brief, read_brief
 from fdbcore.endpoints.examiner.cues import Cue, Cues
-from fdbcore.endpoints.examiner.pacing import PACINGS
+from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS, Opens
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint, Transcriber
 from fdbcore.runtime.address import Setting, parsed
@@ -45,6 +46,7 @@ from fdbcore.types.usage import Service
 
 SETTINGS: Final = (
     Setting("pacing", "when it speaks, breaks in and yields", choices=tuple(PACINGS), default="slow"),
+    Setting("opens", "the conversation", choices=OPENS, unset="by pacing"),
     Setting("actor", "says what it says", form="the address of an actor", default=SCRIPTED, fits=bool),
     Setting("transcriber", "hears the system's words during the call", form="the address of a recogniser", fits=bool),
     Setting("voice", "of all its texts", form="the address of a speaker", unset="by language", fits=bool),
@@ -119,8 +121,12 @@ class Examiner(Endpoint):
         actor: str = SCRIPTED,
         rule: str = "on",
         wordings: int | None = None,
+        opens: Opens | None = None,
     ) -> None:
         self._brief, self._pacing_name, self._pacing = brief, pacing, PACINGS[pacing]
+        if opens is not None:
+            self._pacing = replace(self._pacing, opens=opens)
+        self.mutes_ticks = self._pacing.mutes_ms // TICK_MS
         self._noise_dbov, self._seed, self._rule = noise_dbov, seed, rule
         self._noise = ComfortNoise(noise_dbov, seed)
         self._cues = Cues(self._pacing, Random(seed))
@@ -356,7 +362,7 @@ class Examiner(Endpoint):
             "kind": "examiner",
             "actor": self._actor.name,
             "brief": self._brief.to_json(),
-            "pacing": {"name": self._pacing_name, **asdict(self._pacing)},
+            "pacing": {"name": self._pacing_name, **asdict(self._pacing), "mutes_ms": self._pacing.mutes_ms},
             **self._actor.describe(),
             "noise_dbov": self._noise_dbov,
             "seed": self._seed,

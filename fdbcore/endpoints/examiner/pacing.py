@@ -4,14 +4,22 @@
 examiner takes the floor early, may interrupt, gives backchannels and moves on as soon as a goal is met; the slow one
 speaks only after the system has stopped, never breaks in, and yields. `fdb2-fast` and `fdb2-slow` have the silences
 of the reference's detector settings (600 and 500 ms), whether the examiner can be interrupted, and that only a met goal
-leads on. The reference's thresholds (0.6 and 0.5) and its prefix padding (1200 and 300 ms) belong to another
+leads on; they open the conversation themselves, with the system muted for the reference's first 4 s. The reference's
+thresholds (0.6 and 0.5) and its prefix padding (1200 and 300 ms) belong to another
 detector, and are not carried over.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
+
+Opens: TypeAlias = Literal["either", "examiner", "system"]
+"""Who opens the conversation. either: the examiner, unless the system speaks before it. examiner: the system is muted
+for MUTES_MS. system: the examiner waits for its greeting, but not longer than its patience."""
+
+OPENS: Final[tuple[Opens, ...]] = get_args(Opens)
+MUTES_MS: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,7 @@ class Pacing:
     yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts a system that has
     spoken for so long. backchannels_ms: it gives a backchannel each time the system has spoken for so long.
     looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in if so. insists: only a
-    met goal leads on; without ears, an answer does.
+    met goal leads on; without ears, an answer does. opens: who opens the conversation.
     """
 
     opens_ms: int
@@ -35,6 +43,12 @@ class Pacing:
     backchannels_ms: int | None = None
     looks_ms: int | None = None
     insists: bool = False
+    opens: Opens = "either"
+
+    @property
+    def mutes_ms(self) -> int:
+        """For how long from tick 0 the system is muted."""
+        return MUTES_MS if self.opens == "examiner" else 0
 
 
 PACINGS: Final = {
@@ -49,6 +63,22 @@ PACINGS: Final = {
         backchannels_ms=2500,
         looks_ms=2000,
     ),
-    "fdb2-slow": Pacing(opens_ms=500, answers_ms=500, varies_ms=0, patience_ms=6000, yields_ms=100, insists=True),
-    "fdb2-fast": Pacing(opens_ms=500, answers_ms=600, varies_ms=0, patience_ms=6000, yields_ms=None, insists=True),
+    "fdb2-slow": Pacing(
+        opens_ms=500,
+        answers_ms=500,
+        varies_ms=0,
+        patience_ms=6000,
+        yields_ms=100,
+        insists=True,
+        opens="examiner",
+    ),
+    "fdb2-fast": Pacing(
+        opens_ms=500,
+        answers_ms=600,
+        varies_ms=0,
+        patience_ms=6000,
+        yields_ms=None,
+        insists=True,
+        opens="examiner",
+    ),
 }

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from fdbcore.report.format import NONE, clock_text, duration_text
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
 from fdbcore.report.html.values import Cell, Fact, Row
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, ticks_to_s
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, other_side, ticks_to_s
+from fdbcore.types.session_events import SPOKE_MS
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries
+    from fdbcore.measures.live_record_types import Deliveries, HeldMuted
     from fdbcore.report.call.document_types import Document
     from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
 
@@ -72,6 +73,20 @@ def outcome_text(content: Document) -> str | None:
     return ": ".join(filter(None, [outcome["kind"], who, outcome.get("reason")]))
 
 
+def muted_texts(content: Document) -> list[str]:
+    """Who was muted at the start, and whether something was lost by it, a sentence each."""
+    return [_muted_text(each) for each in content["held"].get("muted", ())] if content["held"] else []
+
+
+def _muted_text(muted: HeldMuted) -> str:
+    end = clock_text(ticks_to_s(muted["to_tick"]))
+    text = f"{muted['side']} until {end}, since {other_side(muted['side'])} opens the call; no figure counts this time"
+    loud_s, loudest_dbfs = muted["loud_ms"] / 1000, muted["loudest_dbfs"]
+    if loudest_dbfs is None or muted["loud_ms"] < SPOKE_MS:
+        return f"{text}; it said nothing then"
+    return f"{text}; {duration_text(loud_s)} of sound are lost, loudest {loudest_dbfs:.0f} dBFS"
+
+
 def section(content: Document) -> dict[str, Any]:
     """The values for the section on timing: the verdict, the evidence for it, and the rest of the certificate."""
     timing: Mapping[str, object] = _timing(content) or {}
@@ -85,7 +100,7 @@ def section(content: Document) -> dict[str, Any]:
         "sides": list(_side_rows(content)),
         "delay_changes": changes,
         "more_delay_changes": f"{more:,}" if more else "",
-        "rest": [*_system_turns(content), *_conditions(timing)],
+        "rest": [*(("muted", text) for text in muted_texts(content)), *_system_turns(content), *_conditions(timing)],
     }
 
 

@@ -13,7 +13,7 @@ from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
-from fdbcore.report.call.certificate import disturbances, replay_text, verdict
+from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, verdict
 from fdbcore.report.call.document import told_first
 from fdbcore.report.call.health import health_text
 from fdbcore.report.call.tools import tools_text
@@ -94,6 +94,7 @@ def _held(content: Document) -> list[str]:
         return []
     replayed, disturbed = replay_text(content), disturbances(content)
     lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
+    lines += [_labelled("muted", text) for text in muted_texts(content)]
     lines += [_labelled("tools", calls)] if (calls := tools_text(content)) else []
     return lines + ([_labelled("replay", replayed)] if replayed else [])
 

@@ -23,7 +23,7 @@ async function main() {
     toolCalls: toolCalls(content.held?.tools?.calls ?? [], content.recording.n_ticks),
     labels: content.labels?.labels ?? [],
     remarkRows,
-    leftOut: content.recording.left_out ?? [],
+    leftOut: [...(content.recording.left_out ?? []), ...mutedSpans(content.held)],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
@@ -43,6 +43,15 @@ function toolCalls(calls, n_ticks) {
     free_s[row] = Math.max(free_s[row], end_s);
     return { ...call, start_s, end_s, row, label: free < 0 ? "" : call.name };
   });
+}
+
+/** The time at the start in which a side was muted, as what is left out. */
+function mutedSpans(held) {
+  return (held?.muted ?? []).map(({ side, from_tick, to_tick }) => ({
+    start_s: from_tick / TICKS_PER_S,
+    end_s: to_tick / TICKS_PER_S,
+    text: `${side} is muted, and no figure counts this time`,
+  }));
 }
 
 /** Missed ticks, as [start_s, end_s], and changes of the delay of a side. */

@@ -11,6 +11,7 @@ import numpy as np
 
 from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.examined import Examined, examined
@@ -153,9 +154,13 @@ def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
 
 
 def examiner_of(party: Mapping[str, Any]) -> str:
-    """The name of who plays side A, as the examiner describes itself."""
+    """The name of who plays side A, as the examiner describes itself; with who opens, if that is not by its pacing."""
     actor = party.get("actor", SCRIPTED)
-    return actor if isinstance(actor, str) else str(actor["name"])
+    name = actor if isinstance(actor, str) else str(actor["name"])
+    pacing = party.get("pacing", {})
+    known = PACINGS.get(pacing.get("name", ""))
+    opens = pacing.get("opens")
+    return name if known is None or opens in (None, known.opens) else f"{name}, opens: {opens}"
 
 
 def _case(path: Path, planned: PlannedCase) -> StagedCase:
@@ -277,5 +282,7 @@ def _cut_short(sayings: Sequence[CutShort], dialogue: Dialogue) -> list[CutShort
     for each in sayings:
         if each.end_tick < each.planned_end_tick and not speaks[each.start_tick]:
             within = starts[(each.start_tick < starts) & (starts < each.end_tick)]
-            found.append(each._replace(start_tick=int(within[-1]) if len(within) else each.start_tick))
+            start = int(within[-1]) if len(within) else each.start_tick
+            if not dialogue.is_unheard_start(start):
+                found.append(each._replace(start_tick=start))
     return found

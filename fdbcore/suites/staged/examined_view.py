@@ -19,9 +19,11 @@ TITLE: Final = "The examiner itself"
 NAME_COLUMNS: Final = 28
 EXAMINER_NOTE: Final = (
     "Calls: scored; invalid: for a fault of its own (docs/staged.md has the rule), and held again. Opened second: the "
-    "system spoke before it. Off script: words of no part of its brief, or those of an assistant. Cut in: it began "
-    "while the system spoke, which its pacing does not. Reaction: from the end of the system's speech to its own first "
-    "sound; p95 from n = 100 on. Contradicted: it acted on an early cue that was none."
+    "system spoke before it. Muted speech: the system spoke while it was muted, so that the examiner opens. Off "
+    "script: words of no part of its brief, or those of an assistant. Cut in: it began while the system spoke, which "
+    "its pacing does not. Not yielded: it went on while the system spoke over it, although its pacing yields. "
+    "Reaction: from the end of the system's speech to its own first sound; p95 from n = 100 on. Contradicted: it acted "
+    "on an early cue that was none."
 )
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
@@ -84,7 +86,7 @@ def _tables(document: StagedDocument) -> Iterator[ShownTable]:
 
 def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
     def of(name: str, total: str) -> list[str]:
-        return [_of(row["counts"][name], row[total]) for row in rows]  # type: ignore[literal-required]
+        return [_of(row["counts"].get(name, 0), row[total]) for row in rows]  # type: ignore[literal-required]
 
     def cells(*lists: Sequence[str]) -> list[list[str]]:
         return [list(row) for row in zip(*lists, strict=True)]
@@ -96,15 +98,18 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
     yield ColumnPart("", ["invalid", "contradicted"], faults)
     yield ColumnPart(
         "of sayings",
-        ["off script", "cut in", "deaf"],
-        cells(off_script, of("cut_in", "sayings"), of("deaf", "sayings")),
+        ["off script", "cut in", "not yielded", "deaf"],
+        cells(off_script, of("cut_in", "sayings"), of("not_yielded", "sayings"), of("deaf", "sayings")),
     )
     yield ColumnPart("of goals", ["never stated"], cells(of("unstated", "goals")))
     yield ColumnPart(
         "of calls",
-        ["opened second", "closed early", "stalled"],
+        ["opened second", "muted speech", "closed early", "stalled"],
         cells(
-            [_of(row["not_opened"], row["calls"]) for row in rows], of("closed_early", "calls"), of("stalled", "calls")
+            [_of(row["not_opened"], row["calls"]) for row in rows],
+            of("muted", "calls"),
+            of("closed_early", "calls"),
+            of("stalled", "calls"),
         ),
     )
     yield ColumnPart(

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
-from fdbcore.endpoints.examiner.pacing import PACINGS
+from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.redaction import redacted
@@ -33,6 +33,11 @@ MOST_NAMED: Final = 12
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
     Option("--pacing", "Examiner: slow, fast, both; fdb2-slow, fdb2-fast, fdb2.", default="slow", metavar="NAME"),
+    Option(
+        "--opens",
+        "Who opens: either; examiner, with the system muted for 4 s; system, by its greeting. Default: by pacing.",
+        metavar="WHO",
+    ),
     Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
     Option("--scenario", "This scenario alone.", several=True, metavar="ID"),
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
@@ -61,6 +66,8 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     pacings = BOTH.get(options["pacing"], (options["pacing"],))
     if unknown := [each for each in pacings if each not in PACINGS]:
         raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
+    if (opens := options["opens"]) not in (None, *OPENS):
+        raise SettingsError(f"--opens: expected one of {', '.join(OPENS)}, got {opens!r}")
     if (rule := options["examiner_rule"]) not in ("on", "off"):
         raise SettingsError(f"--examiner-rule: expected one of on, off, got {rule!r}")
     if options["ears"] is not None:
@@ -193,8 +200,14 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
     """
     seed = zlib.crc32(f"{options['examiner_seed'] + number} {scenario.id}".encode())
     actor = None if options["examiner"] == SCRIPTED else options["examiner"]
-    settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"], "actor": actor}
-    settings["wordings"] = options["wordings"]
+    settings = {
+        "pacing": pacing,
+        "opens": options["opens"],
+        "seed": seed,
+        "transcriber": options["ears"],
+        "actor": actor,
+        "wordings": options["wordings"],
+    }
     if options["examiner_rule"] == "off":
         settings["rule"] = "off"
     return {
