@@ -9,7 +9,7 @@ from typing import Final
 from fdbcore.types import TurnKind, TurnSettings
 
 EXCLUSIONS: Final = {
-    "censored": "undecided when the recording ended, or begun while a side was muted",
+    "censored": "undecided at an edge of what is measured, such as its end",
     "premature": "cut off",
     "no_response": "no answer",
     "no_long_ipu": "without speech longer than 1 s",

@@ -203,7 +203,7 @@ def test_it_opens_although_the_system_greets_which_is_told(tmp_path: Path, synth
     party = examiner(tmp_path, synthesiser, of, "pacing=fdb2-slow")
     call = converse(party, Caller(spoken), tmp_path / "call", settings, {}, Event())
     says = [each for each in call.events if each["kind"] == "examiner_says"]
-    assert [(each["tick"], each["cue"]) for each in says][0] == (50, "opening")
+    assert next((each["tick"], each["cue"]) for each in says) == (50, "opening")
     assert (says[1]["cue"], says[1]["tick"]) == ("answered", pytest.approx(600, abs=5))
     assert not [each for each in call.events if each["kind"] == "spoke_before_examiner"]
     (muted,) = (each for each in call.events if each["kind"] == "muted")

@@ -142,8 +142,10 @@ def test_the_time_in_which_b_is_muted_is_neither_its_silence_nor_measured() -> N
     first, lapses, share_a, share_b = (
         found[name] for name in ("b_initial_silence_s", "lapse_s", "a_talk_share", "b_talk_share")
     )
-    assert isinstance(first, Values) and isinstance(lapses, Values)
-    assert isinstance(share_a, Ratio) and isinstance(share_b, Ratio)
+    assert isinstance(first, Values)
+    assert isinstance(lapses, Values)
+    assert isinstance(share_a, Ratio)
+    assert isinstance(share_b, Ratio)
     assert first.values == [2.0]
     assert lapses.values == []
     assert (share_a.total, share_a.exposure) == (200, 1300)
