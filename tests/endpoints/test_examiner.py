@@ -29,7 +29,7 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.types import Planted, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, Planted, TurnEvent
 
 SAYING_TICKS = 100  # the fake synthesiser gives 10 ms a character
 TEXT = "a" * SAYING_TICKS
@@ -164,12 +164,12 @@ def test_one_that_waits_for_a_greeting_opens_after_it_or_when_its_patience_ends(
 ) -> None:
     party = examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow&opens=system")
     assert party.mutes_ticks == 0
-    greeted = Held(party, lambda tick, silent: 300 <= tick < 410)
+    greeted = Stepped(party, lambda tick, silent: 300 <= tick < 410)
     assert greeted.of("examiner_says")[0] == {
         "tick": 410 + 50, "kind": "examiner_says", "what": "goal", "cue": "opening", "goal": 1, "saying": 1,
     }  # fmt: skip
     for pacing, patience_ticks in (("slow", 600), ("fast", 300)):
-        silent = Held(examiner(tmp_path, synthesiser, brief([]), f"pacing={pacing}&opens=system"), never)
+        silent = Stepped(examiner(tmp_path, synthesiser, brief([]), f"pacing={pacing}&opens=system"), never)
         assert [each["tick"] for each in silent.of("examiner_says", cue="opening")] == [patience_ticks]
 
 
