@@ -56,12 +56,13 @@ def score_suite(
             scored = suite.score(paths, suite_options, jobs, out, show)
             content = clean(scored.document)
             card = suite.card(content)
+            # On one line, because indenting takes several times as long.
+            text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
+            # SCORES first: it marks the folder as ours, so that a scoring that is killed from here on can be repeated.
+            for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
+                write_text(out / name, kept)
             of_calls = write_scored_pages(suite, shown_cases(card.cases)[0], out, PAGE, show)
-        # On one line, because indenting takes several times as long.
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
-        for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
-            write_text(out / name, kept)
         for name, shown in {PAGE: page(card, suite, content, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))
         if figures is not None:

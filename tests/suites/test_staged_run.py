@@ -21,8 +21,8 @@ from click.testing import CliRunner, Result
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked
+from helpers.staged_runs import MUG, beeping_run
 
-from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
@@ -38,40 +38,11 @@ from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
 from fdbcore.suites.staged.users import USERS, families_of
-from fdbcore.types import SAMPLE_RATE_HZ, SideA
+from fdbcore.types import SideA
 
 needs_voice = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
-
-MUG = """
-schema = "fdbcore.scenarios/1"
-
-[[scenario]]
-id = "daily.ordering.90"
-family = "daily"
-class = "ordering"
-title = "A mug"
-language = "en"
-role = "Ada, who buys a mug."
-background = "Ada pays in cash."
-
-[[scenario.goal]]
-goal = "Buy a mug."
-say = "Hello, I would like to buy a blue mug, please, if you have one."
-rephrase = ["Do you have a mug in blue for me?"]
-probe = "So what did you note?"
-met = "The system confirms a mug."
-heard = [["mug"]]
-
-[[scenario.goal]]
-goal = "Ask for its price."
-say = "And what does that one cost, all in all?"
-rephrase = ["Could you tell me the price of it?"]
-probe = "How much is it?"
-met = "The system names a price."
-heard = [["dollars", "euros"]]
-"""
 
 
 def ran(*arguments: object) -> Result:
@@ -240,20 +211,7 @@ class TestUsers:
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run: a system that answers each time, half a second after the examiner, with a second of sound."""
-    folder = tmp_path_factory.mktemp("staged")
-    with WavWriter(folder / "beep.wav", channels=1) as wav:
-        wav.write(np.where(np.arange(SAMPLE_RATE_HZ) // 40 % 2, 3000, -3000).astype(np.int16))
-    line = '[[line]]\nclip = "beep.wav"\nafter = "other_end"\ndelay_s = 0.5\nor_after_s = 60.0\n'
-    (folder / "beeps.toml").write_text("tail_s = 20.0\n" + 8 * line)
-    (folder / "mug.toml").write_text(MUG)
-    done = ran(
-        "run", "--suite", "staged", "--scenarios", folder / "mug.toml", "--pacing", "both",
-        "--system", f"beeps=scripted:{folder / 'beeps.toml'}", "--clock", "virtual", "--vad", "energy",
-        "--out", folder / "run",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    return folder / "run"
+    return beeping_run(tmp_path_factory.mktemp("staged"))
 
 
 @pytest.fixture

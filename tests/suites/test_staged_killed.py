@@ -1,0 +1,122 @@
+"""Scoring of staged dialogues that is killed: the same command goes on, to what it would have written without that."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fakes.fake_chat import KEY, FakeChat
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import Asked
+from helpers.staged_runs import beeping_run
+
+from fdbcore.models.packaged import packaged, why_not
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"),
+]
+
+OUT = "SCORES"
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return beeping_run(tmp_path_factory.mktemp("staged"))
+
+
+class Scoring:
+    """`fdbcore score` of a copy of a run, in a folder of its own.
+
+    kills_at: "hear" or "judge", and the how many-th such request of all kills it.
+    """
+
+    kills_at: tuple[str, int] | None = None
+    told = ""
+
+    def __init__(self, held: Path, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(held, folder / "RUN")
+        self._process: subprocess.Popen[str] | None = None
+        self.asked = {"hear": 0, "judge": 0}
+        self.hears, self.judges = FakeChat(heard=self._heard), FakeOpenAI(self._marks)
+
+    def _count(self, what: str) -> None:
+        self.asked[what] += 1
+        if self._process is not None and self.kills_at == (what, self.asked[what]):
+            self._process.kill()
+
+    def _heard(self, wav: bytes) -> str:
+        self._count("hear")
+        return "One blue mug, four dollars each."
+
+    def _marks(self, asked: Asked) -> str:
+        self._count("judge")
+        given = {"turn_taking": 3, "instruction_following": 4, "turn_taking_reason": "“mug”"}
+        given["instruction_following_reason"] = "“dollars”"
+        events = json.loads(asked.user)["events"]
+        return json.dumps({"events": [{"event": each["event"], **given} for each in events]})
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> int:
+        """The exit code. until: as soon as this is so, it is killed."""
+        hears = f"openai:whisper-1?{self.hears.settings}"
+        judge = f"openai:m?base_url={self.judges.base_url}&key_variable=JUDGE_KEY"
+        command = ["score", "--suite", "staged", "RUN", "--transcriber", hears, "--judge", judge, "--out", OUT]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "fdbcore.cli", *command, "--jobs", "1", "--repeats", "2"],
+            cwd=self.folder,
+            env=os.environ | {"OPENAI_API_KEY": KEY, "JUDGE_KEY": self.judges.KEY},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while self._process.poll() is None:
+            if until():
+                self._process.kill()
+            time.sleep(0.002)
+        self.told = self._process.communicate()[1]
+        return self._process.returncode
+
+    def written(self) -> Mapping[str, str]:
+        """All files of the results, and of the recordings; without the addresses of the servers, and without times."""
+        texts = {}
+        for file in sorted(self.folder.rglob("*")):
+            if file.is_file() and file.suffix not in (".wav", ".npz", ".parquet"):
+                text = re.sub(r"127\.0\.0\.1(:|%3A)\d+", "SERVER", file.read_text(errors="replace"))
+                texts[str(file.relative_to(self.folder))] = re.sub(r'"modified_ns": ?\d+', "", text)
+        return texts
+
+
+@contextmanager
+def scoring(held: Path, folder: Path) -> Iterator[Scoring]:
+    found = Scoring(held, folder)
+    with found.hears, found.judges:
+        yield found
+
+
+def test_scoring_that_is_killed_again_and_again(held: Path, tmp_path: Path) -> None:
+    """While it transcribes, judges, and writes pages; only what was under way is asked again."""
+    with scoring(held, tmp_path / "whole") as whole:
+        assert whole.run() == 0, whole.told
+    with scoring(held, tmp_path / "killed") as killed:
+        for request in (("hear", 2), ("judge", 1), ("judge", 4)):
+            killed.kills_at = request
+            assert killed.run() == -signal.SIGKILL
+            assert not (killed.folder / OUT).exists()
+        killed.kills_at = None
+        assert killed.run(until=(killed.folder / OUT / "calls").exists) == -signal.SIGKILL
+        assert not (killed.folder / OUT / "report.html").exists()
+        assert killed.run() == 0, killed.told
+    assert killed.written() == whole.written()
+    lost = {"hear": 2, "judge": 2}  # words are kept once both sides of a call are heard
+    assert killed.asked == {what: times + lost[what] for what, times in whole.asked.items()}
