@@ -18,7 +18,7 @@ from .options import FILE
 from .suites import SuiteCommand, SuiteName, given
 
 _RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference")
-_SUITE_OPTIONS: Final = ("figures",)
+_SUITE_OPTIONS: Final = ("figures", "dry_run")
 
 
 @click.command(
@@ -40,6 +40,8 @@ _SUITE_OPTIONS: Final = ("figures",)
               "at a time (default: 4).")  # fmt: skip
 @click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper to this "
               "folder.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="With --suite: print what models would be asked, in tokens and "
+              "USD; ask nobody.")  # fmt: skip
 @click.option(
     "--out", type=FILE, help="Output folder (default: RUN; with --suite: fdbcore-scores). RUN then stays unchanged."
 )
@@ -58,6 +60,7 @@ def score(
     suite: Suite | None,
     jobs: int | None,
     figures: Path | None,
+    dry_run: bool,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -87,8 +90,10 @@ def score(
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
         run = paths[0] if paths else newest()
         sys.exit(score_run(run, ScoreOptions(cluster, by, sensitivity, vads, reference, jobs), out, as_json, quiet))
-    from .score_suite import score_suite
+    from .score_suite import print_expected, score_suite
 
     for option in given(context, _RUN_OPTIONS):
         raise click.UsageError(f"{option} cannot be combined with --suite")
+    if dry_run:
+        sys.exit(print_expected(suite, paths, suite_options, out, quiet))
     sys.exit(score_suite(suite, paths, suite_options, jobs, figures, out, as_json, quiet))

@@ -78,6 +78,31 @@ def score_suite(
     return FAILED if scored.document["problems"] else DONE
 
 
+def print_expected(
+    suite: Suite, paths: Sequence[Path], suite_options: Mapping[str, Any], out: Path | None, quiet: bool
+) -> int:
+    """Print what scoring would ask of others, and what that costs; return the exit code."""
+    from fdbcore.report.format import clock_text, counted, usd_text
+
+    with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show:
+        uses = suite.expected(paths, suite_options, out or DEFAULT_OUT, show)
+    for use in uses:
+        tokens = ((use.counts.get("text_in_tokens"), "in"), (use.counts.get("text_out_tokens"), "out"))
+        told = [f"{use.left:,} of {counted(use.of, use.what)} left"]
+        told += [f"{clock_text(seconds)} of audio"] if (seconds := use.counts.get("seconds")) else []
+        told += [f"{count:,.0f} tokens {way}" for count, way in tokens if count]
+        dated = f" at list prices of {use.priced_on}" if use.usd and use.priced_on else ""
+        told += ["unpriced" if use.usd is None else f"{usd_text(use.usd)}{dated}"]
+        click.echo(f"{use.name}: {', '.join(told)}")
+    if not uses:
+        click.echo(f"score --suite {suite.name} asks nobody with these options")
+        return DONE
+    unpriced = [use.name for use in uses if use.usd is None]
+    usd = usd_text(sum(use.usd or 0.0 for use in uses)) + (f", without {', '.join(unpriced)}" if unpriced else "")
+    click.echo(f"in all about {usd}; what has to be asked again, and what models think, comes on top")
+    return DONE
+
+
 def _check_folder(out: Path, suite: Suite) -> None:
     """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
     from fdbcore.recording.files import read_json

@@ -174,13 +174,13 @@ class Transcribing:
         return _kept(reading, replace(made, words=tuple(words), untimed=untimed), state, track, is_new=True)
 
 
-def seconds_to_hear(reading: Reading, source: WordSource, language: str = "") -> float:
+def seconds_to_hear(reading: Reading, source: WordSource, language: str = "", sides: Sequence[Side] = SIDES) -> float:
     """How much audio a transcriber would be sent for a call: 0 for sides that are stored, and for known words."""
     if isinstance(source, KnownWords):
         return 0.0
-    described, sha256s = as_stored(source.describe()), _sha256s(reading, SIDES, audio_state(reading))
+    described, sha256s = as_stored(source.describe()), _sha256s(reading, sides, audio_state(reading))
     ticks = 0
-    for side in SIDES:
+    for side in sides:
         made = Transcript(side, (), source.name, described, language, sha256s[side])
         if _stored(reading, made) is None:
             ticks += sum(end - start for start, end in pieces_of(reading, side, _track(reading, side)))

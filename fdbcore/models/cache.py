@@ -103,6 +103,10 @@ class KeptModel(Model):
         """Those of the model."""
         return self._model.services()
 
+    def knows(self, request: Request) -> bool:
+        """Whether a reply to it, or a refusal, is stored."""
+        return self._key(request) in self._lines
+
     def ask(self, request: Request) -> Reply:
         """The stored reply, or else the model's. A refusal is stored too, and raised again."""
         key = self._key(request)

@@ -13,7 +13,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.types import Option, SideA
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service
 
 
 class Console(Protocol):
@@ -105,6 +105,14 @@ class Suite(Protocol):
         named in `kept` are written there. An item that cannot be used becomes a problem in the document, and the
         others are scored. InputError if there is nothing to score.
         """
+
+    def expected(
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+    ) -> Sequence[ExpectedUse]:
+        """About what `score` would ask of recognisers and models with these arguments; asks nobody, and writes no
+        results. Empty if it would ask nobody, whatever the options are.
+        """
+        return ()
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`."""

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
-from fdbcore.models.model_table import ListedModel, listed, vendors
+from fdbcore.models.model_table import ListedModel, listed, price_usd, vendors
 from fdbcore.runtime.address import is_local
-from fdbcore.types.usage import Service, Unit
+from fdbcore.types.usage import ExpectedUse, ModelUsage, Service, Unit
 
 SAID_SHARE: Final = 0.5
 """The share of a call in which a model speaks. It hears the whole call."""
 
-TEXT_TOKENS_PER_S, CHARACTERS_PER_S = 150 * 4 / 3 / 60, 150 * 6 / 60
+WORDS_PER_S = 150 / 60
+TEXT_TOKENS_PER_S, CHARACTERS_PER_S = WORDS_PER_S * 4 / 3, WORDS_PER_S * 6
 """Of speech at 150 words a minute, with four tokens for three words, and six characters for one."""
+
+CHARACTERS_OF_A_TOKEN: Final = 4
+"""Of prompts in scripts with spaces; characters of others are a token each."""
 
 ASSUMED: Final = (
     "a model hears the whole call, and speaks for half of it; its instructions, and what it reads "
     "again at each turn, are not counted"
 )
 """What the estimate rests on, to be printed with it."""
+
+
+def tokens_of(text: str) -> float:
+    """About how many tokens a prompt has."""
+    wide = sum(character > "\u2e7f" for character in text)
+    return wide + (len(text) - wide) / CHARACTERS_OF_A_TOKEN
+
+
+def expected_use(
+    name: str, what: str, left: int, of: int, counts: Mapping[Unit, float], services: Sequence[Service]
+) -> ExpectedUse:
+    """What one model would be asked for, and what that costs; see `ExpectedUse`. services: those that it uses."""
+    remote = [service for service in services if not is_local(service.host)]
+    costs = [price_usd(ModelUsage(service.vendor, service.model, counts)) for service in remote]
+    return ExpectedUse(
+        name, what, left, of, counts, None if None in costs else sum(filter(None, costs)), priced_on(remote)
+    )
 
 
 def expected_usd(services: Sequence[Service], seconds: float) -> float | None:

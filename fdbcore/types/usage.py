@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from fdbcore.types import Happening
@@ -77,3 +78,21 @@ class ModelUsage:
         """The usage in an event of events.jsonl."""
         counts: dict[Unit, float] = {unit: event[unit] for unit in UNITS if unit in event}
         return cls(event["vendor"], event["model"], counts, event.get("due", False))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedUse:
+    """About what somebody would be asked for, and what that costs.
+
+    name: of the recogniser, judge or annotator. what: it is asked for, in the singular ("question"). left: how many of
+    these it has not answered yet, `of` all. counts: what it will count, by unit. usd: None if a price is not known; 0
+    in one's own network. priced_on: the day of the oldest price.
+    """
+
+    name: str
+    what: str
+    left: int
+    of: int
+    counts: Mapping[Unit, float]
+    usd: float | None
+    priced_on: date | None = None

@@ -243,8 +243,14 @@ def test_a_model_annotates_replies_and_reference_texts_once(tmp_path: Path, monk
     said = {"REPLY-0": "Q 1", "REPLY-1": "Inf 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"}
     with FakeOpenAI(annotating(said)) as server:
         arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
+        before = score(answers, *arguments, "--dry-run", cwd=tmp_path)
+        assert (before.exit_code, server.asked, (tmp_path / "out").exists()) == (0, [], False)
         content = scored(answers, *arguments, cwd=tmp_path, code=1)
         asked = len(server.asked)
+        assert f"openai:labeller: {asked} of {asked} annotations left, " in before.stdout
+        after = score(answers, *arguments, "--dry-run", cwd=tmp_path)
+        assert f"openai:labeller: 0 of {asked} annotations left, 0.00 USD" in after.stdout
+        assert "asks nobody" in score(answers, "--references", references, "--dry-run", cwd=tmp_path).stdout
         again = scored(tmp_path / "out" / "annotations.jsonl", *arguments, cwd=tmp_path, code=1)
         assert len(server.asked) == asked == 4
     means = {row["kind"]: row["measures"]["wed"]["mean"] for row in content["rows"] if row["kind"] != "baseline"}

@@ -429,6 +429,64 @@ class TestScores:
         assert "moves goals met of two, slow from 1.00 to 0.33 (-0.67" in told
         assert "the order of systems changes by goals met (slow: two, one; now one, two)" in told
 
+    def test_a_dry_run_says_what_is_left_to_ask_and_asks_nobody(
+        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def marks(asked: Asked) -> str:
+            given = {name: 4 for name in ("turn_taking", "instruction_following")}
+            reasons = {f"{name}_reason": "“mug”" for name in given}
+            events = json.loads(asked.user)["events"]
+            return json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
+
+        run = tmp_path / "run"
+        shutil.copytree(held, run, ignore=shutil.ignore_patterns("words_*.json", "judged.json"))
+        with FakeOpenAI(marks) as judges:
+            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
+            arguments: list[object] = ["score", "--suite", "staged", run, "--out", tmp_path / "s", "--jobs", 1]
+            arguments += ["--judge", f"openai:other?base_url={judges.base_url}&key_variable=JUDGE_KEY", "--repeats", 2]
+            arguments += ["--transcriber", f"openai:whisper-1?{hearing.settings}"]
+            before = ran(*arguments, "--dry-run")
+            assert (before.exit_code, len(hearing.wavs), judges.asked, (tmp_path / "s").exists()) == (0, 0, [], False)
+            assert ran(*arguments).exit_code == 0
+            n, prompts = len(judges.asked), [asked.user + asked.system for asked in judges.asked]
+            after = ran(*arguments, "--dry-run")
+            assert (len(judges.asked), len(hearing.wavs)) == (n, 4)
+        hears, judging, total = before.stdout.splitlines()
+        sent_s = sum(len(wav) - 44 for wav in hearing.wavs) / 2 / 16_000
+        assert hears == f"openai:whisper-1: 2 of 2 dialogues left, 0:{sent_s:.0f} of audio, 0.00 USD"
+        assert f"openai:other: {n} of {n} questions left, " in judging
+        tokens_in = int(re.findall(r"([\d,]+) tokens in", judging)[0].replace(",", ""))
+        assert tokens_in == pytest.approx(sum(map(len, prompts)) / 4, rel=0.3), "the schema comes on top"
+        assert total.startswith("in all about 0.00 USD;"), "it is on this machine"
+        assert "openai:whisper-1: 0 of 2 dialogues left, 0.00 USD" in after.stdout
+        assert f"openai:other: 0 of {n} questions left, 0.00 USD" in after.stdout
+
+    def test_a_dry_run_prices_by_the_list_and_invents_no_price(
+        self, held: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+        arguments = ["score", "--suite", "staged", held, "--transcriber", "openai:whisper-1", "--dry-run"]
+        told = ran(*arguments, "--judge", "openai:gpt-4o", "--judge", "openai:gpt-nobody-has-priced")
+        assert told.exit_code == 0, told.output
+        hears, priced, unpriced, total = told.stdout.splitlines()
+        minutes, seconds = (int(part) for part in re.findall(r"(\d+):(\d\d) of audio", hears)[0])
+        heard_usd = float(re.findall(r"([\d.]+) USD", hears)[0])
+        assert heard_usd == pytest.approx((minutes * 60 + seconds) / 60 * 0.006, rel=0.05)
+        tokens = [int(text.replace(",", "")) for text in re.findall(r"([\d,]+) tokens", priced)]
+        usd = float(re.findall(r"([\d.]+) USD", priced)[0])
+        assert usd == pytest.approx(tokens[0] * 2.5e-6 + tokens[1] * 10e-6, rel=0.01)
+        assert unpriced.endswith(", unpriced")
+        assert float(re.findall(r"about ([\d.]+) USD", total)[0]) == pytest.approx(usd + heard_usd, abs=0.0002)
+        assert "without openai:gpt-nobody-has-priced" in total
+
+    def test_a_dry_run_that_asks_nobody_says_so(self, held: Path) -> None:
+        told = ran("score", "--suite", "staged", held, "--dry-run")
+        assert (told.exit_code, told.stdout) == (0, "score --suite staged asks nobody with these options\n")
+        wrong = ran("score", "--suite", "staged", held, "--dry-run", "--judge", "openai:gpt-4o")
+        assert "--judge: expected --transcriber" in wrong.stderr
+        alone = ran("score", held, "--dry-run")
+        assert (alone.exit_code, "--dry-run needs --suite" in alone.stderr) == (2, True)
+
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
         again = [
             *("run", "--suite", "staged", "--scenarios", held.parent / "mug.toml", "--clock", "virtual"),

@@ -25,7 +25,7 @@ from fdbcore.suites.dialogue_acts.asking import Bad, Good, Left, ask_for, in_ord
 from fdbcore.suites.dialogue_acts.checks import parse_json
 from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
-from fdbcore.types import Problem
+from fdbcore.types import Problem, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,15 @@ def references(records: Iterable[Record]) -> list[Response]:
     ceiling.
     """
     return [Response(record.id, REFERENCE, record.references[0].text) for record in records]
+
+
+def first_requests(
+    responses: Sequence[Response], records: Iterable[Record], *, repeats: int = 1, seed: int = 0
+) -> list[Request]:
+    """What `annotate` asks a model about these replies, but for what it asks again."""
+    prompts, by_id = Prompts(), {record.id: record for record in records}
+    texts = dict.fromkeys(text for _, _, text in _texts(responses, by_id, repeats))
+    return [_request(prompts, text, seed) for text in texts]
 
 
 def annotate(
@@ -107,8 +116,12 @@ def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: i
 
 
 def _label(prompts: Prompts, model: Model, text: _Text, seed: int) -> Good[Annotation] | Bad:
-    request = prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
+    request = _request(prompts, text, seed)
     return ask_for(model, prompts, request, partial(_annotation, annotator=model.name, repeat=text.repeat))
+
+
+def _request(prompts: Prompts, text: _Text, seed: int) -> Request:
+    return prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
 
 
 def _annotation(text: str, annotator: str, repeat: int) -> Annotation:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
+from fdbcore.models.cache import KeptModel
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.registry import model, transcriber
+from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.annotate import annotate, references
+from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, references
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import RECORDS, SHIPPED, RecordSet, by_id, read_sets, without_response
-from fdbcore.types import Problem
+from fdbcore.types import SAMPLE_RATE_HZ, Problem
 from fdbcore.types.scorecard import Scored
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service, Unit
 
 DEFAULT_REQUESTS: Final = 4
+TOKENS_OF_ACTS: Final = 150
+"""About what a model writes for the acts of a reply."""
 ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
 
 
@@ -39,6 +45,45 @@ def score(
     named = [annotator.name for annotator in models]
     content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], named)
     return Scored(content, {ANNOTATIONS: jsonl(responses)})
+
+
+class _Unheard(Transcriber):
+    """Hears nothing, but adds up what a recogniser would be sent. What that one has heard before is still taken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lengths_s: list[float] = []
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        self.lengths_s.append(len(wav) / 2 / SAMPLE_RATE_HZ)
+        raise InputError("expected the words of B, got speech that nobody has heard yet")
+
+
+def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
+    """What `score` would ask of the recogniser, and of each annotator; see `Suite.expected`."""
+    models, hears = _helpers(options)
+    if not models and hears is None:
+        return
+    unheard = None if hears is None else _Unheard(hears.name)
+    sets, responses, _ = _material(paths, options["references"], options["as_given"], unheard)
+    lengths_s = [] if unheard is None else unheard.lengths_s
+    if hears is not None:
+        left_s, used = sum(lengths_s), hears.services()
+        usd = expected_usd(used, left_s) if left_s else 0.0
+        yield ExpectedUse(
+            hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
+        )
+    for annotator in models:
+        asked, open_ones = _to_annotate(sets, responses, annotator, options["repeats"])
+        chosen = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
+        requests = first_requests(chosen, by_id(sets).values(), repeats=options["repeats"])
+        with KeptModel(annotator, out / KEPT) as kept:
+            left = [request for request in requests if not kept.knows(request)]
+        left += [Prompts().annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
+        tokens_in = sum(tokens_of(request.user) + tokens_of(json.dumps(request.schema)) for request in left)
+        counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": len(left) * TOKENS_OF_ACTS}
+        of = len(requests) + len(lengths_s) * options["repeats"]
+        yield expected_use(annotator.name, "annotation", len(left), of, counts, annotator.services())
 
 
 def services(options: Mapping[str, Any]) -> list[Service]:
@@ -85,6 +130,15 @@ def _own_references(paths: Sequence[Path]) -> list[Path]:
     return list({file.read_bytes(): file for file in reversed(kept)}.values())[::-1]
 
 
+def _to_annotate(
+    sets: Sequence[RecordSet], responses: Sequence[Response], annotator: Model, repeats: int
+) -> tuple[list[Response], list[bool]]:
+    """The responses and the reference texts, and which of them a model has yet to label."""
+    records = by_id(sets)
+    asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]
+    return asked, [r.id in records and not annotated_by(r, annotator.name, repeats) for r in asked]
+
+
 def _annotated(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
@@ -99,8 +153,7 @@ def _annotated(
     Responses that belong to no set, or to several, are not scored, and so not annotated.
     """
     records = by_id(sets)
-    asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]
-    open_ones = [r.id in records and not annotated_by(r, annotator.name, repeats) for r in asked]
+    asked, open_ones = _to_annotate(sets, responses, annotator, repeats)
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
         records.values(),

@@ -11,7 +11,7 @@ from fdbcore.protocols.suite import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument
@@ -70,6 +70,14 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts.inputs import score
 
         return score(paths, options, jobs, out, show)
+
+    def expected(
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+    ) -> Sequence[ExpectedUse]:
+        """Those of the recogniser and of the annotators."""
+        from fdbcore.suites.dialogue_acts.inputs import expected
+
+        return list(expected(paths, options, out))
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of the annotators, and of the recogniser."""

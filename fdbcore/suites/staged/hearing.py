@@ -35,7 +35,7 @@ def hear(
     """
     wanted: dict[str, list[StagedCase]] = {}
     for case in cases:
-        if for_judge or any(goal.verdict == NOT_HEARD for goal in case.goals):
+        if sides_wanted(case, for_judge):
             wanted.setdefault(language_of(Reading(case.path)), []).append(case)
     found: dict[Path, Heard] = {}
     problems: list[Problem] = []
@@ -53,12 +53,19 @@ def hear(
             for number, case in enumerate(own, 1):
                 show(f"{source.name}: {number} of {len(own)} dialogues transcribed")
                 with _told(case, problems):
-                    begun.append((case, asking.begin(Reading(case.path), sides=SIDES if for_judge else ("B",))))
+                    begun.append((case, asking.begin(Reading(case.path), sides=sides_wanted(case, for_judge))))
                 while begun and begun[0][1].is_done:
                     end(*begun.popleft())
             while begun:
                 end(*begun.popleft())
     return found, problems
+
+
+def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
+    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met."""
+    if for_judge:
+        return SIDES
+    return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
 from fdbcore.types.remarks import CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument
@@ -90,6 +90,14 @@ class StagedDialogues(Suite):
         from fdbcore.suites.staged.scoring import score
 
         return score(paths, options, jobs, show)
+
+    def expected(
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+    ) -> Sequence[ExpectedUse]:
+        """Those of recognisers, then of judges."""
+        from fdbcore.suites.staged.expected import expected
+
+        return list(expected(paths, options, show))
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""

@@ -1,0 +1,103 @@
+"""What scoring would ask of recognisers and judges, before it does: requests, tokens and money.
+
+The questions are those that scoring asks. Where words are not known yet, speech has as many as people say on average.
+Nobody can foresee what has to be asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.analysis.transcripts import seconds_to_hear
+from fdbcore.errors import InputError
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript
+from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, expected_use, priced_on, tokens_of
+from fdbcore.sources.word_source import WordSource
+from fdbcore.suites.staged.asking import JudgeRequest
+from fdbcore.suites.staged.cases import StagedCase, cases_of
+from fdbcore.suites.staged.hearing import Heard, hear, language_of, sides_wanted
+from fdbcore.suites.staged.marking import requests_of
+from fdbcore.suites.staged.scoring import Scoring
+from fdbcore.suites.staged.variants import setups_of
+from fdbcore.types import SIDES, TICKS_PER_S, Side
+from fdbcore.types.usage import ExpectedUse, Unit
+from fdbcore.types.words import TimedWord
+
+TOKENS_OF_A_MARK: Final = 60
+"""What a judge writes for a mark with its reason: about forty words."""
+_WORD: Final = "people"
+
+
+def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
+    """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
+    scoring = Scoring.of(options)
+    cases = [case for run in runs for case in cases_of(run, show)[0]]
+    if not cases and (scoring.sources or scoring.judges):
+        raise InputError("expected staged dialogues, found none")
+    heard = []
+    for source in scoring.sources.values():
+        used, words = _of_words(cases, source, bool(scoring.judges), show)
+        heard.append(words)
+        yield used
+    setups = [setup for _, setup in setups_of(len(scoring.sources), len(scoring.judges), scoring.wordings)]
+    planned = requests_of(cases, heard, scoring.judges, setups, scoring.repeats) if scoring.judges else []
+    for judge in scoring.judges:
+        requests = {each.key: each for own in planned for each in own.requests if each.judge is judge}
+        left = [each for each in requests.values() if each.kept.marks(each.key) is None]
+        tokens_in, tokens_out = sum(map(_tokens_in, left)), sum(map(_tokens_out, left))
+        counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": tokens_out}
+        yield expected_use(judge.name, "question", len(left), len(requests), counts, judge.services())
+
+
+def _of_words(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, show: Callable[[str], None]
+) -> tuple[ExpectedUse, dict[Path, Heard]]:
+    """What a recogniser would hear, and the words of all dialogues: those that it has given, or as many as usual."""
+    wanted = {case.path: sides_wanted(case, for_judge) for case in cases}
+    seconds = {
+        path: seconds_to_hear(reading, source, language_of(reading), sides)
+        for path, sides in wanted.items()
+        if sides
+        for reading in (Reading(path),)
+    }
+    left_s, services = sum(seconds.values()), source.services()
+    found, _ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
+    found |= {path: _usual_words(Reading(path)) for path, left in seconds.items() if left}
+    used = ExpectedUse(
+        source.name, "dialogue", sum(map(bool, seconds.values())), len(seconds), {"seconds": left_s} if left_s else {},
+        expected_usd(services, left_s) if left_s else 0.0, priced_on(services),
+    )  # fmt: skip
+    return used, found
+
+
+def _usual_words(reading: Reading) -> Heard:
+    """Words as people say them, wherever a side speaks."""
+    every_ms = 1000 / WORDS_PER_S
+
+    def words(side: Side) -> Iterator[TimedWord]:
+        for start, end in reading.dialogue.ipus[side].tolist():
+            start_ms, length_ms = start * 1000 / TICKS_PER_S, (end - start) * 1000 / TICKS_PER_S
+            for number in range(max(1, round(length_ms / every_ms))):
+                at_ms = round(start_ms + number * every_ms)
+                yield TimedWord(_WORD, at_ms, at_ms + 1)
+
+    return {side: Transcript(side, tuple(words(side)), "", {}, "", "") for side in SIDES}
+
+
+def _tokens_in(request: JudgeRequest) -> float:
+    question = request.question
+    texts = (
+        question.rubric.text,
+        json.dumps(question.rubric.schema),
+        json.dumps(question.evidence, ensure_ascii=False),
+    )
+    return sum(map(tokens_of, texts))
+
+
+def _tokens_out(request: JudgeRequest) -> float:
+    """What is written for each mark; points of yes and no have one reason together."""
+    return TOKENS_OF_A_MARK * len(request.question.rubric.questions)
