@@ -25,6 +25,7 @@ from fdbcore.suites.staged.card import LABELS, card
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.curves import in_bins
 from fdbcore.suites.staged.document_types import StagedDocument
+from fdbcore.suites.staged.examined_view import EXAMINER_NOTE
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
@@ -134,6 +135,26 @@ def test_a_figure_of_what_is_detectable_needs_pairs_that_can_reach_the_level(n: 
     told = f"{n} pairs cannot reach p < 0.05; at least 6 needed"
     assert (told in shown(found, 100)) == is_told
     assert (told in unescape(page(card(found), suite("staged"), cast("Mapping[str, Any]", found)))) == is_told
+
+
+def test_every_term_on_the_screen_is_explained() -> None:
+    values = dict.fromkeys(MEASURES, 0.5)
+    cases = [
+        case(f"{family}.{number}", values, system, pacing, trial)
+        for family in ("daily", "safety")
+        for number in (1, 2)
+        for system in ("a", "b")
+        for pacing in ("slow", "fast")
+        for trial in (1, 2)
+    ]
+    scorecard = card(document(cases, []))
+    told = "\n".join(shown(document(cases, []), 200))
+    terms = {scale.label.removesuffix(" to 75 s") for scale in scorecard.scales} | {"unscored at worst", "to 75 s"}
+    terms |= {"Holm", "detectable", "pass@k", "pass^k", "mean of families", "SD", "95 % interval"}
+    assert {term for term in terms if term not in told} == set()
+    assert terms - set(scorecard.terms) == set()
+    for said in (*scorecard.terms.values(), EXAMINER_NOTE):
+        assert said.endswith(".")
 
 
 def test_an_axis_of_values_that_are_all_0_goes_from_0_to_1() -> None:

@@ -34,6 +34,7 @@ from fdbcore.runs.plan import side_a_of
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import GoalResult, LostCase, StagedCase
 from fdbcore.suites.staged.document_types import StagedDocument
+from fdbcore.suites.staged.examined_view import HEADS
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
@@ -251,6 +252,9 @@ class TestScores:
         assert "The examiner itself" in shown.stdout
         assert "The examiner itself</h2>" in page
         assert [row["counts"]["cut_in"] for row in found["examiners"]] == [0, 0]
+        table = page.partition("The examiner itself</h2>")[2].partition("</table>")[0]
+        heads = set(re.findall(r'<th scope="col">([^<]*)', table))
+        assert heads - set(HEADS) == {"examiner", "median ms", "p95 ms", "sooner", "later"}
 
     def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
         (tmp_path / "mug.toml").write_text(MUG)

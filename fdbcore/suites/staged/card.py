@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.report.glossary import TERMS as GLOSSARY
-from fdbcore.report.glossary import in_words
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.rows import BOUNDS
+from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
 from fdbcore.suites.staged.variant_screen import statements
-from fdbcore.types import Problem, TurnSettings
+from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
@@ -59,8 +58,6 @@ SCALES: Final = (
     Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
     *(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
 )
-FAMILIES_MEAN: Final = "mean of families"
-EVENTS_MEAN: Final = "mean of events"
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (
     "What was published is of another examiner, other scenarios and another judge: it is shown beside, and nothing is "
@@ -68,25 +65,6 @@ PUBLISHED: Final = (
 )
 NOTHING: Final[StagedPublished] = {"label": "", "conditions": "", "sources": [], "rows": []}
 LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
-TERMS: Final = {
-    "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
-    "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
-    "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
-    "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
-    "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
-    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
-    "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
-    "(after EVA-Bench, arXiv 2605.13841).",
-    "to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
-    "marks counts in each bin by the seconds of it in that bin.",
-    "wordings a goal": "How often the examiner had to say it: 1 is the least.",
-    "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
-    "time a goal": "From its first wording to the examiner's decision.",
-    "answer time": "Median from the end of the examiner's turn to the system's first sound.",
-    "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
-    **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
-    **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
-}
 
 
 def card(document: StagedDocument) -> Scorecard:

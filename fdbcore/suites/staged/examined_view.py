@@ -17,14 +17,24 @@ if TYPE_CHECKING:
 
 TITLE: Final = "The examiner itself"
 NAME_COLUMNS: Final = 28
-EXAMINER_NOTE: Final = (
-    "Calls: scored; invalid: for a fault of its own (docs/staged.md has the rule), and held again. Opened second: the "
-    "system spoke before it. Muted speech: the system spoke while it was muted, so that the examiner opens. Off "
-    "script: words of no part of its brief, or those of an assistant. Cut in: it began while the system spoke, which "
-    "its pacing does not. Not yielded: it went on while the system spoke over it, although its pacing yields. "
-    "Reaction: from the end of the system's speech to its own first sound; p95 from n = 100 on. Contradicted: it acted "
-    "on an early cue that was none."
-)
+HEADS: Final = {
+    "calls": "scored",
+    "invalid": "for a fault of its own (docs/staged.md has the rule), and held again",
+    "contradicted": "it acted on an early cue that was none",
+    "off script": "words of no part of its brief, or those of an assistant",
+    "cut in": "it began while the system spoke, which its pacing does not",
+    "not yielded": "it went on while the system spoke over it, although its pacing yields",
+    "deaf": "it took the system for silent that had spoken for a second or more",
+    "never stated": "it left the goal as done without a word for it",
+    "opened second": "the system spoke before it",
+    "muted speech": "the system spoke while it was muted, so that the examiner opens",
+    "closed early": "it said its last words with goals left and no limit reached",
+    "stalled": "it said nothing while the system waited, or did not get on",
+    "reactions": "from the end of the system's speech to its own first sound; p95 from 100 of them on",
+    "promised ms": "the reaction times of its pacing; sooner, later: so many were outside of them",
+}
+"""What the columns of the table mean."""
+EXAMINER_NOTE: Final = "; ".join(f"{head}: {meaning}" for head, meaning in HEADS.items()) + "."
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
     "seeds, and different examiners, change on one system in one scenario."

@@ -14,10 +14,11 @@ from fdbcore.report.scorecard.screen import interval_text, number_text, rows_tab
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
-from fdbcore.suites.staged.card import EVENTS_MEAN, FAMILIES_MEAN, LABELS, card, heading
+from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.rows import BOUNDS
+from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
 from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 
 if TYPE_CHECKING:

@@ -1,0 +1,53 @@
+"""What the terms on the scorecard of staged dialogues mean, in plain words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.report.glossary import TERMS as GLOSSARY
+from fdbcore.report.glossary import in_words
+from fdbcore.suites.staged.cases import TIMING
+from fdbcore.types import TurnSettings
+
+FAMILIES_MEAN: Final = "mean of families"
+EVENTS_MEAN: Final = "mean of events"
+TERMS: Final = {
+    "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
+    "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
+    "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
+    "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
+    "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
+    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
+    "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
+    "(after EVA-Bench, arXiv 2605.13841).",
+    "to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
+    "marks counts in each bin by the seconds of it in that bin.",
+    "wordings a goal": "How often the examiner had to say it: 1 is the least.",
+    "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
+    "time a goal": "From its first wording to the examiner's decision.",
+    "answer time": "Median from the end of the examiner's turn to the system's first sound.",
+    "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
+    **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
+    **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
+    "unscored at worst": "The mean with 1 in place of every mark that is missing.",
+    EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
+    FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",
+    "95 % interval": "Bootstrap over scenarios, and over the trials of each. There is none of a single scenario, "
+    "and where all are alike.",
+    "SD": "The standard deviation of single dialogues.",
+    "p": "How often a difference as large would come about by chance: the sign of each pair's difference is flipped at "
+    "random. A pair is a scenario that both have. Of n pairs p is at least 2 / 2^n.",
+    "Holm": "p, corrected for the number of comparisons (Holm 1979): pairs of systems and of pacings, in each score.",
+    "detectable": "The least true difference that so many pairs find four times in five, by a t test without the "
+    "correction. None where p cannot fall below 0.05.",
+    "pass": "How many dialogues pass by the rule that stands above the table (--passes).",
+    "pass@k": "The chance that at least one of k trials of a scenario passes (arXiv 2107.03374).",
+    "pass^k": "The chance that all of k trials of a scenario pass (arXiv 2406.12045).",
+    "slope a minute": "How much the score changes in a minute of a call, by a line through its bins of 15 s.",
+    "by goal": "Means of the first goal, the second, ..., with each scenario's own mean taken out, so that those that "
+    "end early do not bend the curve.",
+    "silent": "Dialogues in which the system said nothing. They count.",
+    "only echo of the examiner": "Dialogues in which all that was heard of the system is echo. They count.",
+    "scored in part": "Dialogues that are scored, but for what needs words or marks that are missing.",
+}
