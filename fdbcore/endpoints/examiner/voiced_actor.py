@@ -25,6 +25,7 @@ class VoicedActor(Actor):
     def __init__(self, address: str, settings: ActorSettings) -> None:
         self.name = address
         self._brief, self._settings = settings.brief, settings
+        self._texts: set[tuple[str, str]] = set()  # that count for this call, also if an earlier one had them spoken
         self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
         self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)
         for voice in self._voices:
@@ -99,4 +100,9 @@ class VoicedActor(Actor):
 
     def _frames(self, text: str, language: str) -> Sequence[Pcm]:
         voice = self._settings.voice or voice_of(language)
-        return spoken(voice, text, self._settings.level_dbov, self._counted.append)
+        frames = spoken(voice, text, self._settings.level_dbov)
+        if (voice, text) not in self._texts:
+            self._texts.add((voice, text))
+            for service in registry.speaker(voice).services():
+                self._counted.append(ModelUsage(service.vendor, service.model, {"characters": len(text)}))
+        return frames
