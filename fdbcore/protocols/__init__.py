@@ -73,6 +73,8 @@ class Endpoint(Protocol):
     recording holds silence in its place. Read once, before tick 0."""
     knows_what_is_heard: bool = False
     """Whether `hush` tells its model what was heard, so that this says again what was not."""
+    recites: bool = False
+    """Whether it can `recite`."""
 
     def open(self, side: Side) -> None:
         """Get ready, within its own time-outs. PartyError if the party is not available.
@@ -148,6 +150,10 @@ class Endpoint(Protocol):
 
     def ask(self, tick: int, text: str) -> None:
         """Let a party that plays a part speak now. text: what its model is told for that."""
+        return
+
+    def recite(self, tick: int, text: str) -> None:
+        """Let a party that plays a part say this text now, word for word."""
         return
 
     def hush(self, tick: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -259,6 +260,66 @@ def test_speech_models_of_other_vendors_play_it_too(
     assert any("the call has begun" in each for each in asked)
 
 
+SAYINGS = [("I would like one latte.", "Do you have a latte for me?"), ("And make it hot.", "Hot, please.")]
+
+
+def worded(n_goals: int = 2) -> Brief:
+    """A brief with texts that are to be said word for word."""
+    goals = [Goal(f"wish number {n}", said, "", (), "en") for n, said in enumerate(SAYINGS[:n_goals], 1)]
+    return replace(brief(n_goals), goals=goals)
+
+
+OWN = [
+    SaidThere(1.0, "in words of my own", [Use("report_goal", {"goal": 1, "met": True, "reason": "yes"})]),
+    SaidThere(1.0, "goodbye in words of my own", [Use("report_goal", {"goal": 2, "met": True, "reason": "yes"})]),
+]
+
+
+def grok_plan() -> Plan:
+    """What is forced is a reply of the plan, too."""
+    own, forced = Reply("in words of my own"), Reply("")
+    return Plan([forced, report(1), own, forced, report(2), own], pace=QUICK)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("kind", ["grok", "ultravox"])
+def test_a_vendor_that_has_a_message_for_it_says_the_texts_word_for_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    with RealtimeServer(grok_plan(), "grok") if kind == "grok" else UltravoxServer(UltravoxQuirks(OWN)) as server:
+        if isinstance(server, RealtimeServer):
+            monkeypatch.setenv(server.variable, server.key)
+            actor = openai(server, "grok")
+        else:
+            monkeypatch.setenv("THERE_TEST_KEY", server.KEY)
+            actor = f"ultravox:ultravox-v0.7?base_url={server.url('http')}/api&key_variable=THERE_TEST_KEY"
+        held = Held(tmp_path, f"verbatim:{actor}", Answerer([[80], [80]]), worded())
+    assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
+    says = [(each["what"], each.get("goal"), each["cue"]) for each in held.of("examiner_says")]
+    assert says == [("goal", 1, "opening"), ("goal", 2, "answered"), ("closing", None, "answered")]
+    assert [each["text"] for each in held.of("transcript", of="self")] == [SAYINGS[0][0], SAYINGS[1][0], CLOSING]
+    assert [each["verdict"] for each in held.of("examiner_goal")] == ["met", "met"]
+    assert all(each["said_ms"] == each["of_ms"] for each in held.of("examiner_said"))
+    assert held.recording.meta["parties"]["A"]["actor"].startswith(f"verbatim:{kind}:")
+
+
+@pytest.mark.live
+def test_a_text_is_asked_for_anew_if_the_system_goes_on_before_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The goal is not reported, so it is said in its next words; the system pauses before them for 1.05 s."""
+    with RealtimeServer(Plan([Reply("my own words")], pace=Pace(first_s=0.5)), "grok") as server:
+        monkeypatch.setenv(server.variable, server.key)
+        actor = f"verbatim:{openai(server, 'grok')}"
+        held = Held(tmp_path, actor, Answerer([[60, 105, 60]]), worded(1), "fdb2-slow", max_s=9)
+        items = [each["item"] for each in server.sessions[0].events("conversation.item.create")]
+    first, second = SAYINGS[0]
+    forced = [each["content"][0]["text"] for each in items if each["type"] == "force_message"]
+    assert forced == [first, second, second]
+    assert [each["text"] for each in held.of("transcript", of="self")] == [first, second]
+    assert [(each["goal"], each["saying"]) for each in held.of("examiner_says")] == [(1, 1), (1, 2)]
+
+
 @pytest.mark.live
 def test_what_its_own_server_cuts_short_counts_as_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with UltravoxServer(UltravoxQuirks([SaidThere(4.0, "a long wish"), SaidThere(1.0, "more")])) as server:
@@ -353,6 +414,7 @@ def test_an_examiner_that_is_lost_makes_the_call_invalid(tmp_path: Path) -> None
         ("echo", "--examiner echo: it cannot be told during a call when to speak, and when to stop"),
         ("moshi://localhost:8998", "--examiner moshi://localhost:8998: it cannot be told"),
         ("nobody:x", "actor: expected one of "),
+        ("verbatim:grok:x", "a.b.1: goal 1: expected words to say, got none"),
     ],
 )
 def test_who_cannot_play_the_examiner(tmp_path: Path, actor: str, told: str) -> None:

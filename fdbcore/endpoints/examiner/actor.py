@@ -3,6 +3,7 @@
 scripted                               the sayings of the brief (`scripted_actor`), by default
 llm:openai:NAME, llm:local:NAME        a chat model writes what a speaker says (`llm_actor`)
 openai-realtime:MODEL, gemini-live...  a live party that takes instructions and tools (`live_actor`)
+verbatim:grok:MODEL, ...               a live party that says the sayings of the brief (`verbatim_actor`)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fdbcore.endpoints.examiner.agenda import Agenda, Progress
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.pacing import Pacing
-from fdbcore.errors import FdbError, PartyError
+from fdbcore.errors import FdbError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Transcriber
 from fdbcore.registry import endpoints, resolve
 from fdbcore.types import Happening, Pcm, Side
@@ -27,6 +28,7 @@ WORDINGS: Final = 3
 """How often a model puts a goal until it is unmet, if nothing else is set."""
 ACTORS: Final = {
     "llm": "fdbcore.endpoints.examiner.llm_actor:LlmActor",
+    "verbatim": "fdbcore.endpoints.examiner.verbatim_actor:VerbatimActor",
     SCRIPTED: "fdbcore.endpoints.examiner.scripted_actor:ScriptedActor",
 }
 """Each makes an actor from its whole address and an `ActorSettings`."""
@@ -189,6 +191,13 @@ def known_actor(address: str) -> Callable[[str, ActorSettings], Actor]:
     known = dict.fromkeys(endpoints(), LIVE) | ACTORS
     make: Callable[[str, ActorSettings], Actor] = resolve("actor", known, address.partition(":")[0])
     return make
+
+
+def check_words(brief: Brief) -> None:
+    """SettingsError for a goal without words, of an actor that says them as they are."""
+    for number, goal in enumerate(brief.goals, 1):
+        if not goal.sayings:
+            raise SettingsError(f"{brief.id}: goal {number}: expected words to say, got none")
 
 
 def fault(what: str, error: FdbError) -> PartyError:

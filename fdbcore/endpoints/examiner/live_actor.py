@@ -183,11 +183,7 @@ class LiveActor(Actor):
             cue = self._cue if self._has_opened else "opening"
             self._ask(tick, _DIRECTIONS.get(cue, ANSWER), cue in _DIRECTIONS)
             return None
-        present = self.agenda.present
-        assert present is not None
-        if self._cue != "goes on" or not present.sayings:
-            self.agenda.say(tick)
-        return self._begin(tick, item, self._first, present.sayings)
+        return self._begin_goal(tick, item, self._first)
 
     def closing(self, tick: int, item: str) -> Speech | None:
         """The closing statement. A party that did not end its goals by itself is told to say it, and nothing else."""
@@ -207,6 +203,13 @@ class LiveActor(Actor):
         self._speech = None
         if not speech.is_whole:
             self._silence(tick)
+
+    def _begin_goal(self, tick: int, item: str, first: Pcm) -> Speech:
+        present = self.agenda.present
+        assert present is not None
+        if self._cue != "goes on" or not present.sayings:
+            self.agenda.say(tick)
+        return self._begin(tick, item, first, present.sayings)
 
     def _begin(self, tick: int, item: str, first: Pcm, wording: int) -> Speech:
         self._own_words.begin(item, tick)
@@ -246,10 +249,13 @@ class LiveActor(Actor):
             self._take_back(tick)
 
     def _take_back(self, tick: int) -> None:
-        """Drop what waits, and what the party is about to say."""
-        self._own_words.take_back()
+        """Drop what waits, and what the party is about to say, and note it."""
         if self._first is not None:
             self._happened.append(Happening(tick, TAKES_BACK, {}))
+        self._drop(tick)
+
+    def _drop(self, tick: int) -> None:
+        self._own_words.take_back()
         self._silence(tick)
 
     def _silence(self, tick: int) -> None:

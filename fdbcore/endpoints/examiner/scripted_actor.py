@@ -6,11 +6,10 @@ last wording. Without one it goes on once the system has answered, and each goal
 
 from __future__ import annotations
 
-from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech
+from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech, check_words
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.voiced_actor import VoicedActor
-from fdbcore.errors import SettingsError
 from fdbcore.types import Side
 
 
@@ -18,9 +17,7 @@ class ScriptedActor(VoicedActor):
     """See the module. SettingsError for a goal without words."""
 
     def __init__(self, address: str, settings: ActorSettings) -> None:
-        for number, goal in enumerate(settings.brief.goals, 1):
-            if not goal.sayings:
-                raise SettingsError(f"{settings.brief.id}: goal {number}: expected words to say, got none")
+        check_words(settings.brief)
         super().__init__(address, settings)
         self.agenda = Agenda(settings.brief, settings.pacing.insists and self._ears is not None, settings.wordings)
         self._listened = False  # to all of the present answer

@@ -53,6 +53,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         Vendor("grok", ("XAI_API_KEY",), "https://api.x.ai/v1"),
         flat=True,
         webrtc=False,
+        recites=True,
         harmless=("no active response", "already has an active response", "truncat"),
     ),
 }
@@ -85,6 +86,7 @@ class OpenAIRealtime(VendorParty):
         super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s, account=account)
         self._account = account
         self._dialect = dialect
+        self.recites = dialect.recites
         self._model = model
         self._events = RealtimeEvents(dialect, account, model, asked, self)
 
@@ -131,6 +133,10 @@ class OpenAIRealtime(VendorParty):
     def request(self, text: str) -> Sequence[Json]:
         """See `VendorParty.request`."""
         return self._events.request(text)
+
+    def recital(self, text: str) -> Sequence[Json]:
+        """See `VendorParty.recital`."""
+        return self._events.recital(text)
 
     def fall_silent(self) -> None:
         """See `VendorParty.fall_silent`."""

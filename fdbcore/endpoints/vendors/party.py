@@ -158,6 +158,10 @@ class VendorParty(LoggedParty):
         """The messages that tell the model a text, and let it speak."""
         raise NotImplementedError  # a party that takes a part has them
 
+    def recital(self, text: str) -> Sequence[Json]:
+        """The messages that let the model say a text word for word."""
+        raise NotImplementedError  # a party that recites has them
+
     def fall_silent(self) -> None:
         """Drop what was not yet heard, and tell the server so where its protocol allows that."""
         self.cut_short()
@@ -295,6 +299,10 @@ class VendorParty(LoggedParty):
     def ask(self, tick: int, text: str) -> None:
         """See `Endpoint.ask`."""
         event_loop().call_soon_threadsafe(lambda: self.send(*self.request(text)))
+
+    def recite(self, tick: int, text: str) -> None:
+        """See `Endpoint.recite`."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self.recital(text)))
 
     def hush(self, tick: int) -> None:
         """See `Endpoint.hush`."""

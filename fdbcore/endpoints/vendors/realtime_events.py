@@ -34,7 +34,7 @@ class Dialect:
 
     key_header: the header with the key. flat: voice and turn detection stand at the top of the session.
     harmless: parts of error texts that mean nothing, for a server whose errors have no codes.
-    webrtc: it takes calls by WebRTC too.
+    webrtc: it takes calls by WebRTC too. recites: it has a message for a text that is to be said word for word.
     """
 
     vendor: Vendor
@@ -42,6 +42,7 @@ class Dialect:
     flat: bool = False
     harmless: tuple[str, ...] = ()
     webrtc: bool = True
+    recites: bool = False
 
     def headers(self, account: Account) -> Mapping[str, str]:
         """The header with the key; none for a server without keys."""
@@ -106,6 +107,7 @@ class RealtimeEvents:
         self._active: set[str] = set()  # responses that are under way
         self._unanswered: set[str] = set()  # complete calls without a result
         self._owes_response = False  # results were sent that the model has not been asked to go on with
+        self._recital: Json | None = None  # what is to be said word for word, once no response is under way
 
     def services(self) -> Sequence[Service]:
         """What the servers are sent: audio, and the same for the transcription."""
@@ -185,8 +187,15 @@ class RealtimeEvents:
         told = {"type": "message", "role": "system", "content": [{"type": "input_text", "text": text}]}
         return [{"type": "conversation.item.create", "item": told}, *self._continuation()]
 
+    def recital(self, text: str) -> Sequence[Json]:
+        """A message that is said word for word, once no response is under way."""
+        content = [{"type": "output_text", "text": text}]
+        self._recital = {"type": "force_message", "role": "assistant", "content": content}
+        return self._continuation()
+
     def cancellation(self) -> Sequence[Json]:
-        """The request to end the response that is under way, if there is one."""
+        """The request to end the response that is under way, if there is one; what was to be recited is not."""
+        self._recital = None
         return [{"type": "response.cancel"}] if self._active else []
 
     def _transcribed(self, of: str, event: Json) -> None:
@@ -257,7 +266,10 @@ class RealtimeEvents:
                 self._line.call(ToolCall("cancelled", number, str(item.get("name"))))
 
     def _continuation(self) -> list[Json]:
-        """The request to go on, once no response is under way and no result is missing."""
+        """What is to be recited, or the request to go on if no result is missing, once no response is under way."""
+        if self._recital is not None and not self._active:
+            item, self._recital, self._owes_response = self._recital, None, False
+            return [{"type": "conversation.item.create", "item": item}]
         if not self._owes_response or self._unanswered or self._active:
             return []
         self._owes_response = False

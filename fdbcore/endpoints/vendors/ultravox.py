@@ -59,6 +59,7 @@ class Ultravox(VendorParty):
 
     kind: ClassVar[str] = "ultravox"
     speaks_in_bytes: ClassVar[bool] = True
+    recites = True
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s, account=account)
@@ -206,6 +207,10 @@ class Ultravox(VendorParty):
     def request(self, text: str) -> Sequence[Json]:
         """See `VendorParty.request`."""
         return [{"type": "user_text_message", "text": text}]
+
+    def recital(self, text: str) -> Sequence[Json]:
+        """See `VendorParty.recital`. The partner's speech does not end it; `hush` does, here."""
+        return [{"type": "forced_agent_message", "content": text, "uninterruptible": True}]
 
     def fall_silent(self) -> None:
         """See `VendorParty.fall_silent`. The server is not told."""
