@@ -170,6 +170,26 @@ def test_means_are_over_the_marks_and_with_missing_ones_at_their_worst(dialogue:
     assert found.events[0]["marks"]["turn_taking_reason"] == "by its time"
 
 
+def test_reasons_that_quote_nothing_are_flagged_and_counted_and_their_marks_stay(dialogue: Path) -> None:
+    def answer(asked: Asked) -> str:
+        if "events" not in json.loads(asked.user):
+            return json.dumps({"score": 2, "reason": "It was bad."})
+        given = json.loads(marks(asked, 5, lambda number: None if number == 2 else 3))
+        for each, reason in zip(given["events"], ("It answers after 0.5 s.", "It is prompt."), strict=True):
+            each["turn_taking_reason"] = reason
+        given["events"][0]["instruction_following_reason"] = "“seconds-2500”"
+        return json.dumps(given)
+
+    found, _ = judged(dialogue, answer, "safety")
+    assert [event["marks"].get("unquoted") for event in found.events] == [None, ["turn_taking"]]
+    assert found.task is not None
+    assert (found.task["unquoted"], found.task["score"]) == (["score"], 2)
+    assert (found.reasons, found.unquoted) == (4, 2), "a mark that is missing needs no reason"
+    assert (found.values()["turn_taking"], found.values()["task_score"], found.unscored) == (5.0, 2.0, [])
+    again, asked = judged(dialogue, answer, "safety")
+    assert (again.events, again.unquoted, asked) == (found.events, 2, [])
+
+
 def test_what_cannot_be_used_is_asked_again_with_the_error_and_then_unscored(dialogue: Path) -> None:
     def once_wrong(asked: Asked) -> str:
         given = json.loads(marks(asked))

@@ -362,6 +362,11 @@ class TestScores:
             for pacing in ("slow", "fast")
         }
         assert found["judging"]["requests"] == n == 6, "a daily dialogue has events alone"
+        reasons = sum(2 * len(item["events"]) for item in found["items"])
+        unquoted = sum(len(each["marks"].get("unquoted", ())) for item in found["items"] for each in item["events"])
+        assert (found["judging"]["reasons"], found["judging"]["unquoted"]) == (reasons, unquoted)
+        assert 0 < unquoted < reasons, "“mug” is said in one of the dialogues"
+        assert f"{unquoted} of {reasons} reasons quote neither words nor a time." in " ".join(shown.stdout.split())
         assert "judge: openai:kind in place of openai:strict" in shown.stdout
         page = (tmp_path / "s" / "report.html").read_text()
         tables = re.findall(r"<h3>([^<]*in place of[^<]*)</h3>(.*?)(?=<h[23]>)", page, re.DOTALL)

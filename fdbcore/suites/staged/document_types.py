@@ -321,6 +321,8 @@ class StagedJudging(TypedDict):
     usd: Annotated[float, Meta(description="of the requests with a known price")]
     unpriced: Annotated[int, Meta(description="requests without one")]
     priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    reasons: Annotated[int, Meta(description="of marks in the main tables")]
+    unquoted: Annotated[int, Meta(description="reasons that quote neither words nor a time; their marks are scored")]
     stopped: Annotated[str | None, Meta(description="why not all was asked")]
 
 

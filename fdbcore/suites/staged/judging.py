@@ -18,6 +18,7 @@ from fdbcore.errors import InputError
 from fdbcore.suites.staged.families import LEVELS, Family
 from fdbcore.suites.staged.fdb2.replies import JudgedEvent
 from fdbcore.suites.staged.fdb2.scores import binned, early_mean
+from fdbcore.suites.staged.quoting import quotes
 from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
 from fdbcore.suites.staged.turns import SystemEvent
 from fdbcore.types import Rubric
@@ -72,13 +73,15 @@ class DialogueMarks:
 
     Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as
     (events, repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why marks are missing, a
-    line each.
+    line each. reasons: how many reasons there are for marks; unquoted: how many of them quote nothing.
     """
 
     events: list[dict[str, Any]]
     task: dict[str, Any] | None = None
     repeats: dict[str, Scores] = field(default_factory=dict)
     unscored: list[str] = field(default_factory=list)
+    reasons: int = 0
+    unquoted: int = 0
 
     def values(self) -> dict[str, float]:
         """Means over the marks there are, the same with each missing mark at its worst, and over the bins to 75 s."""
@@ -91,6 +94,17 @@ class DialogueMarks:
             return []
         drawn = np.random.default_rng(seed).integers(0, n, (DRAWS, n))
         return [self._means({name: _medians(each[:, one]) for name, each in self.repeats.items()}) for one in drawn]
+
+    def checked(self, marks: dict[str, Any], reasons: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, Any]:
+        """Marks, with the names of those whose reasons quote nothing as `unquoted`; both are counted.
+
+        reasons: the field of the reason by that of the mark. A judge that gives no reasons has no such fields.
+        """
+        given = [mark for mark, reason in reasons.items() if marks.get(mark) is not None and reason in marks]
+        unquoted = [mark for mark in given if not quotes(marks[reasons[mark]], evidence)]
+        self.reasons += len(given)
+        self.unquoted += len(unquoted)
+        return {**marks, "unquoted": unquoted} if unquoted else marks
 
     def _means(self, medians: Mapping[str, Scores]) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -130,11 +144,13 @@ def marks_of(
                 ]
                 found.repeats[mark] = np.array(rows)
             for row, event in enumerate(found.events):
-                event["marks"] = _event_marks(event["event"], of_events, {m: found.repeats[m][row] for m in MARKS})
+                marks = _event_marks(event["event"], of_events, {m: found.repeats[m][row] for m in MARKS})
+                event["marks"] = found.checked(marks, {mark: f"{mark}_reason" for mark in MARKS}, question.evidence)
         else:
             scores = np.array([[_number(None if marks is None else _task_score(marks)) for marks in given]])
             found.repeats["task_score"] = scores
-            found.task = _task(given, scores[0])
+            task = _task(given, scores[0])
+            found.task = None if task is None else found.checked(task, {"score": "reason"}, question.evidence)
     return found
 
 

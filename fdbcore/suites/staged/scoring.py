@@ -170,6 +170,8 @@ class Scoring:
             "usd": spent.usd,
             "unpriced": spent.unpriced,
             "priced_on": None if spent.priced_on is None else spent.priced_on.isoformat(),
+            "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
+            "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
             "stopped": desk.stopped or None,
         }
         return marked, judging, [f"questions to judges: {asked:,} asked now, {kept:,} answered before"]

@@ -82,7 +82,12 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[str]:
         answers = {True: "yes", False: "no", None: "cannot tell"}
         yield ", ".join(f"{name}: {answers[answer]}" for name, answer in checks.items())
     if reason := task.get("reason"):
-        yield reason
+        yield f"{reason}{_unquoted(task, 'score')}"
+
+
+def _unquoted(marks: Mapping[str, Any], name: str) -> str:
+    """That the reason of a mark quotes nothing, if so."""
+    return " (quotes nothing)" if name in marks.get("unquoted", ()) else ""
 
 
 def _of_goal(number: int, goal: StagedGoalJson) -> Remark:
@@ -104,13 +109,13 @@ def _of_events(item: StagedItem) -> Iterator[Remark]:
         known = [mark for mark in given.values() if mark is not None]
         shown = {name: UNMARKED if mark is None else f"{mark:g}" for name, mark in given.items()}
         told = ", ".join(f"{label} {shown[name]}" for name, label in MARKS.items())
-        reasons = ((label, event["marks"].get(f"{name}_reason")) for name, label in MARKS.items())
+        reasons = ((name, label, event["marks"].get(f"{name}_reason")) for name, label in MARKS.items())
         yield Remark(
             round(event["from_s"] * TICKS_PER_S),
             round(event["to_s"] * TICKS_PER_S),
             ", ".join(shown.values()),
             f"Event {event['event']}, {event['kind']}: {told}",
-            [f"{label}: {reason}" for label, reason in reasons if reason],
+            [f"{label}{_unquoted(event['marks'], name)}: {reason}" for name, label, reason in reasons if reason],
             any(mark <= POOR for mark in known),
         )
 
