@@ -6,13 +6,21 @@ BIN := .venv/bin
 COMPILED := $(patsubst fdbcore/_ext/%.pyx,fdbcore._ext.%,$(wildcard fdbcore/_ext/*.pyx))
 LIVE = $(shell grep -rl 'mark\.live' tests --include='test_*.py')  # each process would take seconds to read the others
 SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
-DETAILS := '^ *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Looking|Getting|Checking|Preparing)'
+DETAILS := ^( *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Looking|Getting|Checking|Preparing|Processing|Installing|Building|Created|Stored|Attempting|Found|Uninstalling|Successfully).*)?$$
 
+# Of what pip says: how many packages there are so far, and whatever is none of its usual lines, such as errors.
 define install
 	@echo '--- Setting up .venv, once: about three minutes, 700 MB'
-	test -d .venv || $(PYTHON) -m venv .venv
-	@echo '--- Fetching packages; then the core is compiled, for a minute or two'
-	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off --editable '.[$(1)]' 2>&1 | grep --line-buffered -vE $(DETAILS)
+	@test -d .venv || $(PYTHON) -m venv .venv
+	@echo '--- Fetching packages'
+	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off --editable '.[$(1)]' 2>&1 | { \
+	  usual='$(DETAILS)'; same=; test -t 1 && same=$$'\r\033[K'; n=0; \
+	  while IFS= read -r line; do \
+	    if [[ $$line =~ ^\ *Collecting\ ([^ ]+) ]]; then n=$$((n + 1)); test -z "$$same" || printf '%s    package %d: %s' "$$same" $$n "$${BASH_REMATCH[1]}"; \
+	    elif [[ $$line =~ ^Installing\ collected ]]; then echo "$$same--- Installing $$n packages"; \
+	    elif [[ $$line =~ Building\ editable.*started ]]; then echo "$$same--- Compiling the core, for a minute or two"; \
+	    elif [[ ! $$line =~ $$usual ]]; then echo "$$same$$line"; fi; \
+	  done; }
 endef
 
 # Hundreds of processes start here: none compiles what another has.
@@ -73,12 +81,12 @@ fuzz: .venv/dev       ## the long runs of the property tests
 
 .venv/base: $(SOURCES)
 	$(call install,live)
-	touch $@
+	@touch $@
 
 .venv/dev: $(SOURCES)
 	$(call install,dev)
 	$(BIN)/fdbcore models get hibari
-	touch $@ .venv/base
+	@touch $@ .venv/base
 
 clean:
 	rm -rf .venv build dist *.egg-info fdbcore/_ext/*.so

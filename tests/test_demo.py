@@ -1,7 +1,10 @@
-"""What the demo makes of a machine that is too busy: a program stands in for the commands, and says how calls ended."""
+"""The demo: its set-up, and what it makes of a machine that is too busy. Programs stand in for commands and pip."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,3 +60,36 @@ def test_missed_ticks_are_no_failure_twice_and_all_else_is(
     assert [line.split()[0] for line in lines] == asked
     assert [line.endswith("--again invalid") for line in lines if line.startswith("run")] == [False, True][: len(ends)]
     assert lines[-1] == f"report {LIVE} --call clerk" or asked[-1] != "report"
+
+
+PIP = """#!/bin/sh
+echo "Collecting aiohttp>=3 (from fdbcore)"
+echo "  Downloading aiohttp-3-py3-none-any.whl"
+echo "Collecting numpy"
+echo "  Building editable for fdbcore (pyproject.toml): started"
+echo "Installing collected packages: aiohttp, numpy"
+echo "ERROR: no room on the disk" >&2
+exit $STATUS
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_set_up_says_what_it_does_and_what_went_wrong(tmp_path: Path, status: int) -> None:
+    root = Path(__file__).parents[1]
+    for name in ("Makefile", "pyproject.toml", "setup.py"):
+        shutil.copy(root / name, tmp_path)
+    pip = tmp_path / ".venv" / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text(PIP)
+    pip.chmod(0o755)
+    environment = {**os.environ, "STATUS": str(status)}
+    command = ["make", "--no-print-directory", "--silent", ".venv/base"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "--- Setting up .venv, once: about three minutes, 700 MB",
+        "--- Fetching packages",
+        "--- Compiling the core, for a minute or two",
+        "--- Installing 2 packages",
+        "ERROR: no room on the disk",
+    ]
+    assert (done.returncode == 0, (tmp_path / ".venv" / "base").exists()) == (status == 0, status == 0)

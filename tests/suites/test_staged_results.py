@@ -240,7 +240,11 @@ class TestPasses:
         ]
         found = document(cases, [])
         lines = results_view.details(found, 100)[3]
-        assert lines[0].startswith("passing: goals met of 1 or more")
+        assert lines[0].startswith("passing: goals met of 1 or more;"), "nobody judged"
+        judged = results_view.details(document(cases, [], "told", "openai:m"), 100)[3]
+        assert judged[0].startswith(
+            "passing: goals met of 1 or more and task score of 4 or more, where its family has one;"
+        )
         assert set(lines) < set(shown(found, 100))
         rows = [line.split() for line in lines if line.startswith("s ")]
         assert all(row[1:4] == ["6", "3", "2"] for row in rows)
@@ -254,7 +258,7 @@ class TestPasses:
             ["6", "3", "3", "2"],
         ]
         assert [cells[at : at + 2] for at in (4, 10, 16)] == [["0.50", "0.50"], ["0.83", "0.17"], ["1.00", "0.00"]]
-        assert "task score of 4 or more" in page
+        assert "task score" not in page.partition("Means are")[0]
         assert page in suite("staged").section(found)
         assert results_view.section(document([case("daily.1", {})], [])) == ""
 

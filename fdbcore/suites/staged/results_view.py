@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +17,13 @@ from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES
 from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.passes import JUDGED
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
 from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses
+    from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses, StagedSettings
 
 MEANS: Final = {
     FAMILIES_MEAN: "each family that has the score counts the same",
@@ -49,7 +50,7 @@ def section(document: StagedDocument) -> str:
     return render(
         "results.html",
         __package__,
-        rule=rule_text(document["settings"]["passes"]),
+        rule=rule_text(document["settings"]),
         passes=[row for one in whole for row in _pass_rows(one)],
         slopes=[_slope_row(curve) for curve in document["curves"]],
         charts=[
@@ -62,8 +63,9 @@ def section(document: StagedDocument) -> str:
     )
 
 
-def rule_text(rule: Mapping[str, float]) -> str:
-    """What a dialogue needs to pass, in words."""
+def rule_text(settings: StagedSettings) -> str:
+    """What a dialogue needs to pass, in words; without a judge, nobody gives what a judge gives."""
+    rule = {name: least for name, least in settings["passes"].items() if settings["judge"] or name not in JUDGED}
     texts = [f"{name.replace('_', ' ')} of {least:g} or more" for name, least in rule.items()]
     told = " and ".join(texts)
     return f"{told}, where its family has one" if "task_score" in rule else told
@@ -114,7 +116,7 @@ def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
 def _passes(document: StagedDocument, width: int) -> Iterator[str]:
     whole = [one for one in document["passes"] if one["family"] is None]
     if whole:
-        rule = rule_text(document["settings"]["passes"])
+        rule = rule_text(document["settings"])
         several = max(len(one["by_k"]) for one in whole) > 1
         means = "; pass@k: once in k trials; pass^k: in all of k trials" if several else ""
         yield from wrapped(f"passing: {rule}{means}", width, 2)
