@@ -21,8 +21,8 @@ from typing import Final, TypeAlias
 
 from benchmarks.harness import print_table
 from benchmarks.voices import lines, workshop
-from benchmarks.voices.detectors import installed_peers
 from benchmarks.voices.dialogues import CUTS_DB
+from benchmarks.voices.peers import installed_peers
 from benchmarks.voices.scoring import Tally
 from fdbcore.registry import VADS
 
@@ -41,16 +41,17 @@ TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "end_median_ms": ("Ends of units: median error, ms", "+.0f"),
     "end_abs_p95_ms": ("Ends of units: p95 of the absolute error, ms", ".0f"),
 }
+OURS: Final = tuple(name for name in VADS if name != "webrtc")  # which is a peer here
 BRIEF: Final = ("unit_f1", "transfer_f1", "offset_median_ms", "premature_points")
 
 
 def main(arguments: Sequence[str]) -> None:
     options = _options(arguments)
     chosen = _chosen(options)
-    peers, lacking = ({}, []) if options.no_peers else installed_peers()
-    if lacking:
-        print(f"not installed, so left out: {', '.join(lacking)}", file=sys.stderr)
-    names = {**dict.fromkeys(options.vad or VADS, False), **dict.fromkeys(peers, True)}
+    peers, lacking = ({}, {}) if options.no_peers else installed_peers()
+    for package, reason in lacking.items():
+        print(f"left out {package}: {reason}", file=sys.stderr)
+    names = {**dict.fromkeys(options.vad or OURS, False), **dict.fromkeys(peers, True)}
     start = time.monotonic()
     folder = workshop.kept_folder(options.cache, options.clips, options.music, options.seed, options.seconds)
     made = workshop.make(folder, options.clips, options.music, chosen, options.dialogues, options.seed, options.seconds)

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.voices import clips, detectors, dialogues, files, lines, speech
+from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, speech
 from benchmarks.voices.dialogues import CUTS_DB
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.speech import Bools, Spans
@@ -133,13 +133,13 @@ def _detect(task: tuple[Made, str, bool]) -> tuple[Made, str, Bools, float]:
     made, name, is_peer = task
     kept = None
     if is_peer:
-        peer = detectors.PEERS[name]
-        kept = made.path.with_name(f"{made.path.name}.{slug(name)}-{detectors.version(peer.package)}.npz")
+        kept = made.path.with_name(f"{made.path.name}.{slug(name)}-{peers.edition(name)}.npz")
         if kept.exists():
             with np.load(kept) as found:
                 return made, name, found["active"], float(found["seconds"])
     start = time.process_time()
-    active = detectors.detector(name, is_peer)(made.path)
+    detect = peers.PEERS[name].detect if is_peer else detectors.ours(name)
+    active = detect(made.path)
     seconds = time.process_time() - start
     if kept is not None:
         np.savez_compressed(kept, active=active, seconds=seconds)
