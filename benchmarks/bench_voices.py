@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks.harness import print_table
-from benchmarks.voices import lines, workshop
+from benchmarks.voices import lines, places, workshop
 from benchmarks.voices.dialogues import CUTS_DB
+from benchmarks.voices.labelled import labelled_in
 from benchmarks.voices.peers import installed_peers
 from benchmarks.voices.scoring import Tally
+from benchmarks.voices.speech import Bools, ticks_in
+from benchmarks.voices.workshop import Made
 from fdbcore.registry import VADS
 
 Figures: TypeAlias = dict[str, float | int | None]
@@ -41,29 +44,51 @@ TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "end_median_ms": ("Ends of units: median error, ms", "+.0f"),
     "end_abs_p95_ms": ("Ends of units: p95 of the absolute error, ms", ".0f"),
 }
+LEAST_S: Final = 30.0
 OURS: Final = tuple(name for name in VADS if name != "webrtc")  # which is a peer here
+SHIPPED: Final = (*TABLES, "transfers", "offset_within_100_ms")
+LABELLED: Final = {
+    "frame_recall": ".3f",
+    "frame_precision": ".3f",
+    "unit_f1": ".3f",
+    "start_median_ms": "+.0f",
+    "start_abs_p95_ms": ".0f",
+    "end_median_ms": "+.0f",
+    "end_abs_p95_ms": ".0f",
+}
 BRIEF: Final = ("unit_f1", "transfer_f1", "offset_median_ms", "premature_points")
 
 
 def main(arguments: Sequence[str]) -> None:
     options = _options(arguments)
-    chosen = _chosen(options)
     peers, lacking = ({}, {}) if options.no_peers else installed_peers()
     for package, reason in lacking.items():
         print(f"left out {package}: {reason}", file=sys.stderr)
     names = {**dict.fromkeys(options.vad or OURS, False), **dict.fromkeys(peers, True)}
+    if options.clips:
+        _lines(options, names)
+    if options.labelled:
+        _labelled(options, names)
+
+
+def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
+    """The tables of dialogues over lines."""
     start = time.monotonic()
+    chosen = _chosen(options)
     folder = workshop.kept_folder(options.cache, options.clips, options.music, options.seed, options.seconds)
     made = workshop.make(folder, options.clips, options.music, chosen, options.dialogues, options.seed, options.seconds)
     print(f"{len(made)} files in {folder} after {time.monotonic() - start:.0f} s", file=sys.stderr)
     tallies: dict[Key, Tally] = defaultdict(Tally)
     seconds: dict[str, float] = defaultdict(float)
     audio_s: dict[str, float] = defaultdict(float)
+    ours: dict[tuple[str, str], list[tuple[Made, Bools]]] = defaultdict(list)
     for each, name, active, took_s in workshop.activities(made, names):
         seconds[name] += took_s
         audio_s[name] += 2 * len(active) / 100
         for cut_db in CUTS_DB:
             tallies[cut_db, each.line, name].add_dialogue(each.spans(cut_db), active)
+        if not names[name]:
+            ours[each.line, name].append((each, active))
     figures = {key: tally.figures() for key, tally in tallies.items()}
     for cut_db in CUTS_DB[: 1 if options.brief else None]:
         for figure in BRIEF if options.brief else TABLES:
@@ -73,6 +98,44 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{options.dialogues} dialogues, {len(chosen)} lines, {time.monotonic() - start:.0f} s")
     if options.json:
         _write_json(options.json, figures)
+    if options.table:
+        options.table.write_text(json.dumps(line_table(ours, figures), indent=1) + "\n")
+
+
+def line_table(
+    found: Mapping[tuple[str, str], list[tuple[Made, Bools]]], figures: Mapping[Key, Figures]
+) -> list[dict[str, object]]:
+    """For each line and detector of ours: where it lies (`places.place`), and what it does to edges and latencies.
+
+    found: what the detector found in each file, by line and detector. `figures` are those against the first truth.
+    """
+    return [
+        {"line": line, "vad": name, "place": places.pooled([p for each in workshop.places_of(files) for p in each])}
+        | {figure: _rounded(figures[CUTS_DB[0], line, name][figure]) for figure in ("units", *SHIPPED)}
+        for (line, name), files in found.items()
+    ]
+
+
+def _rounded(value: float | int | None) -> float | int | None:
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def _labelled(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
+    """The table of recordings labelled by people; side A has all the speech."""
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    made = labelled_in(options.labelled, options.cache)
+    for each, name, active, _ in workshop.activities(made, names):
+        spans, _ = each.spans(CUTS_DB[0])
+        tallies[name].add_side(spans, active[:, 0], ticks_in(spans, len(active)))
+    rows = []
+    for name in names:
+        figures = tallies[name].figures()
+        values = [figures[figure] for figure in LABELLED]
+        shown = ("" if v is None else format(v, form) for v, form in zip(values, LABELLED.values(), strict=True))
+        rows.append((name, *shown))
+    n_units = tallies[next(iter(names))].n_true
+    header = ("detector", *(figure.replace("_", " ") for figure in LABELLED))
+    print_table(f"Labels by people: {len(made)} recordings, {n_units} units", header, rows)
 
 
 def _show(
@@ -110,7 +173,7 @@ def _chosen(options: argparse.Namespace) -> list[lines.Line]:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks voices", description=__doc__.partition("\n")[0])
-    parser.add_argument("clips", type=Path, help="a folder with a sub-folder of clean clips for each voice")
+    parser.add_argument("clips", type=Path, nargs="?", help="a folder with a sub-folder of clean clips for each voice")
     parser.add_argument("--music", type=Path, help="a folder of tracks, for the lines with music")
     parser.add_argument("--lines", choices=tuple(lines.SETS), default="test", help="which set of lines")
     parser.add_argument("--line", action="append", metavar="NAME", help="only this line; may be repeated")
@@ -121,9 +184,15 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--brief", action="store_true", help="four tables of the first truth")
     parser.add_argument("--json", type=Path, help="write all figures here")
+    parser.add_argument("--table", type=Path, help="write where each line lies, and what it does to edges, here")
+    parser.add_argument("--labelled", type=Path, help="recordings labelled by people: NAME.wav and NAME.scv")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "fdbcore-voices")
     options = parser.parse_args(arguments)
-    for folder in (options.clips, options.music):
+    for folder in (options.clips, options.music, options.labelled):
         if folder is not None and not folder.is_dir():
             parser.error(f"{folder}: expected a folder")
+    if options.clips is None and options.labelled is None:
+        parser.error("expected a folder of clips, or --labelled")
+    if options.dialogues < 1 or options.seconds < LEAST_S:
+        parser.error(f"expected one dialogue or more, of {LEAST_S:.0f} s or more each")
     return options

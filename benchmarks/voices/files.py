@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, cast
 
@@ -62,7 +63,7 @@ def _encode(path: Path, pcm: Floats, rate_hz: int, codec: str, bit_rate: int) ->
         stream.layout = "stereo"
         samples = np.clip(np.rint(pcm * 32768), -32768, 32767).astype(np.int16)
         frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="stereo")
-        frame.sample_rate = rate_hz
+        frame.sample_rate, frame.time_base, frame.pts = rate_hz, Fraction(1, rate_hz), 0
         resampler = av.AudioResampler(
             format=stream.format.name, layout="stereo", rate=rate_hz, frame_size=stream.frame_size or 0
         )

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, speech
+from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, places, speech
 from benchmarks.voices.dialogues import CUTS_DB
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.speech import Bools, Spans
@@ -127,6 +127,12 @@ def activities(made: Sequence[Made], names: Mapping[str, bool]) -> Iterator[tupl
             if time.monotonic() - shown > 5:
                 shown = time.monotonic()
                 print(f"{done} of {len(tasks)} after {shown - start:.0f} s", file=sys.stderr)
+
+
+def places_of(found: Sequence[tuple[Made, Bools]]) -> list[list[places.Place]]:
+    """Where the sides of each file lie, by what a detector found there."""
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        return list(pool.map(places.places, *zip(*((made.path, active) for made, active in found), strict=True)))
 
 
 def _detect(task: tuple[Made, str, bool]) -> tuple[Made, str, Bools, float]:
