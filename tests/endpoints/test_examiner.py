@@ -263,6 +263,17 @@ def test_with_ears_a_goal_is_met_by_words_or_left_unmet(tmp_path: Path, synthesi
     assert insists.verdicts == ["met"]
 
 
+@pytest.mark.parametrize("wordings", [1, 3])
+def test_how_often_a_goal_is_put_can_be_set(tmp_path: Path, synthesiser: str, wordings: int) -> None:
+    """Three wordings of two sayings: the first one comes again."""
+    party = Examiner(brief([["hot"]]), "slow", voice=synthesiser, transcriber=Words(), wordings=wordings)
+    party.open("A")
+    held = Stepped(party, answers())
+    assert held.verdicts == ["unmet"]
+    assert [each["saying"] for each in held.of("examiner_says", what="goal")] == [1, 2, 1][:wordings]
+    assert party.describe()["wordings"] == wordings
+
+
 def test_the_fast_one_moves_on_as_soon_as_a_goal_is_met(tmp_path: Path, synthesiser: str) -> None:
     begins = 30 + SAYING_TICKS + 30
     party = hearing(tmp_path, synthesiser, brief([["hot"]], []), "fast", "Let me see.", "Hot, yes.", "Fine.")

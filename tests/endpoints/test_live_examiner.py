@@ -109,7 +109,14 @@ def test_it_opens_reports_its_goals_and_closes(tmp_path: Path) -> None:
         ("closing", None, "answered"),
     ]
     told = session.settings["instructions"]
-    for words in ("Maya, a baker", "She is in a hurry.", "Goal 2: wish number 2", "it grants wish 2", CLOSING):
+    for words in (
+        "Maya, a baker",
+        "She is in a hurry.",
+        "Goal 2: wish number 2",
+        "it grants wish 2",
+        "put it 3 times",
+        CLOSING,
+    ):
         assert words in told
     assert session.settings["audio"]["input"]["turn_detection"]["interrupt_response"] is False
     assert [tool["name"] for tool in session.settings["tools"]] == ["report_goal"]
