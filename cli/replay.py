@@ -83,7 +83,6 @@ def replay(
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
-    from fdbcore.runs.replay_many import check_run_folder
     from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
@@ -100,6 +99,8 @@ def replay(
         calls = named_calls(named, oddities)
         several = len(calls) > 1 or named.pair is not None or named.meta is not None or is_replayed(out)
         if several:
+            from fdbcore.runs.replay_many import check_run_folder
+
             check_run_folder(out, named.meta, calls)
         elif calls[0].session.log is not None:
             read_marks(calls[0].session.log.path)

@@ -11,7 +11,7 @@ from oracles.audio_files import Int16
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.types import SAMPLE_RATE_HZ
 
-MOST_MIB_AN_HOUR = 45
+MOST_MIB_AN_HOUR = 32
 
 
 def minutes(count: int) -> Iterator[tuple[Int16, Int16]]:

@@ -21,6 +21,7 @@ LOW_RATE_HZ: Final = 4_000  # most of speech, and all tones of telephony but 2,1
 LOW_TICK: Final = 40
 FACTOR: Final = SAMPLE_RATE_HZ // LOW_RATE_HZ
 FULL_SCALE: Final = 32_768
+BLOCK_TICKS: Final = 1_000
 SPECTRUM_EVERY_TICKS: Final = 10
 LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
 
@@ -132,7 +133,7 @@ class HealthProbe:
             yield block
 
     def sides(self) -> dict[Side, SideAudio]:
-        """The audio of each side, both padded to the length of the longer one."""
+        """The audio of each side, both padded to the length of the longer one. Call it once, after all blocks."""
         for track in self._tracks.values():
             track.flush()
         n_ticks = max(track.n_ticks for track in self._tracks.values())
@@ -187,11 +188,18 @@ class _Track:
         self.n_ticks += len(powers)
 
     def heard(self, n_ticks: int) -> SideAudio:
-        """The audio until `flush`, padded with silence to `n_ticks`."""
-        within, means = np.frombuffer(self._powers, np.float32), np.frombuffer(self._means, np.float32)
-        peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
+        """The audio until `flush`, padded with silence to `n_ticks`. The columns become those of the result."""
+        means = np.frombuffer(self._means, np.float32)
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
-        powers = within + (means - np.float32(mean)) ** 2
-        powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
+        for column, width in ((self._powers, 4), (self._peaks, 2), (self._flat, 2)):
+            column += bytes(width * (n_ticks - self.n_ticks))
+        powers = np.frombuffer(self._powers, np.float32)
+        for tick in range(0, self.n_ticks, BLOCK_TICKS):  # in place: an hour has 360,000 ticks
+            powers[tick : tick + BLOCK_TICKS][: self.n_ticks - tick] += (
+                means[tick : tick + BLOCK_TICKS] - np.float32(mean)
+            ) ** 2
+        del means
+        self._means = bytearray()
+        peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
         spectrum, holes = self._spectrum / max(self._spectra, 1), np.frombuffer(self._holes, np.int64).reshape(-1, 2)
         return SideAudio(powers, peaks, flat, spectrum, mean, self.low, holes, self.n_ticks)

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.finding import Bools, HealthFinding, in_session, near, runs
-from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
 
-BLOCK_TICKS: Final = 1_000
 LEAST_POWER: Final = 1e-5  # -50 dBov
 
 # Windows of 32 ms, one every 10 ms.
@@ -45,8 +44,21 @@ NOTES_SHARE: Final = 0.25  # of all sound; none of 19 recordings of speech has m
 SOUNDING_SHARE: Final = 0.85
 
 
+class Tones(NamedTuple):
+    """Per tick: its power and the frequency of its strongest peak, 0 if it is silent.
+
+    key: the number of the dialled digit whose two frequencies it has, int8, or -1. tonal: whether it consists of one or
+    two frequencies, the same as in the tick before.
+    """
+
+    power: Floats
+    hz: Floats
+    key: npt.NDArray[np.int8]
+    tonal: Bools
+
+
 class Peaks(NamedTuple):
-    """Per tick: its power, and the frequency and share of the power of the two strongest peaks.
+    """Per tick of a block: its power, and the frequency and share of the power of the two strongest peaks.
 
     0 for ticks that are silent, and for second peaks that cannot belong to a tone.
     """
@@ -60,8 +72,8 @@ class Peaks(NamedTuple):
 
 def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[HealthFinding]:
     """The findings about sounds of one side that are not speech. kept: where the audio lies in the session."""
-    peaks = _peaks(heard)
-    digits = list(_digits(peaks))
+    found = _tones(heard)
+    digits = list(_digits(found.key))
     if digits:
         text = "dialled " + "".join(digit for digit, _ in digits[:16])
         means = "Dialling is not speech, but an energy detector takes it for speech: it adds false turns and answers."
@@ -69,16 +81,16 @@ def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[Healt
     dialled = np.zeros(heard.n_ticks, np.bool_)
     for _, (start, end) in digits:
         dialled[max(start - 4, 0) : end + 4] = True
-    tonal = _tonal(peaks) & ~dialled
+    tonal = found.tonal & ~dialled
     tones = [
         (start, end)
         for start, end in runs(tonal, 1)
-        if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(peaks.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
+        if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(found.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
     ]
-    yield from _ringing_or_tones(side, peaks, tones, kept)
+    yield from _ringing_or_tones(side, found, tones, kept)
     for start, end in tones:
         dialled[start:end] = True
-    yield from _music(side, heard, _in_notes(heard, peaks, tonal), dialled)
+    yield from _music(side, heard, _in_notes(heard, found.hz, tonal), dialled)
 
 
 def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
@@ -89,17 +101,23 @@ def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
     return found
 
 
-def _peaks(heard: SideAudio) -> Peaks:
+def _tones(heard: SideAudio) -> Tones:
     window = np.hanning(WINDOW).astype(np.float32)
     sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
-    peaks = np.zeros((len(Peaks._fields), heard.n_ticks), np.float32)
+    power, hz = np.zeros((2, heard.n_ticks), np.float32)
+    found = Tones(power, hz, np.zeros(heard.n_ticks, np.int8), np.zeros(heard.n_ticks, np.bool_))
     for tick in range(0, heard.n_ticks, BLOCK_TICKS):
         n = min(BLOCK_TICKS, heard.n_ticks - tick)
         pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
         frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
         at = np.flatnonzero(sounding[tick : tick + n])
-        peaks[:, tick + at] = _strongest(frames[at], window)
-    return Peaks(*peaks)
+        columns = np.zeros((len(Peaks._fields), n), np.float32)
+        columns[:, at] = _strongest(frames[at], window)
+        block, within = Peaks(*columns), slice(tick, tick + n)
+        found.power[within], found.hz[within] = block.power, block.hz
+        found.key[within] = _key(block)
+        found.tonal[within] = _tonal(block, found.hz[tick - 1] if tick else block.hz[0])
+    return found
 
 
 def _strongest(frames: Floats, window: Floats) -> Floats:
@@ -123,12 +141,18 @@ def _take_peak(spectra: Floats, total: Floats) -> tuple[Floats, Floats]:
     return (peak * beside).sum(axis=1) / (power + 1e-20) * BIN_HZ, power / total
 
 
-def _digits(peaks: Peaks) -> Iterator[tuple[str, Span]]:
+def _key(peaks: Peaks) -> npt.NDArray[np.int8]:
     low, high = np.minimum(peaks.hz, peaks.second_hz), np.maximum(peaks.hz, peaks.second_hz)
     row, row_near = _nearest(low, ROWS_HZ)
     column, column_near = _nearest(high, COLUMNS_HZ)
     two = (peaks.share + peaks.second_share > DIGIT_SHARE) & (peaks.second_share > 0.1)
-    key = np.where(two & row_near & column_near & (peaks.power > LEAST_POWER), 4 * row + column, -1)
+    key: npt.NDArray[np.int8] = np.where(
+        two & row_near & column_near & (peaks.power > LEAST_POWER), 4 * row + column, -1
+    ).astype(np.int8)
+    return key
+
+
+def _digits(key: npt.NDArray[np.int8]) -> Iterator[tuple[str, Span]]:
     for start, end in runs(key >= 0):
         pressed = np.bincount(key[start:end], minlength=16)
         if pressed.max() >= LEAST_DIGIT_TICKS:
@@ -145,21 +169,21 @@ def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.i
     return nearest, least <= (DIGIT_TOLERANCE * wanted)[nearest]
 
 
-def _tonal(peaks: Peaks) -> Bools:
+def _tonal(peaks: Peaks, hz_before: np.float32) -> Bools:
     """The ticks that consist of one or two frequencies, the same as in the tick before."""
-    steady = np.abs(np.diff(peaks.hz, prepend=peaks.hz[:1])) < TONE_HZ
+    steady = np.abs(np.diff(peaks.hz, prepend=hz_before)) < TONE_HZ
     alone = (peaks.share > TONE_SHARE) & (peaks.hz > LOWEST_TONE_HZ)
     pair = (peaks.share + peaks.second_share > TONE_SHARE) & (np.minimum(peaks.hz, peaks.second_hz) > LOWEST_TONE_HZ)
     tonal: Bools = steady & (alone | pair) & (peaks.power > LEAST_POWER)
     return tonal
 
 
-def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span], kept: Sequence[Span]) -> Iterator[HealthFinding]:
-    hz = np.array([np.median(peaks.hz[start:end]) for start, end in tones])
+def _ringing_or_tones(side: Side, found: Tones, tones: list[Span], kept: Sequence[Span]) -> Iterator[HealthFinding]:
+    hz = np.array([np.median(found.hz[start:end]) for start, end in tones])
     rings = [
         span
         for span, f in zip(tones, hz, strict=True)
-        if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(peaks.power, span)
+        if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(found.power, span)
     ]
     means = "It is not speech, but an energy detector takes it for speech: it adds false turns, overlaps and answers."
     if len(rings) >= LEAST_RINGS:
@@ -183,16 +207,26 @@ def _in_silence(powers: Floats, span: Span) -> bool:
     return any(beside.min(initial=np.inf) < silence for beside in around)
 
 
-def _in_notes(heard: SideAudio, peaks: Peaks, tonal: Bools) -> Bools:
+def _in_notes(heard: SideAudio, hz: Floats, tonal: Bools) -> Bools:
     """The ticks around which much of the sound is notes of a melody, as of a synthesiser; a voice has hardly any."""
-    box = np.ones(min(NOTES_OVER_TICKS, heard.n_ticks))
     at = np.flatnonzero(tonal)
-    changes = np.zeros(heard.n_ticks)
-    changes[at[1:][np.abs(np.diff(peaks.hz[at])) > 2 * TONE_HZ]] = 1
-    sounding = np.convolve(heard.powers > LEAST_POWER, box, "same")
-    notes = np.convolve(tonal, box, "same") > NOTES_SHARE * sounding
-    found: Bools = notes & (sounding > NOTES_OVER_TICKS // 2) & (np.convolve(changes, box, "same") >= FEWEST_CHANGES)
-    return found
+    changes = np.zeros(heard.n_ticks, np.bool_)
+    changes[at[1:][np.abs(np.diff(hz[at])) > 2 * TONE_HZ]] = True
+    sounding = _counted(heard.powers > LEAST_POWER)
+    notes: Bools = _counted(tonal) > np.float32(NOTES_SHARE) * sounding
+    notes &= sounding > NOTES_OVER_TICKS // 2
+    notes &= _counted(changes) >= FEWEST_CHANGES
+    return notes
+
+
+def _counted(ticks: Bools) -> npt.NDArray[np.int16]:
+    """How many of the NOTES_OVER_TICKS around each tick are True, int16 (n,)."""
+    n = len(ticks)
+    over = min(NOTES_OVER_TICKS, n)
+    before, after = over // 2, (over - 1) // 2 + 1
+    sums = np.cumsum(np.pad(ticks, (before + 1, after - 1)), dtype=np.int32)
+    counted: npt.NDArray[np.int16] = (sums[over:] - sums[:-over]).astype(np.int16)
+    return counted[:n]
 
 
 def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Iterator[HealthFinding]:
