@@ -7,7 +7,7 @@ that it cannot tell. What cannot be used is asked again with the error, and is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.suites.staged.families import LEVELS, Family
-from fdbcore.suites.staged.fdb2.replies import JudgedEvent
-from fdbcore.suites.staged.fdb2.scores import binned, early_mean
+from fdbcore.suites.staged.fdb2.scores import EARLY_BINS, binned_means
 from fdbcore.suites.staged.quoting import quotes
 from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
 from fdbcore.suites.staged.turns import SystemEvent
@@ -113,18 +112,19 @@ class DialogueMarks:
             if (known := ~np.isnan(marks)).any():
                 found[mark] = float(marks[known].mean())
                 found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
-        if (early := early_mean(binned(self._events(medians)))) is not None:
-            found |= {f"{mark}_75_s": mean for mark, mean in zip(MARKS, early, strict=True)}
+        if set(MARKS) <= {*medians}:
+            early = self._early(np.stack([medians[mark] for mark in MARKS], axis=1))
+            found |= {f"{mark}_75_s": mean for mark, mean in zip(MARKS, early, strict=True) if not np.isnan(mean)}
         if "task_score" in medians and not np.isnan(medians["task_score"][0]):
             found["task_score"] = float(medians["task_score"][0])
         return found
 
-    def _events(self, medians: Mapping[str, Scores]) -> Iterator[JudgedEvent]:
-        """The events with these marks."""
-        if set(MARKS) <= {*medians}:
-            for event, *marks in zip(self.events, *(medians[mark].tolist() for mark in MARKS), strict=True):
-                known = [None if np.isnan(mark) else mark for mark in marks]
-                yield JudgedEvent(event["from_s"], event["to_s"], *known)
+    def _early(self, marks: Scores) -> list[float]:
+        """The means over those bins up to 75 s in which an event with both marks lies; NaN if there is none."""
+        spans = np.array([(event["from_s"], event["to_s"]) for event in self.events], float).reshape(-1, 2)
+        bins = binned_means(spans, marks)[:EARLY_BINS]
+        known = bins[~np.isnan(bins[:, 0])]
+        return known.mean(axis=0).tolist() if len(known) else [np.nan, np.nan]
 
 
 def marks_of(
@@ -196,10 +196,11 @@ def _nearest(given: Sequence[dict[str, Any]], name: str, value: float | None) ->
 
 def _medians(scores: Scores) -> Scores:
     """The median of each row (n, repeats) of the marks there are; NaN if there is none."""
-    found = np.full(len(scores), np.nan)
-    some = ~np.isnan(scores).all(axis=1)
-    found[some] = np.nanmedian(scores[some], axis=1)
-    return found
+    ordered, counts = np.sort(scores, axis=1), (~np.isnan(scores)).sum(axis=1)  # NaN comes last
+    rows = np.arange(len(scores))
+    lower, upper = (np.clip(at, 0, scores.shape[1] - 1) for at in ((counts - 1) // 2, counts // 2))
+    medians: Scores = np.where(counts > 0, (ordered[rows, lower] + ordered[rows, upper]) / 2, np.nan)
+    return medians
 
 
 def _number(mark: float | None) -> float:

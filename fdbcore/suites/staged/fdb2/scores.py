@@ -8,17 +8,20 @@ weighted is not said. Here a family is the mean of its dialogues, and the last r
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore.suites.staged.fdb2.replies import JudgedEvent, JudgeReply
 
 BIN_S: Final = 15.0
 BINS: Final = tuple((start_s, start_s + BIN_S) for start_s in np.arange(0.0, 120.0, BIN_S).tolist())
+_EDGES_S: Final = np.array(BINS)
 EARLY_BINS: Final = 5
 """The published tables have the bins up to 75 s alone."""
 NO_TASK_SCORE: Final = "Daily"
@@ -26,6 +29,7 @@ NO_TASK_SCORE: Final = "Daily"
 ALL: Final = "mean"
 """The row of the mean over families."""
 
+Floats: TypeAlias = npt.NDArray[np.float64]
 Means: TypeAlias = tuple[float, float] | None
 """Of turn-taking and instruction following; None where no event has both scores."""
 
@@ -54,8 +58,8 @@ class DialogueScores:
 
     @property
     def early(self) -> Means:
-        """See `early_mean`."""
-        return early_mean(self.bins)
+        """The mean over those bins up to 75 s that have a score."""
+        return _mean([means for means in self.bins[:EARLY_BINS] if means is not None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +94,23 @@ def binned(events: Iterable[JudgedEvent]) -> list[Means]:
     """The means in each of `BINS`, weighted by the seconds of overlap; None for a bin in which no event lies."""
     timed = [event for event in events if _is_timed(event)]
     scores = np.array([event.scores for event in timed], float).reshape(-1, 2)
-    spans = np.array([(event.start_s, event.end_s) for event in timed]).reshape(-1, 2)
-    found: list[Means] = []
-    for start_s, end_s in BINS:
-        overlap_s = np.maximum(np.minimum(spans[:, 1], end_s) - np.maximum(spans[:, 0], start_s), 0.0)
-        total_s = overlap_s.sum()
-        turn_taking, following = (overlap_s @ scores / total_s).tolist() if total_s else (0.0, 0.0)
-        found.append((turn_taking, following) if total_s else None)
+    spans = np.array([(event.start_s, event.end_s) for event in timed], float).reshape(-1, 2)
+    return [None if math.isnan(first) else (first, second) for first, second in binned_means(spans, scores).tolist()]
+
+
+def binned_means(spans: Floats, scores: Floats) -> Floats:
+    """The same of events as arrays, as (bins, 2); NaN for a bin in which none lies.
+
+    spans, scores: (n, 2); an event that lacks a score is NaN, and counts nowhere.
+    """
+    known = ~np.isnan(scores).any(axis=1)
+    starts_s, ends_s = spans[known].T
+    overlaps_s = np.maximum(np.minimum(ends_s, _EDGES_S[:, 1:]) - np.maximum(starts_s, _EDGES_S[:, :1]), 0.0)
+    total_s = overlaps_s.sum(axis=1, keepdims=True)
+    found: Floats = np.divide(
+        overlaps_s @ scores[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
+    )
     return found
-
-
-def early_mean(bins: Sequence[Means]) -> Means:
-    """The mean over those bins up to 75 s that have a score."""
-    return _mean([means for means in bins[:EARLY_BINS] if means is not None])
 
 
 def family_scores(dialogues: Iterable[DialogueScores]) -> list[FamilyScores]:
