@@ -17,7 +17,7 @@ define install
 	  usual='$(DETAILS)'; same=; test -t 1 && same=$$'\r\033[K'; n=0; \
 	  while IFS= read -r line; do \
 	    if [[ $$line =~ ^\ *Collecting\ ([^ ]+) ]]; then n=$$((n + 1)); test -z "$$same" || printf '%s    package %d: %s' "$$same" $$n "$${BASH_REMATCH[1]}"; \
-	    elif [[ $$line =~ ^Installing\ collected ]]; then echo "$$same--- Installing $$n packages"; \
+	    elif [[ $$line =~ ^Installing\ collected ]]; then set -- $$line; echo "$$same--- Installing $$(($$# - 3)) packages"; \
 	    elif [[ $$line =~ Building\ editable.*started ]]; then echo "$$same--- Compiling the core, for a minute or two"; \
 	    elif [[ ! $$line =~ $$usual ]]; then echo "$$same$$line"; fi; \
 	  done; }

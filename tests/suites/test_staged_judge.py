@@ -39,11 +39,11 @@ from fdbcore.models.account import Vendor
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.suites.staged.asking import JUDGED, MOST_FAILURES, Desk, Spent
+from fdbcore.suites.staged.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import mark_all
+from fdbcore.suites.staged.marking import MarkedDialogues, mark_all
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types.words import TimedWord
@@ -126,11 +126,11 @@ def judged_of(
     setups: Sequence[Setup] = (Setup(0, 0, 0),),
     repeats: int = 1,
     desk: Desk | None = None,
-) -> tuple[list[DialogueMarks], Spent]:
+) -> tuple[list[DialogueMarks], MarkedDialogues]:
     case = StagedCase(dialogue, "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
     found = mark_all([case], [{dialogue: heard}], judges, setups, repeats, desk or Desk(), 4, lambda text: None)
-    return [found.by_setup[setup][dialogue] for setup in setups], found.spent
+    return [found.by_setup[setup][dialogue] for setup in setups], found
 
 
 def judged(
@@ -323,15 +323,17 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     monkeypatch.setattr(Vendor, "owns", lambda self, url: True)  # so that the table's price is taken
     with FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
-        (found,), spent = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
-        assert (len(server.asked), spent.requests, round(spent.usd, 9), spent.unpriced) == (3, 3, 3.0, 0)
+        (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9), made.spent.unpriced) == (3, 3, 3.0, 0)
+        assert (made.asked, made.kept) == (3, 0)
         assert found.unscored == ["events: not asked: 3.00 USD spent of --max-cost 3.5"]
         assert found.values()["turn_taking"] == 4.0
-        (found,), spent = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
-        assert (len(server.asked), found.unscored, round(spent.usd, 9)) == (6, [], 6.0)
+        (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        assert (len(server.asked), found.unscored, round(made.spent.usd, 9)) == (6, [], 6.0)
+        assert (made.asked, made.kept) == (3, 3)
     with FakeOpenAI(marks) as server:
-        _, spent = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
-        assert (spent.usd, spent.unpriced) == (0.0, 1)
+        _, made = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
+        assert (made.spent.usd, made.spent.unpriced) == (0.0, 1)
 
 
 def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
@@ -346,7 +348,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
 
     with FakeDecisions(answer) as server:
         asks = [judge(server.address_of("openai-decisions:gpt-6-luna"))]
-        (found,), spent = judged_of(dialogue, asks, "entity")
+        (found,), made = judged_of(dialogue, asks, "entity")
         assert len(server.asked) == 2
         assert server.asked[0]["input"][1]["content"].startswith("{")
         expected = 0.1 * 1 + 0.4 * 3 + 0.5 * 4
@@ -363,7 +365,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
         (refused,) = found.unscored
         assert refused.startswith("events: event 2: instruction_following")
         assert refused.endswith("refused")
-        assert spent.counts["text_in_tokens"] == 2 * 100
+        assert made.spent.counts["text_in_tokens"] == 2 * 100
         judged_of(dialogue, asks, "entity")
         assert len(server.asked) == 2
     (dialogue / JUDGED).unlink()

@@ -32,6 +32,8 @@ JUDGED: Final = "derived/judged.json"
 """The answers of judges about a dialogue by what was asked, so that no judge is asked twice; and what they counted."""
 
 TRIES: Final = 2
+NOT_ASKED: Final = "not asked"
+"""How the reason of an answer begins that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, no other begins."""
 
@@ -143,7 +145,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     asked, reason = dict(question.evidence), ""
     for _ in range(TRIES):
         if not desk.may_begin():
-            return JudgeAnswer(None, f"not asked: {desk.stopped}")
+            return JudgeAnswer(None, f"{NOT_ASKED}: {desk.stopped}")
         marks, failure = None, ""
         try:
             given = dict(request.judge.mark(question.rubric, asked))

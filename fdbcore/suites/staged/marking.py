@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Judge
-from fdbcore.suites.staged.asking import Desk, JudgeRequest, KeptAnswers, Spent, ask_all, spent_on
+from fdbcore.suites.staged.asking import NOT_ASKED, Desk, JudgeRequest, KeptAnswers, Spent, ask_all, spent_on
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard
 from fdbcore.suites.staged.judging import DialogueMarks, JudgeQuestion, marks_of, questions_of
@@ -55,12 +55,13 @@ def mark_all(
     planned = requests_of(cases, heard, judges, setups, repeats)
     requests = [each for own in planned for each in own.requests]
     kept = sum(each.kept.marks(each.key) is not None for each in requests)
-    answers = iter(ask_all(requests, desk, jobs, show))
+    given_to_all = ask_all(requests, desk, jobs, show)
+    unasked, answers = sum(each.reason.startswith(NOT_ASKED) for each in given_to_all), iter(given_to_all)
     found: dict[Setup, dict[Path, DialogueMarks]] = {setup: {} for setup in setups}
     for own in planned:
         given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
         found[own.setup][own.path] = marks_of(own.questions, given, own.dialogue.events)
-    return MarkedDialogues(found, spent_on(requests), len(requests) - kept, kept)
+    return MarkedDialogues(found, spent_on(requests), len(requests) - kept - unasked, kept)
 
 
 class PlannedQuestions(NamedTuple):
