@@ -237,6 +237,8 @@ def _pace(
         is_wrong_cue = each.reaction_ms is not None and each.tick - each.reaction_ms // TICK_MS in wrong_ends
         if speech is not None and each.cue != "limit" and not is_wrong_cue:
             over_ticks = each.tick - max(speech, ended)
+            if each.cue in ("breaks in", "goal met"):  # its pacing counts from the first speech since the own words
+                over_ticks = each.tick - max(next(first for first, last in spoken.tolist() if last > ended), ended)
             if over_ticks >= REACTION_TICKS and not _may_break_in(each.cue, over_ticks, pacing):
                 found.cut_in.append(Proof(each.tick, f"it began {_s(each.tick - speech)} into speech of the system"))
         if each.reaction_ms is not None:

@@ -151,6 +151,19 @@ def test_the_fast_one_gives_backchannels_and_breaks_in(tmp_path: Path, synthesis
     assert slow.planted == []
 
 
+def test_short_pauses_do_not_keep_the_fast_one_from_breaking_in(tmp_path: Path, synthesiser: str) -> None:
+    """Pauses of 220 ms end the early edge, and are too short for an answer."""
+    begins = 30 + SAYING_TICKS + 30
+
+    def holds_forth(tick: int, silent_since: int | None) -> bool:
+        return 0 <= tick - begins < 1300 and (tick - begins) % 150 < 128
+
+    held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
+    said = held.of("examiner_says")
+    assert [each["cue"] for each in said[:4]] == ["opening", "system speaks", "system speaks", "breaks in"]
+    assert [each["tick"] for each in said[1:4]] == [begins + 250, begins + 500, begins + 700]
+
+
 def test_a_system_that_speaks_first_is_let_finish(tmp_path: Path, synthesiser: str) -> None:
     held = Stepped(
         examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), lambda tick, silent: 10 <= tick < 210

@@ -251,6 +251,17 @@ def test_a_pause_as_long_as_the_pacing_waits_for_is_no_cut_in() -> None:
         assert len(found.cut_in) == cut_in
 
 
+@pytest.mark.parametrize(("start", "cut_in"), [(450, 0), (560, 1)])
+def test_pauses_of_the_system_count_where_the_pacing_breaks_in(start: int, cut_in: int) -> None:
+    """The fast one breaks in at 11.70 s: 7 s and more after the system began, or less, with a pause before 11 s."""
+    call = good()
+    call.pacing = "fast"
+    call.spoken[:1] = [(start, 1075), (1100, 1190)]
+    call.events = [e for e in call.events if not 900 < e["tick"] < 1500]
+    call.says(1170, 1400, TEXTS[1], cue="breaks in", goal=2, saying=1)
+    assert len(found_in(call).cut_in) == cut_in
+
+
 def test_an_examiner_that_hears_answers_and_leaves_no_goal_is_stuck_unless_its_pacing_insists() -> None:
     for pacing, is_stuck in (("slow", True), ("fdb2-slow", False)):
         call = Call(pacing=pacing, n_ticks=100 * S)

@@ -123,8 +123,17 @@ def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) ->
     good, stubborn = row(scores, "good", pacing="fast"), row(scores, "never-yields", pacing="fast")
     # The examiner itself breaks off, and says it again.
     stops = "b_stopped_within_2s_per_long_a_onset"
-    assert {"timing", stops} <= moved(stubborn, good) <= {"timing", "wordings", "probes", stops, "overlap_s_per_min"}
-    assert good[stops] == 1
+    yields = "b_stopped_within_2s_per_labelled_interruption"
+    distracted, selective = "b_stopped_within_2s_per_labelled_distraction", "b_selectivity"
+    recovery = "b_recovery_latency_ms_per_labelled_interruption"
+    named = {"timing", stops, yields, selective}
+    assert named <= moved(stubborn, good) <= {*named, "wordings", "probes", "overlap_s_per_min"}
+    assert (good[stops], good[yields], good[distracted], good[selective]) == (1, 1, 0, 1)
+    assert good[recovery] == pytest.approx(700, abs=60), "as after any other turn of the examiner"
+    assert stubborn[distracted] == 0
+    assert stubborn[yields] == stubborn[selective] < 0.2, "only where its answer was over soon"
+    slow = row(scores, "good.one")
+    assert {slow[name] for name in (yields, distracted, selective, recovery)} == {None}, "slow plants nothing"
     assert stubborn[stops] < 0.3, "only where its answer was over soon"
     assert stubborn["overlap_s_per_min"] > good["overlap_s_per_min"]
     assert good["timing"] > 0.8

@@ -23,6 +23,7 @@ class Cues:
         self.other = EarlyEdges()
         self.check = FinalCheck()
         self.has_answered = False  # the other side has spoken since the last own words
+        self._answered_since = 0  # when it then began; pauses of it do not matter
         self.spoke_first = False
         self._pacing, self._random = pacing, random
         self._own_start: int | None = None  # of the own words that are being said
@@ -35,7 +36,8 @@ class Cues:
         """Take whether the other side seems to speak in `tick`; return the early edge that becomes known now."""
         edge = self.other.push(tick, active)
         if self.other.speaks and self._own_start is None:
-            self.has_answered = True
+            if not self.has_answered:
+                self.has_answered, self._answered_since = True, self.other.since_tick
             self.spoke_first |= self._own_end is None
         return edge
 
@@ -46,7 +48,7 @@ class Cues:
     def end(self, tick: int) -> None:
         """The own words have ended."""
         self._own_start, self._own_end = None, tick
-        self.has_answered = self.other.speaks
+        self.has_answered, self._answered_since = self.other.speaks, tick
         self._answers_ticks = self._drawn_answer()
 
     def gave_backchannel(self, tick: int) -> None:
@@ -57,7 +59,7 @@ class Cues:
         """The cue of this tick, while nothing is said."""
         other, pacing = self.other, self._pacing
         if other.speaks and other.active and self._own_end is not None:
-            alone_since = max(other.since_tick, self._own_end)
+            alone_since = self._answered_since
             if pacing.breaks_in_ms is not None and tick - alone_since >= _ticks(pacing.breaks_in_ms):
                 return "breaks in"
             since_last = tick - max(alone_since, self._last_backchannel)
@@ -86,7 +88,7 @@ class Cues:
         """Whether to look now, while the other side speaks, if the goal is met."""
         if self._pacing.looks_ms is None or not self.other.speaks or not self.has_answered:
             return False
-        if tick - max(self.other.since_tick, self._last_look) < _ticks(self._pacing.looks_ms):
+        if tick - max(self._answered_since, self._last_look) < _ticks(self._pacing.looks_ms):
             return False
         self._last_look = tick
         return True

@@ -28,8 +28,8 @@ class Pacing:
 
     opens_ms: the examiner's first words, from tick 0. answers_ms: how long the system must have been silent. varies_ms:
     added to it, evenly at random. patience_ms: so long after its own words it speaks again if the system says nothing.
-    yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts a system that has
-    spoken for so long. backchannels_ms: it gives a backchannel each time the system has spoken for so long.
+    yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts a system that
+    began to speak so long ago, and speaks. backchannels_ms: so often it gives a backchannel while the system speaks.
     looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in if so. insists: only a
     met goal leads on; without ears, an answer does. opens: who opens the conversation.
     """

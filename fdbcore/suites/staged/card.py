@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.labelled import stop_share
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.staged.cases import SCRIPTED, TIMING
+from fdbcore.suites.staged.cases import PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
@@ -35,6 +36,13 @@ def _of_timing(name: str) -> Scale:
     return Scale(name, of.headline, direction, unit, decimals, part=of.group.title)
 
 
+def _of_planted(name: str, label: str) -> Scale:
+    """A measure of how the system takes what the examiner planted."""
+    unit, decimals = ("ms", 0) if MEASURES[name].unit == "ms" else ("", 2)
+    direction: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
+    return Scale(name, label, direction, unit, decimals, part="What the examiner planted")
+
+
 def _main(name: str, label: str) -> Scale:
     """A measure that systems are compared by."""
     return Scale(name, label, 1, decimals=2, main=True, bounds=BOUNDS[name])
@@ -57,6 +65,7 @@ SCALES: Final = (
     *(_of_timing(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
     Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
     *(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
+    *(_of_planted(name, label) for name, label in PLANTED.items()),
 )
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (

@@ -15,10 +15,13 @@ from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.examined import Examined, examined
+from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
+from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
+from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.staged.judging import DialogueMarks
@@ -39,6 +42,14 @@ TIMING: Final = (
     "overlap_s_per_min",
 )
 """The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
+
+PLANTED: Final = {
+    stop_share("interruption"): "stops for interruptions",
+    stop_share("distraction"): "stops for backchannels",
+    "b_selectivity": "selectivity",
+    "b_recovery_latency_ms_per_labelled_interruption": "speaks again",
+}
+"""The same of those that need what the examiner planted, with their labels: its interruptions and backchannels."""
 
 MET: Final = "met"
 UNMET: Final = "unmet"
@@ -155,12 +166,16 @@ def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
 
 def examiner_of(party: Mapping[str, Any]) -> str:
     """The name of who plays side A, as the examiner describes itself; with who opens, if that is not by its pacing."""
-    actor = party.get("actor", SCRIPTED)
-    name = actor if isinstance(actor, str) else str(actor["name"])
+    name = _actor_of(party)
     pacing = party.get("pacing", {})
     known = PACINGS.get(pacing.get("name", ""))
     opens = pacing.get("opens")
     return name if known is None or opens in (None, known.opens) else f"{name}, opens: {opens}"
+
+
+def _actor_of(party: Mapping[str, Any]) -> str:
+    actor = party.get("actor", SCRIPTED)
+    return actor if isinstance(actor, str) else str(actor["name"])
 
 
 def _case(path: Path, planned: PlannedCase) -> StagedCase:
@@ -182,7 +197,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         class_=columns.get("class", ""),
         pacing=examiner["pacing"]["name"],
         language=brief.language,
-        goals=list(_goals(brief, events, recording.n_ticks, examiner_of(examiner))),
+        goals=list(_goals(brief, events, recording.n_ticks, _actor_of(examiner))),
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
@@ -192,6 +207,8 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     )
     case.values.update(goal_values(case.goals))
     _time(case, recording.dialogue, events)
+    if recording.labels is not None:
+        case.values.update(_planted(recording.dialogue, recording.labels))
     return case
 
 
@@ -252,6 +269,18 @@ def _time(case: StagedCase, dialogue: Dialogue, events: Sequence[Mapping[str, An
     for scale, measure in {"answer_ms": "response_latency_ms", **{name: name for name in TIMING}}.items():
         if (value := _figure(quantities[measure])) is not None:
             case.values[scale] = value
+
+
+def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
+    """How B takes the interruptions and backchannels of the examiner: whether it stops for each, the difference of both
+    shares, and when it speaks again.
+    """
+    quantities = stops(dialogue, labels) | recoveries(dialogue, labels, None)
+    found = {name: value for name in PLANTED if name in quantities and (value := _figure(quantities[name])) is not None}
+    interruption, distraction, selectivity, _ = PLANTED
+    if interruption in found and distraction in found:
+        found[selectivity] = found[interruption] - found[distraction]
+    return found
 
 
 def _figure(quantity: Quantity) -> float | None:

@@ -7,7 +7,7 @@ from typing import Final
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
-from fdbcore.suites.staged.cases import TIMING
+from fdbcore.suites.staged.cases import PLANTED, TIMING
 from fdbcore.types import TurnSettings
 
 FAMILIES_MEAN: Final = "mean of families"
@@ -30,6 +30,7 @@ TERMS: Final = {
     "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
     **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
     **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
+    **{label: in_words(MEASURES[name].meaning, TurnSettings()) for name, label in PLANTED.items()},
     "unscored at worst": "The mean with 1 in place of every mark that is missing.",
     EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
     FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",
