@@ -456,6 +456,8 @@ class TestScores:
             arguments += ["--transcriber", f"openai:whisper-1?{hearing.settings}"]
             before = ran(*arguments, "--dry-run")
             assert (before.exit_code, len(hearing.wavs), judges.asked, (tmp_path / "s").exists()) == (0, 0, [], False)
+            shutil.copytree(run, tmp_path / "again")
+            twice = ran(*arguments, tmp_path / "again", "--dry-run")
             assert ran(*arguments).exit_code == 0
             n, prompts = len(judges.asked), [asked.user + asked.system for asked in judges.asked]
             after = ran(*arguments, "--dry-run")
@@ -464,6 +466,7 @@ class TestScores:
         sent_s = sum(len(wav) - 44 for wav in hearing.wavs) / 2 / 16_000
         assert hears == f"openai:whisper-1: 2 of 2 dialogues left, 0:{sent_s:.0f} of audio, 0.00 USD"
         assert f"openai:other: {n} of {n} questions left, " in judging
+        assert f"openai:other: {2 * n} of {2 * n} questions left, " in twice.stdout, "answers are of one recording"
         tokens_in = int(re.findall(r"([\d,]+) tokens in", judging)[0].replace(",", ""))
         assert tokens_in == pytest.approx(sum(map(len, prompts)) / 4, rel=0.3), "the schema comes on top"
         assert total.startswith("in all about 0.00 USD;"), "it is on this machine"

@@ -46,7 +46,7 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
     setups = [setup for _, setup in setups_of(len(scoring.sources), len(scoring.judges), scoring.wordings)]
     planned = requests_of(cases, heard, scoring.judges, setups, scoring.repeats) if scoring.judges else []
     for judge in scoring.judges:
-        requests = {each.key: each for own in planned for each in own.requests if each.judge is judge}
+        requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
         left = [each for each in requests.values() if each.kept.marks(each.key) is None]
         tokens_in, tokens_out = sum(map(_tokens_in, left)), sum(map(_tokens_out, left))
         counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": tokens_out}
