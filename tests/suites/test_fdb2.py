@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.cli.main import main
+from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.fdb2.published import published
 from fdbcore.suites.staged.fdb2.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
-from fdbcore.suites.staged.fdb2.scores import ALL, binned, dialogue_scores, family_scores
+from fdbcore.suites.staged.fdb2.scores import binned, dialogue_scores
 
 FENCE = "```"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v2" / "judge_reply_Daily.ordering.001.json"
@@ -171,14 +175,6 @@ def test_the_mean_up_to_75_s_is_over_the_bins_that_have_a_score() -> None:
 @pytest.mark.parametrize(("system", "expected"), [("GPT-Realtime", 4.32), ("Moshi", 3.10), ("Freeze-Omni", 3.10)])
 def test_the_published_task_scores_have_the_means_that_the_paper_quotes(system: str, expected: float) -> None:
     (line,) = (each for each in published().table("task").lines if (each.system, each.pacing) == (system, "Fast"))
-    dialogues = [
-        dialogue_scores(family, f"{family}.{number:03}", [JudgeReply([], score + shift)])
-        for family, score in {**line.scores, "Daily": 1.0}.items()
-        for number, shift in enumerate((-0.5, 0.0, 0.5) if family == "Safety" else (0.0,))
-    ]
-    *families, last = family_scores(dialogues)
-    assert {row.family: row.task for row in families} == pytest.approx({**line.scores, "Daily": None})
-    assert (last.family, last.n_dialogues, round(last.task or 0, 2)) == (ALL, 6, expected)
     assert round(line.mean, 2) == expected
 
 
@@ -191,8 +187,21 @@ def test_the_published_tables_say_what_they_are() -> None:
     assert all(abs(line.alpha - line.r) < 0.01 for line in shipped.agreement)
 
 
-def judged(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["dataset", "judged", str(folder), *arguments], catch_exceptions=False)
+def scored(folder: Path, out: Path, *arguments: str) -> Result:
+    command = ["score", "--suite", "staged", str(folder), "--out", str(out), *arguments]
+    return CliRunner().invoke(main, command, catch_exceptions=False)
+
+
+def means(document: dict[str, Any], system: str) -> dict[str, list[float | None]]:
+    """Turn-taking and instruction following, in full and to 75 s, and the task score; of families, and their mean."""
+    names = ("turn_taking", "instruction_following", "turn_taking_75_s", "instruction_following_75_s", "task_score")
+    rows = [(row["family"] or "all", row) for row in document["rows"]]
+    rows += [("mean", row) for row in document["overall"]]
+    return {
+        family: [None if (mean := row["measures"][name]["mean"]) is None else round(mean, 2) for name in names]
+        for family, row in rows
+        if row["system"] == system
+    }
 
 
 def write(path: Path, text: str) -> None:
@@ -207,16 +216,20 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
     write(folder / "Daily" / "Daily.ordering.002_processed.json", in_json([[[0, 6], 4, 5], [[0, 3], 3, 3]], None))
     write(folder / "Safety" / "Safety.privacy.001.json", as_asked("[0, 6]: 2, 3,\n[0, 1]: null, 1", "4"))
     write(folder / "Safety" / "A.json", json.dumps({"text": "", "chunks": []}))
-    result = judged(folder, "--out", str(out), "--published")
+    result = scored(folder, out, "--published")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[:4] == [
-        "family dialogues   TT   IF TT 0-75 s IF 0-75 s task",
-        "Daily          2 3.75 3.00      3.83      3.17    -",
-        "Safety         1 2.00 3.00      2.00      3.00 4.00",
-        "mean           3 2.88 3.00      2.92      3.08 4.00",
-    ]
-    assert "warning: 2 events of 1 replies are not in JSON" in result.stderr
+    assert "examiner of unknown pacing: Full-Duplex-Bench v2" in result.stdout
     assert "published, not measured here" in result.stdout
+    document = json.loads((out / "scores.json").read_text())
+    msgspec.convert(document, StagedDocument, strict=True)
+    found = means(document, "eval_results")
+    assert found["daily"] == [3.75, 3.00, 3.83, 3.17, None]
+    assert found["safety"] == [2.00, 3.00, 2.00, 3.00, 4.00]
+    assert found["mean"][:4] == [2.88, 3.00, 2.92, 3.08]
+    assert found["all"][4] == 4.00
+    assert document["settings"]["judge"] == "replies of the judge of Full-Duplex-Bench v2"
+    assert document["passes"] == [], "nobody knows what goals were met"
+    assert "2 events of 1 replies are not in JSON" in document["warnings"][-1]
     (head, first, second, third) = csv.reader((out / "judge_summary.csv").read_text().splitlines())
     assert head[:4] == ["setup", "subtask", "n_files", "n_events"]
     assert first == ["Daily", "Daily.ordering.001", "1", "1", "4.0", "2.0", "1.0"]
@@ -231,21 +244,22 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
 def test_experiments_are_not_mixed(tmp_path: Path) -> None:
     for system, score in (("moshi", 2), ("echo", 4)):
         write(tmp_path / system / "Safety" / "Safety.001.json", in_json([[[0, 6], score, score]], score))
-    lines = judged(tmp_path).stdout.splitlines()
-    assert [line.split()[:3] for line in lines if line.startswith("Safety")] == [
-        ["Safety", "1", "4.00"],
-        ["Safety", "1", "2.00"],
-    ]
+    document = json.loads(scored(tmp_path, tmp_path / "scores", "--json").stdout)
+    assert {name: means(document, name)["all"][0] for name in ("moshi", "echo")} == {"moshi": 2.0, "echo": 4.0}
 
 
 def test_files_that_are_no_replies_are_named(tmp_path: Path) -> None:
     write(tmp_path / "Safety" / "Safety.001.json", in_json([[[0, 6], 4, 4]]))
     write(tmp_path / "Safety" / "Safety.002.json", "I cannot help with that.")
-    result = judged(tmp_path)
+    result = scored(tmp_path, tmp_path / "out")
     assert result.exit_code == 1
-    assert "Safety.002.json: expected a reply of a judge with events, got one without" in result.stderr
+    reason = "expected a reply of a judge with events, got one without"
+    assert reason in json.loads((tmp_path / "out" / "scores.json").read_text())["problems"][0]["reason"]
+    shutil.rmtree(tmp_path / "out")
+    for option in (["--transcriber", "told"], ["--transcriber", "told", "--judge", "openai:m"]):
+        assert "expected runs, got replies of a judge" in scored(tmp_path, tmp_path / "out", *option).stderr
     (tmp_path / "Safety" / "Safety.001.json").unlink()
-    result = judged(tmp_path)
+    result = scored(tmp_path, tmp_path / "out")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "expected replies of a judge, such as Daily/Daily.ordering.001.json, found none" in result.stderr
 

@@ -12,6 +12,7 @@ from fdbcore.measures.labelled import stop_share
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
 from fdbcore.suites.staged.variant_screen import statements
@@ -80,6 +81,7 @@ def card(document: StagedDocument) -> Scorecard:
     """The scorecard of a document. A condition is a pacing of the examiner."""
     settings, scored = document["settings"], {item["call"] for item in document["items"]}
     problems = [Problem(**problem) for problem in document["problems"]]
+    is_ours = any(row["examiner"] != EXAMINER for row in document["rows"])
     return Scorecard(
         "Staged dialogues",
         _scales(document),
@@ -92,7 +94,7 @@ def card(document: StagedDocument) -> Scorecard:
         caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
         test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons; "
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
-        notes=(PUBLISHED,) if document["published"] else (OURS,),
+        notes=(PUBLISHED,) if document["published"] else (OURS,) if is_ours else (),
         facts=_facts(document),
         statements=[*sentences(document, LABELS), *statements(document, LABELS)],
         subsets=list(_subsets(document)),
@@ -132,7 +134,9 @@ def _conditions(document: StagedDocument) -> dict[str, str]:
 
 def heading(pacing: str, examiner: str) -> str:
     """An examiner in words; the scripted one has no name."""
-    return f"{pacing} examiner" + ("" if examiner == SCRIPTED else f": {examiner}")
+    return ("examiner of unknown pacing" if pacing == UNKNOWN else f"{pacing} examiner") + (
+        "" if examiner == SCRIPTED else f": {examiner}"
+    )
 
 
 def _condition(document: StagedDocument, pacing: str, examiner: str) -> str:

@@ -113,51 +113,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     return True
 
 
-def _judged(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.recording.files import write_bytes
-    from fdbcore.suites.staged.fdb2.files import BINNED, SUMMARY, binned_csv, groups, judged, summary_csv
-    from fdbcore.suites.staged.fdb2.published import published
-    from fdbcore.suites.staged.fdb2.scores import family_scores
-    from fdbcore.suites.staged.fdb2.screen import family_table, published_tables
-
-    found = judged(options["folder"])
-    for problem in found.problems:
-        console.complain(f"{problem.where}: {problem.reason}")
-    replies, events = found.beyond_reference
-    if events:
-        console.complain(
-            f"warning: {events} events of {replies} replies are not in JSON: read here, "
-            "though the benchmark's own scripts find none of them"
-        )
-    tables = [family_table(name, family_scores(dialogues)) for name, dialogues in groups(found.dialogues).items()]
-    console.say("\n\n".join("\n".join(lines) for lines in tables))
-    if options["published"]:
-        console.say("\n".join(published_tables(published())))
-    if (out := options["out"]) is not None:
-        for name, table in ((SUMMARY, summary_csv), (BINNED, binned_csv)):
-            write_bytes(out / name, table(found.dialogues).encode())
-            console.say(str(out / name))
-    return not found.problems
-
-
 COMMANDS: Final = (
-    Command(
-        "judged",
-        """Score dialogues of Full-Duplex-Bench-v2 by the replies of its judge, as its own scripts do.
-
-        FOLDER has the replies: FAMILY/TASK.json. TT is turn-taking and IF instruction following, from 1 to 5: the mean
-        over the events of a dialogue, then over dialogues, then over families. With --out, judge_summary.csv and
-        judge_summary_binned.csv have each dialogue, in the form of the scripts.
-
-        Example (needs such a folder): fdbcore dataset judged eval_results --out scores
-        """,
-        (
-            Option("FOLDER", kind="path", required=True),
-            Option("--out", "Write the tables of dialogues into this folder.", kind="path", metavar="DIR"),
-            Option("--published", "Show the published tables, too.", kind="flag"),
-        ),
-        _judged,
-    ),
     Command(
         "list",
         """List scenarios by family and class, with their ids and titles.

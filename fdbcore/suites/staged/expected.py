@@ -21,6 +21,7 @@ from fdbcore.suites.staged.asking import JudgeRequest
 from fdbcore.suites.staged.cases import StagedCase, cases_of
 from fdbcore.suites.staged.hearing import Heard, hear, language_of, sides_wanted
 from fdbcore.suites.staged.marking import requests_of
+from fdbcore.suites.staged.replied import is_of_replies
 from fdbcore.suites.staged.scoring import Scoring
 from fdbcore.suites.staged.variants import setups_of
 from fdbcore.types import SIDES, TICKS_PER_S, Side
@@ -35,7 +36,7 @@ _WORD: Final = "people"
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
-    cases = [case for run in runs for case in cases_of(run, show)[0]]
+    cases = [case for run in runs if not is_of_replies(run) for case in cases_of(run, show)[0]]
     if not cases and (scoring.sources or scoring.judges):
         raise InputError("expected staged dialogues, found none")
     heard = []

@@ -64,7 +64,13 @@ def pass_all(k: int, n: int, c: int) -> float:
 
 
 def passes_of(group: Group, families: Sequence[str | None], rule: Mapping[str, float]) -> Iterator[StagedPasses]:
-    """pass@k and pass^k of a group and its families (None: all), for each k up to the trials of a scenario."""
+    """pass@k and pass^k of a group and its families (None: all), for each k up to the trials of a scenario.
+
+    None where a measure that decides is known of no dialogue: only those that fail could be told.
+    """
+    known = {name for own in group.cases.values() for case in own for name in case.values}
+    if {*rule} - {*known, "task_score"}:
+        return
     for family in families:
         cases = group.of_family(family).cases
         told = {

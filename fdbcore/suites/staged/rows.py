@@ -12,6 +12,7 @@ from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import PLANTED, TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.rubrics import MARKS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
 }
 """The least and the most that a compared measure can be."""
 
-ORDER: Final = tuple(PACINGS)
+ORDER: Final = (*PACINGS, UNKNOWN)
 
 Values = npt.NDArray[np.float64]
 

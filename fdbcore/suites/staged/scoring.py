@@ -29,6 +29,7 @@ from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warn
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
+from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import event_means_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
@@ -44,29 +45,37 @@ DEFAULT_REQUESTS: Final = 4
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
-    """The document of all dialogues of some runs; see `fdbcore.protocols.suite.Suite.score`."""
+    """The document of all dialogues of some runs, or of folders of replies; see `Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
     scoring = Scoring.of(options)
     cases: list[StagedCase] = []
     lost: list[LostCase] = []
-    for run in runs:
+    replies = [replied(run) for run in runs if is_of_replies(run)]
+    if replies and (scoring.sources or scoring.judges):
+        raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
+    for run in (run for run in runs if not is_of_replies(run)):
         own, own_lost = cases_of(run, show)
         cases += own
         lost += own_lost
     problems = [each.problem for each in lost]
+    for each in replies:
+        cases += each.cases
+        problems += each.problems
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
     variants, judging, told = scoring.apply(cases, problems, jobs, show)
-    hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), None)
+    hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), JUDGE if replies else None)
     warnings = unheard_warnings(cases, list(scoring.sources.values()))
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
     )
     for run in runs:
         found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
-    return Scored(cast("Mapping[str, Any]", found), told=told)
+    found["warnings"] += [line for each in replies for line in each.warnings]
+    files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
+    return Scored(cast("Mapping[str, Any]", found), files, told)
 
 
 @dataclass(frozen=True, slots=True)

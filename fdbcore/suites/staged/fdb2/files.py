@@ -66,14 +66,6 @@ def judged(folder: Path) -> Judged:
     return Judged([dialogue_scores(*key, found[key]) for key in sorted(found)], problems, (len(beyond), sum(beyond)))
 
 
-def groups(dialogues: Iterable[DialogueScores]) -> dict[str, list[DialogueScores]]:
-    """The dialogues of each experiment. A setup that is named as the family of its tasks is in the experiment ""."""
-    found: dict[str, list[DialogueScores]] = defaultdict(list)
-    for each in dialogues:
-        found["" if each.setup.lower() == each.family.lower() else each.setup].append(each)
-    return found
-
-
 def summary_csv(dialogues: Sequence[DialogueScores]) -> str:
     """A row for each dialogue, as the script `score.py` writes it: rounded, empty where there is no score."""
     head = ["setup", "subtask", "n_files", "n_events"]

@@ -1,17 +1,16 @@
-"""Scores of dialogues by replies of a judge, as the scripts of Full-Duplex-Bench-v2 compute them, and their means.
+"""Scores of dialogues by replies of a judge, as the scripts of Full-Duplex-Bench-v2 compute them.
 
 Of a dialogue: the mean of each event score over the events that have both; the task score; and eight bins of 15 s, each
 the mean of the event scores, weighted by how long an event lies in the bin. An event without length is in no bin.
 The scripts stop there. The published tables are means over families and over the bins of the first 75 s; how they were
-weighted is not said. Here a family is the mean of its dialogues, and the last row the mean of its families.
+weighted is not said.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,8 +25,6 @@ EARLY_BINS: Final = 5
 """The published tables have the bins up to 75 s alone."""
 NO_TASK_SCORE: Final = "Daily"
 """The family whose task score has no rubric: the judge is asked for one, and no table has it."""
-ALL: Final = "mean"
-"""The row of the mean over families."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Means: TypeAlias = tuple[float, float] | None
@@ -60,17 +57,6 @@ class DialogueScores:
     def early(self) -> Means:
         """The mean over those bins up to 75 s that have a score."""
         return _mean([means for means in self.bins[:EARLY_BINS] if means is not None])
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyScores:
-    """The means over the dialogues of a family, or over families (`ALL`). None: no dialogue has that score."""
-
-    family: str
-    n_dialogues: int
-    means: Means
-    early: Means
-    task: float | None
 
 
 def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> DialogueScores:
@@ -111,31 +97,6 @@ def binned_means(spans: Floats, scores: Floats) -> Floats:
         overlaps_s @ scores[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
     )
     return found
-
-
-def family_scores(dialogues: Iterable[DialogueScores]) -> list[FamilyScores]:
-    """The means of each family over its dialogues, and as the last the mean over families."""
-    by_family: dict[str, list[DialogueScores]] = defaultdict(list)
-    for dialogue in dialogues:
-        by_family[dialogue.family].append(dialogue)
-    rows = [_family(family, by_family[family]) for family in sorted(by_family)]
-    return [*rows, _joined(ALL, sum(row.n_dialogues for row in rows), rows)]
-
-
-def _family(family: str, dialogues: Sequence[DialogueScores]) -> FamilyScores:
-    row = _joined(family, len(dialogues), dialogues)
-    return replace(row, task=None) if family == NO_TASK_SCORE else row
-
-
-def _joined(name: str, n_dialogues: int, rows: Sequence[DialogueScores] | Sequence[FamilyScores]) -> FamilyScores:
-    tasks = [row.task for row in rows if row.task is not None]
-    return FamilyScores(
-        name,
-        n_dialogues,
-        _mean([row.means for row in rows if row.means is not None]),
-        _mean([row.early for row in rows if row.early is not None]),
-        float(np.mean(tasks)) if tasks else None,
-    )
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> Means:
