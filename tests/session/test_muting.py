@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from fakes.parties import Caller, LoudVad, Speaker
 from helpers.drawn import activity
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from scipy.io import wavfile
 
 import fdbcore.runs.replay
+from fdbcore.cli.main import main
 from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.opportunities import opportunities
@@ -111,6 +113,11 @@ def test_a_replay_gives_the_same_events_and_measures(tmp_path: Path) -> None:
     assert muted(replayed) == muted(live) != []
     assert replayed.dialogue.muted_ticks == live.dialogue.muted_ticks == 400
     assert timing(replayed.dialogue) == timing(live.dialogue)
+    told = CliRunner().invoke(main, ["replay", str(live.path), "--out", str(tmp_path / "told")])
+    shown = " ".join(told.output.split())
+    assert "B's first sound was muted" in shown
+    assert "muted B until 0:04, since A opens the call; no figure counts this time; 2.10 s of sound are lost" in shown
+    assert "the same turn events and activity as in the original call, bit for bit" in shown
 
 
 def dialogue(text: str, muted_ticks: int = 400) -> Dialogue:

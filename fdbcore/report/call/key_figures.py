@@ -137,6 +137,7 @@ def _silence(measures: Measures, settings: TurnSettings, link: Links) -> tuple[s
     longest = f"; the longest lasted {amount(lapses['max'], 's')}" if lapses["n"] else ""
     after = link(amount(first["median"], "s"), "b_initial_silence_s")
     start = f"B's first sound came after {after}." if first["n"] else "No speech was found on B."
+    start = "B's first sound was muted." if "censored" in first["excluded"] else start
     return (
         "Long silences",
         link(_times(lapses["n"]), "lapse_s"),

@@ -247,6 +247,7 @@ def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
     longest = f", longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
     limit = seconds(settings, "lapse_ms")
     start = f"B silent at start {amount(first['median'], 's')}" if first["n"] else "no speech of B"
+    start = "B's first sound was muted" if "censored" in first["excluded"] else start
     at_once = measures["a_stopped_at_once_per_long_b_onset"]
     fast = f" | A stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
     silent = f"long silences (> {limit}) {lapses['n']}{longest}"
