@@ -90,9 +90,12 @@ def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
         if not names[name]:
             ours[each.line, name].append((each, active))
     figures = {key: tally.figures() for key, tally in tallies.items()}
+    peers = [name for name, is_peer in names.items() if is_peer]
     for cut_db in CUTS_DB[: 1 if options.brief else None]:
         for figure in BRIEF if options.brief else TABLES:
             _show(figure, cut_db, [line.name for line in chosen], list(names), figures)
+    if peers:
+        _summary([line.name for line in chosen], [name for name in names if not names[name]], peers, figures)
     rows = [(name, f"{audio_s[name] / max(seconds[name], 1e-9):,.0f}") for name in names]
     print_table("Seconds of a channel a second of one core, decoding included", ("detector", "x real time"), rows)
     print(f"{options.dialogues} dialogues, {len(chosen)} lines, {time.monotonic() - start:.0f} s")
@@ -130,9 +133,7 @@ def _labelled(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
     rows = []
     for name in names:
         figures = tallies[name].figures()
-        values = [figures[figure] for figure in LABELLED]
-        shown = ("" if v is None else format(v, form) for v, form in zip(values, LABELLED.values(), strict=True))
-        rows.append((name, *shown))
+        rows.append((name, *(_shown(figures[figure], shown_as) for figure, shown_as in LABELLED.items())))
     n_units = tallies[next(iter(names))].n_true
     header = ("detector", *(figure.replace("_", " ") for figure in LABELLED))
     print_table(f"Labels by people: {len(made)} recordings, {n_units} units", header, rows)
@@ -148,9 +149,29 @@ def _show(
     title, shown_as = TABLES[figure]
     rows = []
     for line in chosen:
-        values = [figures[cut_db, line, name][figure] for name in names]
-        rows.append((line, *("" if value is None else format(value, shown_as) for value in values)))
+        rows.append((line, *(_shown(figures[cut_db, line, name][figure], shown_as) for name in names)))
     print_table(f"{title} (speech: {cut_db} dB below the peak of its clip)", ("line", *names), rows)
+
+
+def _summary(chosen: Sequence[str], ours: Sequence[str], peers: Sequence[str], figures: Mapping[Key, Figures]) -> None:
+    """Ours beside the best peer of each line, as docs/accuracy.md has it."""
+    rows = []
+    for line in chosen:
+        row = [line]
+        for figure in ("unit_f1", "transfer_f1"):
+            row += [_shown(figures[CUTS_DB[0], line, name][figure], ".3f") for name in ours]
+            best = max(peers, key=lambda name: figures[CUTS_DB[0], line, name][figure] or 0.0)
+            row.append(f"{_shown(figures[CUTS_DB[0], line, best][figure], '.3f')} {best}")
+        for figure, shown_as in (("offset_median_ms", "+.0f"), ("premature_points", "+.1f")):
+            row += [_shown(figures[CUTS_DB[0], line, name][figure], shown_as) for name in ours]
+        rows.append(row)
+    units, transfers = ([f"{what} {name}" for name in (*ours, "best other")] for what in ("units", "transfers"))
+    others = [f"{what} {name}" for what in ("offset ms", "premature") for name in ours]
+    print_table("Ours beside the best other", ("line", *units, *transfers, *others), rows)
+
+
+def _shown(value: float | int | None, shown_as: str) -> str:
+    return "" if value is None else format(value, shown_as)
 
 
 def _write_json(path: Path, figures: Mapping[Key, Figures]) -> None:
