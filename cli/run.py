@@ -74,6 +74,7 @@ TOOLS_HELP = (
 @click.option("--first", type=click.IntRange(1), metavar="N", help="Run N cases, print what they took and cost, and "
               "ask before the others.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="With --first: do not ask.")
+@click.option("--no-score", is_flag=True, help="Do not score by the benchmark once all calls have ended.")
 @click.option("--local-only", is_flag=True, help="Refuse the run if audio or words would leave this machine "
               "and its network.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print how many calls, hours and USD this takes; contact no "
@@ -84,7 +85,8 @@ TOOLS_HELP = (
 def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     """Run live calls with systems, record and score them.
 
-    Side A, a recorded user or any other party, talks with side B, the system. Without --out, each run gets a folder of
+    Side A, a recorded user or any other party, talks with side B, the system. Calls of --suite staged are then scored
+    as by `fdbcore score --suite staged`, into a folder beside the run. Without --out, each run gets a folder of
     its own, and the first line names it. To continue a run that was stopped or killed, give the same command with --out
     and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls and
     start no more, twice to end them now.
@@ -96,9 +98,12 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     from .run_plan import Wanted
 
     wanted = Wanted.of(values)
-    if wanted.suite is None or wanted.data is not None:
-        for option in given(context, tuple(wanted.suite_options)):
-            raise click.UsageError(f"{option} needs --suite, without --data")
+    if wanted.suite is None:
+        for option in given(context, ("no_score", *wanted.suite_options)):
+            raise click.UsageError(f"{option} needs --suite")
+    elif wanted.data is not None:
+        for option in given(context, [option.name for option in wanted.suite.run_options]):
+            raise click.UsageError(f"{option} cannot be combined with --data")
     try:
         with asking_nobody() if wanted.dry_run else nullcontext():
             code = _run(wanted)
@@ -119,7 +124,9 @@ def _run(wanted: Wanted) -> int:
     from .run_calls import Calls
     from .run_costs import Trial, announce, print_costs
     from .run_plan import plan_of, system_of
+    from .run_scoring import scoring_of
 
+    scoring = scoring_of(wanted)
     systems = [system_of(text) for text in wanted.systems]
     trial = Trial.of(wanted.first, wanted.yes, wanted.dry_run)
     with _folder_of(wanted, systems) as path, unless_refused(path):
@@ -136,7 +143,7 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            return Calls(folder, wanted.jobs, wanted.as_json, wanted.quiet, same, budget, trial).run()
+            return Calls(folder, wanted.jobs, wanted.as_json, wanted.quiet, same, budget, trial, scoring).run()
 
 
 def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
     from .progress import Display
     from .run_costs import Trial
+    from .run_scoring import RunScoring
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
     """The calls of a run that are left, and then its results.
 
-    same: how to give the same command again. trial: the cases to run before the user is asked.
+    same: how to give the same command again. trial: the cases to run before the user is asked. scoring: what scores the
+    run by its benchmark once all cases have ended, if anything.
     """
 
     folder: RunFolder
@@ -37,9 +39,12 @@ class Calls:
     same: str
     budget: Budget | None
     trial: Trial | None
+    scoring: RunScoring | None
 
     def run(self) -> int:
         """Run the cases that are left, score all recordings, print the results, and return the exit code.
+
+        The benchmark of the run scores it last.
 
         Once Ctrl-C ends live calls, or comes while recordings are scored, there are no results.
         """
@@ -69,7 +74,17 @@ class Calls:
             click.echo(f"fdbcore run: {why}{self._told(left, higher)}", err=True)
         outcomes = [self.folder.outcome(case) for case in self.folder.plan.cases]
         all_done = all(outcome and outcome["kind"] == "done" for outcome in outcomes)
-        return DONE if all_done and not failures else FAILED
+        is_scored = self._score_by_suite(left)
+        return DONE if all_done and is_scored and not failures else FAILED
+
+    def _score_by_suite(self, left: int) -> bool:
+        """Score by the benchmark if no case is left; otherwise print the command that does. Returns False if it fails."""
+        if self.scoring is not None and not left:
+            return self.scoring.score(self.folder, self.quiet or self.as_json, self.same) == DONE
+        if self._shows and self.folder.plan.material is not None:
+            lead = "the replies are text; score them with " if _is_text_only(self.folder) else ""
+            click.echo(f"{lead}fdbcore score --suite {self.folder.plan.material.suite} {self.folder.path}")
+        return True
 
     @property
     def _shows(self) -> bool:
@@ -142,9 +157,6 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         if "cost" in summary:
             click.echo(f"cost: {cost_text(summary['cost'])}")
     _write_pages(folder, silent or _is_text_only(folder))
-    if not silent and folder.plan.material is not None:
-        lead = "the replies are text; score them with " if _is_text_only(folder) else ""
-        click.echo(f"{lead}fdbcore score --suite {folder.plan.material.suite} {folder.path}")
 
 
 def _is_text_only(folder: RunFolder) -> bool:

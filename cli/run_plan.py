@@ -44,6 +44,7 @@ class Wanted:
     max_usd: float | None
     first: int | None
     yes: bool
+    no_score: bool
     local_only: bool
     dry_run: bool
     as_json: bool

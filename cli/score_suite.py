@@ -30,6 +30,7 @@ def score_suite(
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    to_continue: str = "run the same command again to continue",
 ) -> int:
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
     from fdbcore.models.model_table import recipient
@@ -46,7 +47,7 @@ def score_suite(
     from fdbcore.runtime.redaction import clean
 
     out = out or DEFAULT_OUT
-    with one_line("fdbcore score", "run the same command again to continue"):
+    with one_line("fdbcore score", to_continue):
         _check_folder(out, suite)
         for service in suite.services(suite_options):
             if not (quiet or is_local(service.host)):

@@ -81,9 +81,16 @@ class SuiteCommand(click.Command):
         words = [word for arg in args for word in arg.split("=", 1)]
         named = [name for word, name in pairwise(words) if word == "--suite" and name in registry.suites()]
         suites = [suite for suite in every_suite() if not named or suite.name == named[-1]]
-        added = {option.name: option for suite in suites for option in getattr(suite, self._suite_options)}
+        added = {option.name: option for suite in suites for option in self._added(suite)}
         ctx.meta[__name__] = [_parameter(option) for option in added.values()]
         return super().parse_args(ctx, args)
+
+    def _added(self, suite: Suite) -> Sequence[Option]:
+        added: Sequence[Option] = getattr(suite, self._suite_options)
+        if self._suite_options != "run_options" or not suite.run_scores:
+            return added
+        own = {flag for param in self.params for flag in param.opts}
+        return [*added, *(option for option in suite.score_options if option.flag not in own)]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters of the command, then those of benchmarks, then --help."""

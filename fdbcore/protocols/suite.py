@@ -70,6 +70,10 @@ class Suite(Protocol):
     """The options that the suite adds to `fdbcore run --suite NAME`: what `ship` shall make of the data that ship."""
     score_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore score --suite NAME`."""
+    run_scores: bool = False
+    """Whether `fdbcore run --suite NAME` scores by the suite once all calls have ended. It then takes `score_options`
+    too, without those that `run` has itself.
+    """
     commands: Sequence[Command] = ()
     """The commands that it adds to `fdbcore dataset` and `fdbcore scenarios`."""
     kept: Collection[str] = ()
@@ -115,7 +119,10 @@ class Suite(Protocol):
         return ()
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`."""
+        """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`.
+
+        InputError for options that `score` would refuse.
+        """
         return ()
 
     def holds_labels(self, path: Path) -> bool:

@@ -24,6 +24,7 @@ class StagedDialogues(Suite):
     name = NAME
     schema = "fdbcore.staged/1"
     run_options = OPTIONS
+    run_scores = True
     commands = COMMANDS
     score_options = (
         Option(
@@ -101,10 +102,10 @@ class StagedDialogues(Suite):
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""
-        from fdbcore.suites.staged.scoring import judges_of, sources_of
+        from fdbcore.suites.staged.scoring import Scoring
 
-        asked = [*sources_of(options).values(), *judges_of(options)]
-        return [service for each in asked for service in each.services()]
+        scoring = Scoring.of(options)
+        return [service for each in (*scoring.sources.values(), *scoring.judges) for service in each.services()]
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of ratings, by their header, and scores."""
