@@ -87,7 +87,8 @@ def _hold(run: Path, script: Path, scenarios: Sequence[str], *how: str) -> None:
     line = f'[[line]]\nsay = "{LONG_ANSWER}"\nafter = "other_end"\ndelay_s = 0.8\nor_after_s = 60\n'
     script.write_text(f"tail_s = 60\n\n{line * 8}")
     chosen = [part for each in scenarios for part in ("--scenario", each)]
-    _fdbcore("run", "--suite", "staged", *chosen, "--system", f"clerk=scripted:{script}", *how, "--out", str(run))
+    systems = ("--system", f"clerk=scripted:{script}")
+    _fdbcore("run", "--suite", "staged", *chosen, *systems, *how, "--no-score", "--out", str(run))
 
 
 def _copy(held: Path, run: Path, calls: int) -> None:

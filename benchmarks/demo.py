@@ -70,7 +70,7 @@ def staged(fdbcore: Callable[..., int]) -> int:
     for family, scenario in zip(families, SCENARIOS, strict=True):
         scripts = [f"{clerk}=scripted:benchmarks/clerks/{clerk}/{family}.toml" for clerk in CLERKS]
         systems = [part for script in scripts for part in ("--system", script)]
-        how = ("--pacing", "both", "--clock", "virtual", "--quiet", "--out", f"{STAGED / family}")
+        how = ("--pacing", "both", "--clock", "virtual", "--no-score", "--quiet", "--out", f"{STAGED / family}")
         if code := fdbcore("run", "--suite", "staged", "--scenario", scenario, *systems, *how):
             return code
     runs = [str(STAGED / family) for family in families]

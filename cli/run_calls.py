@@ -78,7 +78,7 @@ class Calls:
         return DONE if all_done and is_scored and not failures else FAILED
 
     def _score_by_suite(self, left: int) -> bool:
-        """Score by the benchmark if no case is left; otherwise print the command that does. Returns False if it fails."""
+        """Score by the benchmark if no case is left, else print the command that does; returns whether it went well."""
         if self.scoring is not None and not left:
             return self.scoring.score(self.folder, self.quiet or self.as_json, self.same) == DONE
         if self._shows and self.folder.plan.material is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,17 +26,12 @@ class RunScoring:
 
     def score(self, folder: RunFolder, quiet: bool, same: str) -> int:
         """Score the run into a folder beside it, and return the exit code. same: how to give the same command again."""
+        from fdbcore.runs.plan import scores_beside
+
         from .score_suite import score_suite
 
-        out = scores_beside(folder.path)
-        return score_suite(
-            self.suite, [folder.path], self.options, None, None, out, False, quiet, f"{same} to continue"
-        )
-
-
-def scores_beside(run: Path) -> Path:
-    """The folder of the scores of a run."""
-    return run.with_name(f"{run.name}-scores")
+        paths, out = [folder.path], scores_beside(folder.path)
+        return score_suite(self.suite, paths, self.options, None, None, out, False, quiet, f"{same} to continue")
 
 
 def scoring_of(wanted: Wanted) -> RunScoring | None:

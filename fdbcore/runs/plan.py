@@ -189,6 +189,11 @@ def shipped_in(out: Path) -> Path:
     return out.with_name(f"{out.name}-users")
 
 
+def scores_beside(run: Path) -> Path:
+    """The folder of the scores that a run gets from its benchmark once its calls have ended."""
+    return run.with_name(f"{run.name}-scores")
+
+
 @contextmanager
 def unless_refused(out: Path) -> Iterator[None]:
     """In the `with` block, a run in `out` is planned. If it then is none, what its benchmark shipped is removed again.

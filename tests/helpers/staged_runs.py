@@ -51,7 +51,7 @@ def beeping_run(folder: Path) -> Path:
     arguments = [
         "run", "--suite", "staged", "--scenarios", folder / "mug.toml", "--pacing", "both",
         "--system", f"beeps=scripted:{folder / 'beeps.toml'}", "--clock", "virtual", "--vad", "energy",
-        "--out", folder / "run",
+        "--no-score", "--out", folder / "run",
     ]  # fmt: skip
     done = CliRunner().invoke(main, [str(each) for each in arguments])
     assert done.exit_code == 0, done.output

@@ -52,7 +52,8 @@ def held(
 ) -> str:
     systems = [f"{fault or 'good'}{suffix}=staff:?fault={fault}&{how}" for fault in faults]
     arguments = [
-        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--vad", "energy", "--out", str(out)),
+        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--vad", "energy", "--no-score"),
+        *("--out", str(out)),
         *(part for name in scenarios for part in ("--scenario", name)),
         *(part for system in systems for part in ("--system", system)),
     ]

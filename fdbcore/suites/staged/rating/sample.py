@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.runs.plan import scores_beside
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedItem
@@ -25,16 +26,20 @@ STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pac
 
 
 def scores_in(path: Path) -> StagedDocument | None:
-    """The scores of staged dialogues in a file, or in the folder that `fdbcore score` made; None if there are none."""
-    file = path / SCORES if path.is_dir() else path
-    if file.suffix != ".json" or not file.is_file():
-        return None
-    try:
-        content = read_json(file)
-    except FdbError:
-        return None
-    is_scores = isinstance(content, dict) and content.get("schema") == SCORES_SCHEMA
-    return cast("StagedDocument", content) if is_scores else None
+    """The scores of staged dialogues; None if there are none.
+
+    path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.
+    """
+    for file in (path / SCORES, scores_beside(path) / SCORES) if path.is_dir() else (path,):
+        if file.suffix != ".json" or not file.is_file():
+            continue
+        try:
+            content = read_json(file)
+        except FdbError:
+            continue
+        if isinstance(content, dict) and content.get("schema") == SCORES_SCHEMA:
+            return cast("StagedDocument", content)
+    return None
 
 
 def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:

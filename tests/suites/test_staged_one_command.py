@@ -1,0 +1,83 @@
+"""`fdbcore run --suite staged` scores by itself once its calls have ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fdbcore.cli.main import main
+from tests.helpers.staged_runs import MUG
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current one, with a scenario and a system that tells what it says."""
+    (tmp_path / "mug.toml").write_text(MUG)
+    line = '[[line]]\nsay = "One mug, four dollars."\nafter = "other_end"\ndelay_s = 0.5\n'
+    (tmp_path / "says.toml").write_text(line * 4)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*more: object) -> Result:
+    fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--vad", "energy", "--out", "R")
+    return CliRunner().invoke(main, ["run", *fixed, "--system", "scripted:says.toml", *map(str, more)])
+
+
+def scores(folder: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((Path(folder) / "scores.json").read_text())
+    return content
+
+
+def test_its_scores_are_those_of_the_command_that_scores(here: Path) -> None:
+    done = run("--transcriber", "told", "--pacing", "both")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == "R-scores/report.html"
+    arguments = ["score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert scores("R-scores") == scores("S")
+    assert scores("S")["settings"]["transcriber"] == "told"
+    again = run("--transcriber", "told", "--pacing", "both")
+    assert (again.exit_code, scores("R-scores")) == (0, scores("S"))
+    drawn = CliRunner().invoke(main, ["agree", "--sample", "2", "R", "--out", "sample"])
+    assert drawn.exit_code == 0, drawn.output
+    assert len(json.loads((here / "sample" / "key.json").read_text())["dialogues"]) == 2
+
+
+def test_it_does_not_score_if_told_so(here: Path) -> None:
+    done = run("--no-score")
+    assert (done.exit_code, (here / "R-scores").exists()) == (0, False)
+    assert done.stdout.splitlines()[-1] == "fdbcore score --suite staged R"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--judge", "gemini:gemini-3.8-flash"), "--judge: expected --transcriber ADDRESS"),
+        (("--transcriber", "nobody"), "nobody"),
+        (("--passes", "goals_met=x"), "goals_met: expected a number"),
+        (
+            ("--transcriber", "openai:whisper-1", "--max-cost", "1"),
+            "--max-cost limits calls alone: expected --no-score",
+        ),
+        (("--transcriber", "openai:whisper-1", "--local-only"), "but scoring asks OpenAI (api.openai.com)"),
+        (("--data", "briefs", "--pacing", "slow"), "--pacing cannot be combined with --data"),
+    ],
+)
+def test_what_scoring_would_refuse_is_refused_before_a_call(
+    here: Path, options: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    refused = run(*options)
+    assert (refused.exit_code, told in refused.output) == (2, True), refused.output
+    assert "Traceback" not in refused.output
+    assert not list(here.glob("R*"))
+
+
+def test_no_score_needs_a_suite(here: Path) -> None:
+    told = CliRunner().invoke(main, ["run", "--system", "echo", "--a", "echo", "--no-score"])
+    assert (told.exit_code, "--no-score needs --suite" in told.stderr) == (2, True)
