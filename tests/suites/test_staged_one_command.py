@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from helpers.staged_runs import MUG
 
 from fdbcore.cli.main import main
-from tests.helpers.staged_runs import MUG
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_it_does_not_score_if_told_so(here: Path) -> None:
             "--max-cost limits calls alone: expected --no-score",
         ),
         (("--transcriber", "openai:whisper-1", "--local-only"), "but scoring asks OpenAI (api.openai.com)"),
-        (("--data", "briefs", "--pacing", "slow"), "--pacing cannot be combined with --data"),
+        (("--data", "briefs"), "--scenarios cannot be combined with --data"),
     ],
 )
 def test_what_scoring_would_refuse_is_refused_before_a_call(
