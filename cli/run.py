@@ -85,11 +85,11 @@ TOOLS_HELP = (
 def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     """Run live calls with systems, record and score them.
 
-    Side A, a recorded user or any other party, talks with side B, the system. With --suite, the run
-    is then scored as by `fdbcore score --suite`, into a folder beside it, if the benchmark does so. Without --out, each run gets a folder of
-    its own, and the first line names it. To continue a run that was stopped or killed, give the same command with --out
-    and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls and
-    start no more, twice to end them now.
+    Side A, a recorded user or any other party, talks with side B, the system. With --suite, the run is then scored as
+    by `fdbcore score --suite`, into a folder beside it, if the benchmark does so. Without --out, each run gets a folder
+    of its own, and the first line names it. To continue a run that was stopped or killed, give the same command with
+    --out and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls
+    and start no more, twice to end them now.
 
     Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
