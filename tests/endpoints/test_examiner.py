@@ -372,6 +372,9 @@ def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
         ([["latte"], ["oat", "oat milk"]], "Two LATTE, with oat-milk.", True),
         ([["latte"]], "Two lattes.", False),  # a whole word
         ([["can't", "cannot"]], "I can\u2019t do that.", True),
+        ([["victor"], ["it's a no"]], "That's Victor's, and it is... it's a no.", True),
+        ([["11"], ["1620"]], "At 11am, and that's GHS1620.", True),
+        ([["11"]], "At 1100m.", False),
         ([["9 30", "half past nine"]], "Half past nine, then.", True),
         ([["火曜"], ["2時", "二時"]], "では、火曜日の２時にお待ちしております。", True),
         ([["火曜"], ["3時"]], "では、火曜日の2時に。", False),
@@ -379,6 +382,10 @@ def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
         ([["40"]], "140個ですね。", False),
         ([["3時"]], "13時です。", False),
         ([["3時"]], "13時か3時です。", True),
+        ([["三時"], ["六百"]], "十三時に千六百円です。", False),
+        ([["三時"], ["六百"]], "午後三時に六百円です。", True),
+        ([["千八百"]], "二千八百円です。", False),
+        ([["千八百"]], "一千八百円です。", True),
         ([], "anything", False),
     ],
 )

@@ -15,9 +15,17 @@ from fdbcore.errors import SettingsError
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
 
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])\w)+(?:'(?:(?![{_UNSPACED}])\w)+)*")
+_LETTER: Final = rf"(?![{_UNSPACED}\d])\w"
+_WORD: Final = re.compile(rf"[{_UNSPACED}]+|\d+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_GENITIVE: Final = re.compile(r"(?<=\w)'s\b")
 _NO_SPACES: Final = re.compile(f"[{_UNSPACED}]")
 """Kana and Chinese characters: words of such scripts are not set apart by spaces; a change of script ends a word."""
+_INSIDE_A_NUMBER: Final = (
+    ("0123456789", r"(?<!\d)"),
+    ("一二三四五六七八九十", r"(?<![\d一二三四五六七八九十百千万])"),
+    ("百千", r"(?<![2-9二三四五六七八九十])"),
+)
+"""By what a phrase begins with: not after these, for 3時 is not in 13時, nor 三時 in 十三時, nor 千円 in 二千円."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +95,14 @@ def read_brief(path: Path) -> Brief:
 
 
 def _plain(text: str) -> str:
-    """The words alone, in small letters, each with a space on both sides."""
+    """The words alone, in small letters, each with a space on both sides; "4pm" is "4 pm", and "Anna's" is "anna"."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return f" {' '.join(_WORD.findall(folded))} "
+    return f" {' '.join(_WORD.findall(_GENITIVE.sub('', folded)))} "
 
 
 def _holds(said: str, phrase: str) -> bool:
     sought = _plain(phrase)
     if not _NO_SPACES.search(sought):
         return sought in said
-    no_digit_before = r"(?<!\d)" if sought[1].isdigit() else ""  # 3時 is not in 13時
-    return re.search(no_digit_before + re.escape(sought.replace(" ", "")), said.replace(" ", "")) is not None
+    not_after = next((before for digits, before in _INSIDE_A_NUMBER if sought[1] in digits), "")
+    return re.search(not_after + re.escape(sought.replace(" ", "")), said.replace(" ", "")) is not None

@@ -19,7 +19,7 @@ UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Kana and Chinese characters: they stand for about half a word each."""
 FEWEST_WORDS, MOST_WORDS = 8, 40
 """What one says in one go."""
-_MOST_GROUPS: Final = 3
+_MOST_GROUPS: Final = 4
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
