@@ -101,6 +101,9 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     if wanted.suite is None:
         for option in given(context, ("no_score", *wanted.suite_options)):
             raise click.UsageError(f"{option} needs --suite")
+    elif wanted.no_score:
+        for option in given(context, [option.name for option in wanted.suite.score_options]):
+            raise click.UsageError(f"{option} cannot be combined with --no-score")
     elif wanted.data is not None:
         for option in given(context, [option.name for option in wanted.suite.run_options]):
             raise click.UsageError(f"{option} cannot be combined with --data")

@@ -73,9 +73,9 @@ class Calls:
             higher = "with a higher --max-cost or none, " if why else ""
             click.echo(f"fdbcore run: {why}{self._told(left, higher)}", err=True)
         outcomes = [self.folder.outcome(case) for case in self.folder.plan.cases]
-        all_done = all(outcome and outcome["kind"] == "done" for outcome in outcomes)
-        is_scored = self._score_by_suite(left)
-        return DONE if all_done and is_scored and not failures else FAILED
+        done = [outcome is not None and outcome["kind"] == "done" for outcome in outcomes]
+        is_scored = self._score_by_suite(left) if any(done) else False
+        return DONE if all(done) and is_scored and not failures else FAILED
 
     def _score_by_suite(self, left: int) -> bool:
         """Score by the benchmark if no case is left, else print the command that does; returns whether it went well."""

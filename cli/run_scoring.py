@@ -46,6 +46,7 @@ def scoring_of(wanted: Wanted) -> RunScoring | None:
     if suite is None or wanted.no_score or not suite.run_scores:
         return None
     options = {option.name: wanted.suite_options.get(option.name, option.unset) for option in suite.score_options}
+    suite.check_keys(options)
     services = suite.services(options)
     if services and wanted.max_usd is not None:
         raise SettingsError(

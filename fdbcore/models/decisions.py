@@ -53,6 +53,10 @@ class OpenAIDecisions(OpenAIModel, Judge):
             self._put(marks, question, answer)
         return marks
 
+    def check_key(self) -> None:
+        """See `Judge.check_key`."""
+        self.key()
+
     def services(self) -> Sequence[Service]:
         """The server, which gets words."""
         return [self.service("words")]

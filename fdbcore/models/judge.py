@@ -9,6 +9,7 @@ from typing import Any
 
 from fdbcore import registry
 from fdbcore.errors import InputError
+from fdbcore.models.account import Account
 from fdbcore.protocols import Judge, Model
 from fdbcore.types import Request, Rubric
 from fdbcore.types.usage import ModelUsage, Service
@@ -57,6 +58,11 @@ class ModelJudge(Judge):
             if name not in marks:
                 raise InputError(f"{self.name}: {rubric.name}: expected {name!r}, got {', '.join(marks) or 'nothing'}")
         return marks
+
+    def check_key(self) -> None:
+        """That of the model."""
+        if isinstance(self._model, Account):
+            self._model.key()
 
     def describe(self) -> Mapping[str, Any]:
         """The description of the model."""

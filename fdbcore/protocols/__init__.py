@@ -305,6 +305,10 @@ class Transcriber(Protocol):
     beside_calls: bool = True
     """Whether it leaves a live call on the same machine the cores that this needs."""
 
+    def check_key(self) -> None:
+        """SettingsError if a key that it needs is missing."""
+        return
+
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file; "" if it holds none.
 
@@ -358,6 +362,10 @@ class Judge(Protocol):
 
     name: str
     """Its address: "openai:gpt-4o"."""
+
+    def check_key(self) -> None:
+        """SettingsError if a key that it needs is missing."""
+        return
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks, in the form of the rubric's schema.

@@ -118,6 +118,10 @@ class Suite(Protocol):
         """
         return ()
 
+    def check_keys(self, options: Mapping[str, Any]) -> None:
+        """SettingsError if a key is missing that `score` needs to ask anybody. options: as for `score`."""
+        return
+
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`.
 

@@ -279,6 +279,7 @@ def test_without_its_package_webrtcs_detector_names_its_extra(monkeypatch: pytes
         ("loudest", "expected one of silero, energy, webrtc, or MODULE:CLASS, got 'loudest'"),
         ("no_such_module:It", "no_such_module:It cannot be used: ModuleNotFoundError"),
         ("json:It", "json:It cannot be used: AttributeError"),
+        ("json:JSONDecoder", "json:JSONDecoder: expected a class derived from fdbcore.Vad"),
     ],
 )
 def test_an_unknown_detector_is_one_line(name: str, told: str) -> None:

@@ -65,19 +65,43 @@ def test_it_does_not_score_if_told_so(here: Path) -> None:
             "--max-cost limits calls alone: expected --no-score",
         ),
         (("--transcriber", "openai:whisper-1", "--local-only"), "but scoring asks OpenAI (api.openai.com)"),
+        (("--transcriber", "told", "--judge", "gemini:gemini-3.8-flash"), "expected a key in"),
+        (("--transcriber", "openai:whisper-1?key_variable=NO_SUCH_KEY"), "expected a key in NO_SUCH_KEY"),
+        (("--no-score", "--passes", "goals_met=1"), "--passes cannot be combined with --no-score"),
         (("--data", "briefs"), "--scenarios cannot be combined with --data"),
     ],
 )
 def test_what_scoring_would_refuse_is_refused_before_a_call(
     here: Path, options: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     refused = run(*options)
     assert (refused.exit_code, told in refused.output) == (2, True), refused.output
     assert "Traceback" not in refused.output
     assert not list(here.glob("R*"))
 
 
+def test_a_run_of_failed_calls_is_not_scored(here: Path) -> None:
+    fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--out", "R")
+    done = CliRunner().invoke(main, ["run", *fixed, "--system", "exec:false"])
+    assert (done.exit_code, "1 of 1 cases ended: 0 done" in done.stdout) == (1, True), done.output
+    assert "Usage" not in done.output
+    assert not (here / "R-scores").exists()
+
+
 def test_no_score_needs_a_suite(here: Path) -> None:
     told = CliRunner().invoke(main, ["run", "--system", "echo", "--a", "echo", "--no-score"])
     assert (told.exit_code, "--no-score needs --suite" in told.stderr) == (2, True)
+
+
+def test_a_folder_without_scenarios_is_refused(here: Path) -> None:
+    (here / "none").mkdir()
+    for command in (
+        ["run", "--suite", "staged", "--system", "echo", "--scenarios", "none"],
+        ["scenarios", "validate", "none"],
+    ):
+        told = CliRunner().invoke(main, command)
+        assert told.exit_code != 0, told.output
+        assert "none: expected files of scenarios (*.toml), found none" in told.output

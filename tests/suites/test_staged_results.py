@@ -558,6 +558,13 @@ class TestFindings:
         (told,) = sentences(document(one, []), LABELS)
         assert "whether entity tracking stays below the other families in instruction following cannot be told" in told
 
+    def test_nothing_is_claimed_from_fewer_scenarios_than_a_test_needs(self) -> None:
+        few = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith((".0", ".1", ".2", ".3", ".4"))]
+        few = [each for each in few if each.family == "daily"]
+        (told,) = sentences(document(few, []), LABELS)
+        assert told.count("cannot be told from 5 scenarios (+0.") == 2
+        assert "wins back 0" not in told
+
     def test_without_a_judge_it_is_of_goals_that_were_heard_in_the_call(self) -> None:
         cases = [
             case(f"{family}.{number}", {"timing": 0.5 + number / 20, "goals_met": met - number / 20}, pacing=pacing)

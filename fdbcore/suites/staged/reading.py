@@ -112,13 +112,20 @@ def _repeated(scenarios: Sequence[Scenario], places: Sequence[str]) -> Iterator[
 
 
 def _files(name: str) -> list[tuple[str, Traversable]]:
-    """The files of a set, each with its name in messages; a file that cannot be read is one, too."""
+    """The files of a set, each with its name in messages; a file that cannot be read is one, too.
+
+    InputError for a folder without any.
+    """
     if name in BUILTIN:
         folder: Traversable = files("fdbcore.suites.staged") / "data" / "scenarios" / BUILTIN[name]
         found = [folder / f"{family}.toml" for family in builtin_families()]
         return [(f"{name}: {file.name}", file) for file in found if file.is_file()]
     path = Path(name)
-    return [(str(each), each) for each in sorted(path.glob("*.toml"))] if path.is_dir() else [(name, path)]
+    if not path.is_dir():
+        return [(name, path)]
+    if not (inside := sorted(path.glob("*.toml"))):
+        raise InputError(f"{name}: expected files of scenarios (*.toml), found none")
+    return [(str(each), each) for each in inside]
 
 
 def _content(file: Traversable) -> dict[str, Any]:

@@ -100,6 +100,18 @@ class StagedDialogues(Suite):
 
         return list(expected(paths, options, show))
 
+    def check_keys(self, options: Mapping[str, Any]) -> None:
+        """Those of recognisers and of judges."""
+        from fdbcore.sources.word_files import KnownWords
+        from fdbcore.suites.staged.scoring import Scoring
+
+        scoring = Scoring.of(options)
+        recognisers = [source for source in scoring.sources.values() if not isinstance(source, KnownWords)]
+        for recogniser in recognisers:
+            recogniser.check_key()
+        for judge in scoring.judges:
+            judge.check_key()
+
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""
         from fdbcore.suites.staged.scoring import Scoring
