@@ -456,7 +456,8 @@ class TestScores:
             arguments += ["--transcriber", f"openai:whisper-1?{hearing.settings}"]
             before = ran(*arguments, "--dry-run")
             assert (before.exit_code, len(hearing.wavs), judges.asked, (tmp_path / "s").exists()) == (0, 0, [], False)
-            shutil.copytree(run, tmp_path / "again")
+            for meta in shutil.copytree(run, tmp_path / "again").glob("*/meta.json"):
+                write_json(meta, json.loads(meta.read_text()) | {"created": "another time"})
             twice = ran(*arguments, tmp_path / "again", "--dry-run")
             assert ran(*arguments).exit_code == 0
             n, prompts = len(judges.asked), [asked.user + asked.system for asked in judges.asked]

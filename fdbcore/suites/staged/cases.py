@@ -24,6 +24,7 @@ from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
+from fdbcore.suites.staged.intact import refuse_cut_audio, refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
@@ -186,6 +187,8 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     if examiner["kind"] != "examiner":
         raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
     brief = Brief.from_json(examiner["brief"])
+    refuse_cut_audio(recording)
+    refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
     columns = planned.get("columns", {})
     case = StagedCase(

@@ -19,7 +19,7 @@ from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.asking import Desk
-from fdbcore.suites.staged.cases import LostCase, StagedCase, cases_of, goal_values
+from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
@@ -29,6 +29,7 @@ from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warn
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
+from fdbcore.suites.staged.pooling import dialogues_of, each_once
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import event_means_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
@@ -48,17 +49,12 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     """The document of all dialogues of some runs, or of folders of replies; see `Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
-    scoring = Scoring.of(options)
-    cases: list[StagedCase] = []
-    lost: list[LostCase] = []
+    scoring, runs = Scoring.of(options), each_once(runs)
     replies = [replied(run) for run in runs if is_of_replies(run)]
     if replies and (scoring.sources or scoring.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
-    for run in (run for run in runs if not is_of_replies(run)):
-        own, own_lost = cases_of(run, show)
-        cases += own
-        lost += own_lost
-    problems = [each.problem for each in lost]
+    cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
+    problems = [*(each.problem for each in lost), *copies]
     for each in replies:
         cases += each.cases
         problems += each.problems
