@@ -16,8 +16,9 @@ A message is one line. It says what failed, where, what was expected and what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 
 class FdbError(Exception):
@@ -52,12 +53,16 @@ class PartyError(FdbError, ConnectionError):
     """A party of a live conversation, or a model, is not available: it is not there, is busy, or refused.
 
     transient: whether trying again later may help. It may if the party is busy or overloaded; it does not help
-    against a wrong key or address.
+    against a wrong key or address. counts: what the vendor bills for an answer that cannot be used, by unit
+    (`fdbcore.types.usage.Unit`); empty if it was not stated. answered_by: the model of such an answer; "" if there was
+    no answer.
     """
 
     def __init__(self, message: str, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+        self.counts: Mapping[Any, float] = {}
+        self.answered_by = ""
 
 
 class RefusalError(PartyError):

@@ -77,10 +77,12 @@ class OpenAIDecisions(OpenAIModel, Judge):
         except (OpenAIError, ValueError) as error:
             raise self._failure(error) from None
         answers, usage = getattr(decision, "answers", None), getattr(decision, "usage", None)
+        if usage or answers is not None:
+            counts = openai_counts(usage.model_dump()) if usage else {}
+            model = getattr(decision, "model", None) or self._model
+            self._tally.add(ModelUsage(self.services()[0].vendor, model, counts))
         if answers is None or len(answers) != len(rubric.questions):  # the SDK does not check the answer
             raise self.error(f"{self.server} answers with something other than decisions", transient=True)
-        counts = openai_counts(usage.model_dump()) if usage else {}
-        self._tally.add(ModelUsage(self.services()[0].vendor, decision.model or self._model, counts))
         return list(answers)
 
     def _put(self, marks: dict[str, Any], question: RubricQuestion, answer: Any) -> None:  # noqa: ANN401

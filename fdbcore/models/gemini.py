@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from fdbcore.errors import PartyError
+from fdbcore.errors import PartyError, RefusalError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import gemini_counts
 from fdbcore.models.vendor import TIMEOUT_S, VendorModel
@@ -132,6 +132,20 @@ class GeminiModel(VendorModel):
         )
 
     def _reply(self, answer: Any) -> Reply:  # noqa: ANN401
+        usage = answer.usage_metadata
+        counts = gemini_counts(usage.model_dump()) if usage else {}
+        model = answer.model_version or self._model
+        try:
+            text = self._text(answer)
+        except RefusalError as error:
+            error.counts, error.answered_by = counts, model
+            raise
+        tokens_in = _sum(usage, "prompt_token_count", "tool_use_prompt_token_count")
+        tokens_out = _sum(usage, "candidates_token_count", "thoughts_token_count")
+        return Reply(without_values(text), model, tokens_in, tokens_out, counts=counts)
+
+    def _text(self, answer: Any) -> str:  # noqa: ANN401
+        """The text of an answer that can be used."""
         if answer.prompt_feedback is not None and answer.prompt_feedback.block_reason is not None:
             raise self.refusal(f"declined: {_name(answer.prompt_feedback.block_reason)}")
         if not (answer.candidates or answer.model_version or answer.usage_metadata or answer.prompt_feedback):
@@ -146,11 +160,7 @@ class GeminiModel(VendorModel):
         text = answer.text
         if not text:
             raise self.refusal("the answer is empty")
-        usage = answer.usage_metadata
-        tokens_in = _sum(usage, "prompt_token_count", "tool_use_prompt_token_count")
-        tokens_out = _sum(usage, "candidates_token_count", "thoughts_token_count")
-        counts = gemini_counts(usage.model_dump()) if usage else {}
-        return Reply(without_values(text), answer.model_version or self._model, tokens_in, tokens_out, counts=counts)
+        return str(text)
 
     def _failure(self, error: Exception) -> PartyError:
         from google.genai import errors

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fdbcore import registry
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, PartyError
 from fdbcore.models.account import Account
 from fdbcore.protocols import Judge, Model
 from fdbcore.types import Request, Rubric
@@ -45,7 +45,12 @@ class ModelJudge(Judge):
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
-        reply = self._model.ask(Request(as_prompt(evidence), system=rubric.text, schema=rubric.schema))
+        try:
+            reply = self._model.ask(Request(as_prompt(evidence), system=rubric.text, schema=rubric.schema))
+        except PartyError as error:
+            if error.answered_by:
+                self._tally.add(ModelUsage(self._vendor, error.answered_by, error.counts))
+            raise
         self._tally.add(ModelUsage(self._vendor, reply.model, reply.counts))
         text = reply.text
         try:
@@ -73,7 +78,7 @@ class ModelJudge(Judge):
         return self._model.services()
 
     def counted(self) -> Sequence[ModelUsage]:
-        """See `Judge.counted`; requests that the model declines are not counted."""
+        """See `Judge.counted`."""
         return self._tally.taken()
 
 

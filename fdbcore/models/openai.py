@@ -123,10 +123,23 @@ class OpenAIModel(VendorModel):
         return body | {name: value for name, value in given.items() if value is not None}
 
     def _reply(self, completion: Any) -> Reply:  # noqa: ANN401
+        usage = getattr(completion, "usage", None)  # the SDK does not check the answer
+        counts = openai_counts(usage.model_dump()) if usage else {}
+        model = getattr(completion, "model", None) or (self._model if usage else "")
         try:
-            choice, usage = completion.choices[0], completion.usage
+            text = self._text(completion)
+        except PartyError as error:
+            error.counts, error.answered_by = counts, model
+            raise
+        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
+        return Reply(without_values(text), model or self._model, tokens_in or 0, tokens_out or 0, counts=counts)
+
+    def _text(self, completion: Any) -> str:  # noqa: ANN401
+        """The text of an answer that can be used."""
+        try:
+            choice = completion.choices[0]
             text, refusal, reason = choice.message.content, choice.message.refusal, choice.finish_reason
-        except (AttributeError, IndexError, TypeError):  # the SDK does not check the answer
+        except (AttributeError, IndexError, TypeError):
             raise self.error(f"{self.server} answers with something other than an answer", transient=True) from None
         if refusal or reason == "content_filter":
             raise self.refusal(f"declined: {refusal or reason}")
@@ -134,14 +147,7 @@ class OpenAIModel(VendorModel):
             raise self.refusal("the answer was cut off at its limit of tokens")
         if not text:
             raise self.refusal(f"the answer is empty ({reason})")
-        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Reply(
-            without_values(text),
-            completion.model or self._model,
-            tokens_in or 0,
-            tokens_out or 0,
-            counts=openai_counts(usage.model_dump()) if usage else {},
-        )
+        return str(text)
 
     def _failure(self, error: Exception) -> PartyError:
         from openai import APIConnectionError, APIStatusError, APITimeoutError

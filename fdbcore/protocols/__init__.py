@@ -382,7 +382,10 @@ class Judge(Protocol):
         return ()
 
     def counted(self) -> Sequence[ModelUsage]:
-        """What the vendor has counted of `mark` in this thread since the last call; nothing if nobody counts."""
+        """What the vendor has counted of `mark` in this thread since the last call; nothing if nobody counts.
+
+        Answers that were refused, were cut or cannot be used are among it.
+        """
         return ()
 
 

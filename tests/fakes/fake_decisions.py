@@ -18,11 +18,16 @@ MOST_QUESTIONS = 400
 
 
 class FakeDecisions(ThreadedServer):
-    """A context manager. answer: of a question. asked: the bodies it took. status: what it fails with, if not 200."""
+    """A context manager. answer: of a question. asked: the bodies it took. status: what it fails with, if not 200.
 
-    def __init__(self, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], status: int = 200) -> None:
+    answers: so many questions are answered, and no others; None for all.
+    """
+
+    def __init__(
+        self, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], status: int = 200, answers: int | None = None
+    ) -> None:
         super().__init__(_Handler)
-        self.answer, self.status = answer, status
+        self.answer, self.status, self.answers = answer, status, answers
         self.asked: list[dict[str, Any]] = []
 
     def address_of(self, model: str) -> str:
@@ -57,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(body)
         details = {"input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0}}
         usage = {"input_tokens": 100, "output_tokens": 8, "total_tokens": 108, **details}
-        answers = [{"name": None, **self.server.answer(question)} for question in questions]
+        answers = [{"name": None, **self.server.answer(question)} for question in questions[: self.server.answers]]
         decision = {
             "answers": answers,
             "model": body["model"],

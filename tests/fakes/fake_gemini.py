@@ -85,13 +85,13 @@ class FakeGemini(FakeModelServer):
         return model
 
     def reply(self, asked: Asked, answer: Says | Refuses) -> Mapping[str, Any]:
-        counts = answer if isinstance(answer, Says) else Says("", tokens_out=0)
+        thinking = answer.thinking if isinstance(answer, Says) else 0
         usage = {
-            "promptTokenCount": counts.tokens_in,
-            "candidatesTokenCount": counts.tokens_out,
-            "totalTokenCount": counts.tokens_in + counts.tokens_out + counts.thinking,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": counts.tokens_in}],
-        } | ({"thoughtsTokenCount": counts.thinking} if counts.thinking else {})
+            "promptTokenCount": answer.tokens_in,
+            "candidatesTokenCount": answer.tokens_out,
+            "totalTokenCount": answer.tokens_in + answer.tokens_out + thinking,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": answer.tokens_in}],
+        } | ({"thoughtsTokenCount": thinking} if thinking else {})
         common = {"usageMetadata": usage, "modelVersion": f"{asked.model}-001", "responseId": f"fake{asked.number}"}
         if isinstance(answer, Says):
             content = {"parts": [{"text": answer.text}], "role": "model"}

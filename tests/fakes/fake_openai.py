@@ -68,15 +68,15 @@ class FakeOpenAI(FakeModelServer):
 
     def reply(self, asked: Asked, answer: Says | Refuses) -> Mapping[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
-        finish, counts = "stop", Says("")
+        finish, thinking = "stop", 0
         if isinstance(answer, Says):
-            message["content"], counts = answer.text, answer
+            message["content"], thinking = answer.text, answer.thinking
             finish = "length" if answer.cut else "stop"
         elif answer.how == "refusal":
             message["refusal"] = "I'm sorry, I can't assist with that request."
         else:
             finish = answer.how
-        spoken = counts.tokens_out + counts.thinking
+        spoken = answer.tokens_out + thinking
         return {
             "id": f"chatcmpl-fake{asked.number}",
             "object": "chat.completion",
@@ -84,11 +84,11 @@ class FakeOpenAI(FakeModelServer):
             "model": f"{asked.model}-2025-08-07",
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
             "usage": {
-                "prompt_tokens": counts.tokens_in,
+                "prompt_tokens": answer.tokens_in,
                 "completion_tokens": spoken,
-                "total_tokens": counts.tokens_in + spoken,
+                "total_tokens": answer.tokens_in + spoken,
                 "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-                "completion_tokens_details": {"reasoning_tokens": counts.thinking, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": thinking, "audio_tokens": 0},
             },
             "service_tier": "default",
             "system_fingerprint": None,

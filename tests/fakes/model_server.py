@@ -53,6 +53,8 @@ class Refuses:
     """No answer. OpenAI: "refusal" or "content_filter"; Gemini: a finish reason, "blocked" (the prompt), or "empty"."""
 
     how: str
+    tokens_in: int = 100
+    tokens_out: int = 0
 
 
 @dataclass(frozen=True)

@@ -326,7 +326,7 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
         assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9), made.spent.unpriced) == (3, 3, 3.0, 0)
         assert (made.asked, made.kept) == (3, 0)
-        assert found.unscored == ["events: not asked: 3.00 USD spent of --max-cost 3.5"]
+        assert found.partly == [("3 of 6 answers", "events: not asked: 3.00 USD spent of --max-cost 3.5")]
         assert found.values()["turn_taking"] == 4.0
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
         assert (len(server.asked), found.unscored, round(made.spent.usd, 9)) == (6, [], 6.0)
@@ -334,6 +334,92 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     with FakeOpenAI(marks) as server:
         _, made = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
         assert (made.spent.usd, made.spent.unpriced) == (0.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "fake", "fault", "tokens_out"),
+    [
+        ("openai:gpt-5-nano", FakeOpenAI, Says("{", 300, 7, cut=True), 7),
+        ("openai:gpt-5-nano", FakeOpenAI, Says("{", 300, 7), 7),
+        ("openai:gpt-5-nano", FakeOpenAI, Says("", 300, 7), 7),
+        ("openai:gpt-5-nano", FakeOpenAI, Refuses("refusal", 300, 7), 7),
+        ("openai:gpt-5-nano", FakeOpenAI, Refuses("content_filter", 300, 7), 7),
+        ("openai:gpt-5-nano", FakeOpenAI, Broken('{"usage": {"prompt_tokens": 300, "completion_tokens": 7}}'), 7),
+        ("gemini:gemini-3.8-flash", FakeGemini, Says("{", 300, 7, thinking=4, cut=True), 11),
+        ("gemini:gemini-3.8-flash", FakeGemini, Refuses("SAFETY", 300, 7), 7),
+        ("gemini:gemini-3.8-flash", FakeGemini, Refuses("blocked", 300, 0), 0),
+        ("gemini:gemini-3.8-flash", FakeGemini, Refuses("empty", 300, 7), 7),
+    ],
+)
+def test_what_an_answer_counted_is_counted_though_it_cannot_be_used(
+    dialogue: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    vendor: str,
+    fake: type[FakeModelServer],
+    fault: Answer,
+    tokens_out: int,
+) -> None:
+    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
+    with fake(lambda asked: fault if asked.number < 1 else marks(asked)) as server:
+        _, made = judged_of(dialogue, [judge(server.address_of(vendor))])
+    assert len(server.asked) == made.spent.requests == 2
+    assert made.spent.counts["text_in_tokens"] == 300 + 100
+    assert made.spent.counts["text_out_tokens"] == tokens_out + 20
+
+
+def test_decisions_that_do_not_answer_each_question_are_counted(dialogue: Path) -> None:
+    with FakeDecisions(lambda question: score_of(question, {"1": 1.0}), answers=1) as server:
+        (found,), made = judged_of(dialogue, [judge(server.address_of("openai-decisions:gpt-6-luna"))])
+    assert "something other than decisions" in found.unscored[0]
+    assert len(server.asked) == made.spent.requests == 2
+    assert made.spent.counts == {"text_in_tokens": 200, "text_out_tokens": 16}
+
+
+@pytest.mark.parametrize("fault", [Says("{", 400_000, 0, cut=True), Refuses("refusal", 400_000, 0)])
+def test_refused_and_cut_answers_count_against_the_limit_of_cost(
+    dialogue: Path, monkeypatch: pytest.MonkeyPatch, fault: Answer
+) -> None:
+    monkeypatch.setattr(Vendor, "owns", lambda self, url: True)  # so that the table's price is taken
+    with FakeOpenAI(lambda asked: fault) as server:
+        asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
+        _, made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+    assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9)) == (3, 3, 3.0)
+
+
+def test_repeats_that_failed_are_told_beside_the_medians_of_the_others(dialogue: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        with lock:
+            seen.append(asked)
+            return Refuses("refusal") if len(seen) == 1 or "could_not_be_used" in asked.user else marks(asked, 2, 3)
+
+    lock, seen = Lock(), list[Asked]()
+    found, _ = judged(dialogue, answer, repeats=3)
+    assert (found.values()["turn_taking"], found.unscored) == (2.0, [])
+    ((n, reason),) = found.partly
+    assert n == "2 of 3 answers"
+    assert reason.startswith("events: openai:gpt-5-nano: declined")
+
+
+def test_a_question_that_some_repeats_refused_is_told_by_its_number_of_answers(dialogue: Path) -> None:
+    def answer(question: Mapping[str, Any]) -> Mapping[str, Any]:
+        with lock:
+            if "event 2: instruction" in question["instructions"]:
+                seen.append("")
+                if len(seen) == 1:
+                    return {"type": "refusal"}
+            if "event 1: turn" in question["instructions"]:
+                return {"type": "refusal"}
+        return score_of(question, {"4": 1.0})
+
+    lock, seen = Lock(), list[str]()
+    with FakeDecisions(answer) as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai-decisions:gpt-6-luna"))], repeats=3)
+    (unscored,), ((n, reason),) = found.unscored, found.partly
+    assert unscored.startswith("events: event 1: turn_taking")
+    assert n == "2 of 3 answers"
+    assert reason.startswith("events: event 2: instruction_following")
+    assert sorted(found.events[1]["marks"]["instruction_following_repeats"], key=str) == [4, 4, None]
+    assert found.events[1]["marks"]["instruction_following"] == 4
 
 
 def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Asked
+from fakes.model_server import Asked, Refuses, Says
 from helpers.staged_runs import MUG, beeping_run
 
 from fdbcore.cli.main import main
@@ -389,6 +389,31 @@ class TestScores:
             alone = ran("score", "--suite", "staged", held, option, value)
             assert (alone.exit_code, alone.stdout) == (2, "")
             assert f"{option}: expected --judge beside it, got none" in alone.stderr
+
+    def test_a_repeat_that_was_refused_is_paid_for_and_told_as_one_of_three(
+        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def marks(asked: Asked) -> Says | Refuses:
+            if asked.number < 2:  # the first repeat of the first dialogue, and once more with the error
+                return Refuses("refusal", 1000, 10)
+            given = {name: 4 for name in ("turn_taking", "instruction_following")}
+            reasons = {f"{name}_reason": "“mug”" for name in given}
+            events = json.loads(asked.user)["events"]
+            text = json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
+            return Says(text, 1000, 10)
+
+        with FakeOpenAI(marks) as judges:
+            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
+            asks = f"openai:shy?base_url={judges.base_url}&key_variable=JUDGE_KEY"
+            hears = f"openai:whisper-1?{hearing.settings}"
+            arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--judge", asks]
+            shown = ran(*arguments, "--repeats", 3, "--jobs", 1, "--out", tmp_path / "s", "--json")
+        found = json.loads(shown.stdout)
+        assert [row["measures"]["turn_taking"]["mean"] for row in found["rows"]] == [4.0, 4.0]
+        assert found["judging"]["requests"] == len(judges.asked) == 7
+        assert found["judging"]["counts"] == {"text_in_tokens": 7000, "text_out_tokens": 70}
+        (problem,) = found["problems"]
+        assert problem["reason"].startswith("2 of 3 answers: events: openai:shy: declined")
 
     def test_another_transcriber_is_compared_with_the_first(self, held: Path, tmp_path: Path) -> None:
         scenarios = [MUG.partition("[[scenario]]")[0]]

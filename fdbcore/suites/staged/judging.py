@@ -7,6 +7,7 @@ that it cannot tell. What cannot be used is asked again with the error, and is t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -70,15 +71,17 @@ def questions_of(
 class DialogueMarks:
     """The marks of a dialogue. events: with their marks and reasons, or null. task: its score; None if unscored.
 
-    Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as
-    (events, repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why marks are missing, a
-    line each. reasons: how many reasons there are for marks; unquoted: how many of them quote nothing.
+    Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as (events,
+    repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why marks are missing, a line
+    each; partly: why some repeats lack marks that others have, each after how many answers there are. reasons: how many
+    reasons there are for marks; unquoted: how many of them quote nothing.
     """
 
     events: list[dict[str, Any]]
     task: dict[str, Any] | None = None
     repeats: dict[str, Scores] = field(default_factory=dict)
     unscored: list[str] = field(default_factory=list)
+    partly: list[tuple[str, str]] = field(default_factory=list)
     reasons: int = 0
     unquoted: int = 0
 
@@ -133,7 +136,7 @@ def marks_of(
     """The marks of a dialogue by the answers to each of its questions, one a repeat."""
     found = DialogueMarks([{**each.to_json(number), "marks": {}} for number, each in enumerate(events, 1)])
     for question, own in zip(questions, answers, strict=True):
-        found.unscored += _unscored(question, own)
+        _tell_missing(found, question, own)
         given = [each.marks for each in own]
         if question.marks_of_events():
             of_events = [None if marks is None else _by_number(marks) for marks in given]
@@ -154,12 +157,18 @@ def marks_of(
     return found
 
 
-def _unscored(question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> list[str]:
-    """Why marks are missing, each reason once."""
-    name = question.rubric.name
-    reasons = [each.reason for each in answers if each.marks is None]
-    reasons += [f"{ask}: refused" for each in answers if each.marks for ask in each.marks.get("refused", ())]
-    return list(dict.fromkeys(f"{name}: {reason}" for reason in reasons))
+def _tell_missing(found: DialogueMarks, question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> None:
+    """Tell why marks are missing, each reason once: of all repeats, or of some with how many answers there are."""
+    given = [each.marks for each in answers if each.marks is not None]
+    refused = Counter(ask for marks in given for ask in marks.get("refused", ()))
+    left = dict.fromkeys((each.reason for each in answers if each.marks is None), len(given))
+    left |= {f"{ask}: refused": len(given) - times for ask, times in refused.items()}
+    for reason, n in left.items():
+        told = f"{question.rubric.name}: {reason}"
+        if n:
+            found.partly.append((f"{n} of {len(answers)} answers", told))
+        else:
+            found.unscored.append(told)
 
 
 def _event_marks(

@@ -167,6 +167,7 @@ class Scoring:
                 if (own := marked[setup].get(case.path)) is not None:
                     by = "" if aspect is None else f" by {self._named(aspect, setup)[1]}"
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
+                    problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
             "repeats": self.repeats,
             "rubrics": [wording + 1 for wording in self.wordings],
