@@ -29,6 +29,7 @@ class Dialogue:
     that labels or a suite call a pause of A. kept: the spans of ticks that are measured, each as if it were alone (see
     `fdbcore.recording.left_out`); none for the whole session. muted_ticks: for how long from tick 0 a side was muted,
     so that what it said is not known: what begins there counts nowhere, and the time that is measured begins after it.
+    given_up: ticks, each in a silence that A itself took for no answer of B, if A tells.
     """
 
     detected: Sequence[TurnEvent]
@@ -39,6 +40,7 @@ class Dialogue:
     pauses: Sequence[tuple[int, int]] = ()
     kept: Sequence[Span] = ()
     muted_ticks: int = 0
+    given_up: Sequence[int] = ()
 
     @cached_property
     def spans(self) -> Sequence[Span]:

@@ -4,8 +4,8 @@ An **opportunity** of B is
 
 - every end of A's turn: B takes the floor (*answered*; *premature* if more than 200 ms before A has finished), or both
   stay silent for response_window_ms (*missed*; a later answer changes nothing), and
-- every silence of both inside A's turn that is longer than lapse_ms, in which B does not speak and A goes on by itself
-  (*missed*).
+- every silence of both inside A's turn that is longer than lapse_ms, or that A itself took for no answer, in which B
+  does not speak and A goes on by itself (*missed*).
 
 If a label or a suite calls a silence a pause of A, it asks for no answer and is no opportunity: B has *waited* through
 it, or has *cut in* if it begins to speak in it. If the end of the recording hides the answer, it is *censored*, and
@@ -73,10 +73,15 @@ def opportunities(dialogue: Dialogue) -> Opportunities:
 
 
 def unanswered_waits(dialogue: Dialogue) -> list[TurnEvent]:
-    """Pauses of A longer than lapse_ms in which B did not speak: A waited, then went on by itself."""
+    """Pauses of A in which B did not speak, longer than lapse_ms or given up by A: A waited, then went on by itself."""
     lapse_ticks = dialogue.settings.ticks("lapse_ms")
     pauses = (e for e in dialogue.uncensored("pause", side="A") if not e.other_spoke)
-    return [e for e in pauses if e.end_tick is not None and e.end_tick - e.start_tick > lapse_ticks]
+    ended = [(e, *e.span) for e in pauses if e.end_tick is not None]
+    return [
+        e
+        for e, start, end in ended
+        if end - start > lapse_ticks or any(start <= tick < end for tick in dialogue.given_up)
+    ]
 
 
 def fto(transfer: TurnEvent) -> int:

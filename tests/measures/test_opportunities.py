@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +51,21 @@ def test_every_end_of_a_turn_and_every_long_wait_is_an_opportunity(
     drawing: str, expected: tuple[int, int, int, int]
 ) -> None:
     assert counts(dialogue(drawing)) == expected
+
+
+@pytest.mark.parametrize(
+    ("drawing", "expected"),
+    [
+        ("A 0-2 4.9-7 | B 7.4-9", (1, 0, 1, 0)),
+        ("A 0-2 5.1-7 | B 7.4-9", (1, 0, 1, 0)),  # a wait by its length, too: it counts once
+        ("A 0-2 13-15 | B 15.4-17", (1, 0, 1, 0)),  # so does a missing answer
+        ("A 0-2 4.9-7 | B 2.5-4.5 7.4-9", (2, 0, 0, 0)),  # A was wrong
+    ],
+)
+def test_a_silence_that_the_caller_took_for_no_answer_is_an_opportunity(
+    drawing: str, expected: tuple[int, int, int, int]
+) -> None:
+    assert counts(replace(dialogue(drawing), given_up=[350])) == expected
 
 
 def test_a_system_that_dies_is_counted_against_for_as_long_as_the_caller_asks() -> None:

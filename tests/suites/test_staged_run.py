@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses, Says
+from helpers.exec_scripts import script
 from helpers.staged_runs import MUG, beeping_run
 
 from fdbcore.cli.main import main
@@ -210,6 +211,22 @@ class TestUsers:
             assert endpoint(user.address).describe()["kind"] == "examiner"
 
 
+SLOW_BEEP = """
+quiet, due, left, tick = 0, [], 0, 0
+while True:
+    loud = max(map(abs, memoryview(read()).cast("h"))) > 600
+    quiet = 0 if loud else quiet + 1
+    if quiet == 80 and tick > 100:
+        due.append(tick - 80 + DELAY)
+    if due and tick >= due[0]:
+        due, left = due[1:], 100
+    write(b"".join((3000 if n // 40 % 2 else -3000).to_bytes(2, "little", signed=True) for n in range(480))
+          if left > 0 else bytes(960))
+    left, tick = left - 1, tick + 1
+"""
+"""It answers DELAY ticks after A fell silent, with a second of sound, whatever A does meanwhile."""
+
+
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return beeping_run(tmp_path_factory.mktemp("staged"))
@@ -255,6 +272,30 @@ class TestScores:
         table = page.partition("The examiner itself</h2>")[2].partition("</table>")[0]
         heads = set(re.findall(r'<th scope="col">([^<]*)', table))
         assert heads - set(HEADS) == {"examiner", "median ms", "p95 ms", "sooner", "later"}
+
+    @pytest.mark.parametrize("answers_after_s", [None, 4])
+    def test_a_silence_that_the_examiner_gave_up_was_not_answered(
+        self, tmp_path: Path, answers_after_s: int | None
+    ) -> None:
+        code = "while True: read(); write(bytes(960))"
+        if answers_after_s:
+            code = SLOW_BEEP.replace("DELAY", str(100 * answers_after_s))
+        (tmp_path / "mug.toml").write_text(MUG)
+        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--pacing", "both", "--no-score")
+        ran(*run, "--system", script(code), "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
+        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
+        found = {item["pacing"]: item for item in json.loads(ran(*score).stdout)["items"]}
+        assert set(found) == {"slow", "fast"}
+        for pacing, item in found.items():
+            gave_up = [each for each in Reading(Path(item["call"])).events if each.get("cue") == "no answer"]
+            assert bool(gave_up) == (answers_after_s is None or pacing == "fast"), "the slow one waits for 6 s"
+            missed, of = item["measures"]["no_response_per_turn"], item["measures"]
+            if answers_after_s is None:
+                assert (of["timing"], missed, of["answered_per_turn"], of["premature_per_turn"]) == (0, 1, 0, 0)
+            elif pacing == "slow":
+                assert (of["timing"], missed, of["answer_ms"]) == (0, 0, pytest.approx(4000, abs=50))
+            else:
+                assert missed == len(gave_up) / (len(gave_up) + 2), (len(gave_up), of)
 
     def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
         (tmp_path / "mug.toml").write_text(MUG)

@@ -26,6 +26,7 @@ from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.staged.intact import refuse_cut_audio, refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
+from fdbcore.suites.staged.turns import dialogue_of
 from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
 
@@ -209,7 +210,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examined=examined(recording),
     )
     case.values.update(goal_values(case.goals))
-    _time(case, recording.dialogue, events)
+    _time(case, dialogue_of(recording), events)
     if recording.labels is not None:
         case.values.update(_planted(recording.dialogue, recording.labels))
     return case
