@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.analysis.speech_pieces import audio_of
-from fdbcore.analysis.told import places, sha256_of, told_lines
+from fdbcore.analysis.told import described, places, spread, told_lines
 from fdbcore.audio.speech import at_recogniser_rate
 from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
@@ -51,23 +51,26 @@ class KnownText(KnownWords):
 
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
         """The lines, and the aligner."""
-        lines = told_lines(recording, side)
-        return {"kind": self.name, "lines_sha256": sha256_of(lines), "aligner": self._aligner.describe()}
+        return {"kind": self.name, **described(recording, side), "aligner": self._aligner.describe()}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
-        """See `KnownWords.words`. No times have words of lines in other languages, and those not found in the audio."""
+        """See `KnownWords.words`. No times have words of lines in other languages, and those not found in the audio.
+
+        Of a line that began while the side was muted, those words are looked for that `spread` says were heard.
+        """
         reading = Reading(recording.path)
         lines = places(reading, side)
         found: list[TimedWord] = []
         untimed = 0
-        heard = dict(audio_of(reading, side, [span for _, span in lines if span[0] < span[1]]))
-        for line, span in lines:
-            words = line["text"].split()
+        heard = dict(audio_of(reading, side, [each.span for each in lines if each.span[0] < each.span[1]]))
+        for place, spread_words in spread(lines):
+            line, span = place.line, place.span
+            words = [word.text for word in spread_words] if place.muted_ticks else line["text"].split()
             spans_ms = None
-            if span in heard and not _is_foreign(reading, side, line):
+            if words and span in heard and not _is_foreign(reading, side, line):
                 audio, is_cut = at_recogniser_rate(heard[span]), "cut" in line
                 spans_ms = self._aligner.spans_ms(audio, words, is_cut)
-                if spans_ms is None and line is lines[-1][0]:  # the end of the call may have cut it
+                if spans_ms is None and place is lines[-1]:  # the end of the call may have cut it
                     spans_ms = self._aligner.spans_ms(audio, words, cut=True)
             if spans_ms is None:
                 untimed += len(words)

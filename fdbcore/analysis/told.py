@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
+from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
@@ -26,6 +27,35 @@ if TYPE_CHECKING:
 
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around the speech of a line belongs to it."""
+
+
+class Place(NamedTuple):
+    """A line with the ticks of its speech as it was heard; none in silence.
+
+    muted_ticks: for how long before that the side said the line while it was muted, so that its first words are lost.
+    is_lost: it was muted throughout.
+    """
+
+    line: HeldLine
+    span: Span
+    muted_ticks: int = 0
+    is_lost: bool = False
+
+    @property
+    def first_ms(self) -> int:
+        """When the side began to say the line, heard or not."""
+        return (self.span[0] + MARGIN_TICKS - self.muted_ticks) * TICK_MS
+
+    @property
+    def ms(self) -> int:
+        """How long it said the line; 0 if it has no speech."""
+        heard_ticks = self.span[1] - self.span[0] - 2 * MARGIN_TICKS
+        return (heard_ticks + self.muted_ticks) * TICK_MS if heard_ticks > 0 else 0
+
+    @property
+    def n_characters(self) -> int:
+        """Of its words."""
+        return sum(map(len, self.line["text"].split()))
 
 
 def told(address: str) -> Told:
@@ -45,26 +75,31 @@ class Told(KnownWords):
         return None if told_lines(recording, side) else "it did not tell what it said"
 
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
-        """The lines."""
-        return {"kind": self.name, "lines_sha256": sha256_of(told_lines(recording, side))}
+        """The lines, and until when the side spoke unheard."""
+        return {"kind": self.name, **described(recording, side)}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """See `KnownWords.words`. Each line is spread over its speech, by its characters.
 
         Of a line that was cut, the words are those that fit into its speech at the pace of the side's whole lines; if
-        there are none, it has no times.
+        there are none, it has no times. Words that it said while it was muted are lost, and nobody counts them.
         """
-        lines = places(Reading(recording.path), side)
-        whole = [(_characters(line), _ms(span)) for line, span in lines if "cut" not in line and _ms(span)]
-        pace_ms = sum(ms for _, ms in whole) / sum(n for n, _ in whole) if whole else None
         found: list[TimedWord] = []
         untimed = 0
-        for line, span in lines:
-            own_pace_ms = pace_ms if "cut" in line else _ms(span) / _characters(line)
-            placed = _spread(line["text"].split(), span, own_pace_ms) if own_pace_ms and _ms(span) else []
+        for place, placed in spread(places(Reading(recording.path), side)):
             found += placed
-            untimed += len(line["text"].split()) if not placed else 0
+            untimed += len(place.line["text"].split()) if not placed and not place.muted_ticks else 0
         return found, untimed
+
+
+def spread(found: Sequence[Place]) -> Iterator[tuple[Place, list[TimedWord]]]:
+    """Each line that was not lost with its words that were heard, spread evenly over the time in which it was said."""
+    whole = [place for place in found if "cut" not in place.line and place.ms]
+    pace_ms = sum(place.ms for place in whole) / sum(place.n_characters for place in whole) if whole else None
+    for place in found:
+        own_pace_ms = pace_ms if "cut" in place.line else place.ms / place.n_characters
+        if not place.is_lost:
+            yield place, _spread(place, own_pace_ms) if own_pace_ms and place.ms else []
 
 
 def told_lines(recording: Recording, side: Side) -> list[HeldLine]:
@@ -72,46 +107,59 @@ def told_lines(recording: Recording, side: Side) -> list[HeldLine]:
     return [line for line in transcript(recording) if line["side"] == line["told_by"] == side]
 
 
-def sha256_of(lines: Sequence[HeldLine]) -> str:
-    """Of lines, in hex."""
-    return hashlib.sha256(json.dumps(lines, sort_keys=True).encode()).hexdigest()
+def described(recording: Recording, side: Side) -> Mapping[str, Any]:
+    """What decides the words that a side's own party told, as JSON values."""
+    lines = told_lines(recording, side)
+    found = {"lines_sha256": hashlib.sha256(json.dumps(lines, sort_keys=True).encode()).hexdigest()}
+    lost_ticks = spoke_until(recording, side)
+    return {**found, "lost_ticks": lost_ticks} if lost_ticks else found
 
 
-def places(reading: Reading, side: Side) -> list[tuple[HeldLine, Span]]:
-    """Each line with the ticks of its speech: those from its start until the next one begins. Lines in silence have
-    none.
+def places(reading: Reading, side: Side) -> list[Place]:
+    """Each line with its speech: that from its start until the next one begins.
+
+    Of a line that began while the side was muted, the speech is what was heard of it afterwards.
     """
     lines = told_lines(reading, side)
     active = np.flatnonzero(reading.activity[SIDES.index(side)])
     bounds = [*(line["start_tick"] for line in lines[1:]), reading.n_ticks + MARGIN_TICKS]
-    found: list[tuple[HeldLine, Span]] = []
+    lost_ticks = spoke_until(reading, side)
+    found: list[Place] = []
     first = 0
     for line, bound in zip(lines, bounds, strict=True):
         start, end = max(first, line["start_tick"] - MARGIN_TICKS), bound - MARGIN_TICKS
+        is_muted, end_tick = line["start_tick"] < lost_ticks, line["end_tick"]
+        if is_muted and end_tick is not None:
+            end = min(end, end_tick + MARGIN_TICKS if end_tick > lost_ticks else 0)
         speech = active[(active >= start) & (active < end)]
         if len(speech):
             first = min(int(speech[-1]) + 1 + MARGIN_TICKS, end)
-            found.append((line, (max(start, int(speech[0]) - MARGIN_TICKS), first)))
+            span = (max(start, int(speech[0]) - MARGIN_TICKS), first)
+            muted_ticks = max(span[0] + MARGIN_TICKS - line["start_tick"], 0) if is_muted else 0
+            found.append(Place(line, span, muted_ticks))
         else:
-            found.append((line, (start, start)))
+            found.append(Place(line, (start, start), is_lost=is_muted))
     return found
 
 
-def _characters(line: HeldLine) -> int:
-    return sum(map(len, line["text"].split()))
+def spoke_until(recording: Recording, side: Side) -> int:
+    """Until which tick a side was muted, if it spoke meanwhile; else 0."""
+    return max(
+        (
+            event["to_tick"]
+            for event in recording.events
+            if event["kind"] == MUTED and event["side"] == side and event["loud_ms"] >= SPOKE_MS
+        ),
+        default=0,
+    )
 
 
-def _ms(span: Span) -> int:
-    """How long the speech of a line is."""
-    return max(span[1] - span[0] - 2 * MARGIN_TICKS, 0) * TICK_MS
-
-
-def _spread(words: Sequence[str], span: Span, pace_ms: float) -> list[TimedWord]:
-    """The words that end within a span, at so many ms a character."""
-    first_ms = (span[0] + MARGIN_TICKS) * TICK_MS
+def _spread(place: Place, pace_ms: float) -> list[TimedWord]:
+    """The words that end within a line's time and do not begin while it is muted, at so many ms a character."""
+    words = place.line["text"].split()
     ends_ms = np.cumsum([len(word) for word in words]) * pace_ms
     return [
-        TimedWord(word, round(first_ms + end_ms - len(word) * pace_ms), round(first_ms + end_ms))
+        TimedWord(word, round(place.first_ms + end_ms - len(word) * pace_ms), round(place.first_ms + end_ms))
         for word, end_ms in zip(words, ends_ms, strict=True)
-        if end_ms <= _ms(span) + 1
+        if end_ms <= place.ms + 1 and end_ms - len(word) * pace_ms >= place.muted_ticks * TICK_MS
     ]

@@ -66,15 +66,20 @@ class Dialogue:
         return sum(max(min(end, tick) - max(start, self.muted_ticks), 0) for start, end in self.spans)
 
     @cached_property
-    def events(self) -> Sequence[TurnEvent]:
-        """The events as measures count them: those of the detector, A's last turn in a span decided by the line."""
+    def _decided(self) -> Sequence[TurnEvent]:
+        """The events of the detector, A's last turn in a span decided by the line."""
         decided: list[TurnEvent] = []
         for start, end in self.spans:
             found = [event for event in self.detected if start <= event.start_tick <= end]
             decided += at_the_end(found, end, self.settings, self.line_at(end))
+        return decided
+
+    @cached_property
+    def events(self) -> Sequence[TurnEvent]:
+        """The events as measures count them: as decided, and censored if they began while a side was muted."""
         if not self.muted_ticks:
-            return decided
-        return [replace(event, censored=True) if self._is_muted(event) else event for event in decided]
+            return self._decided
+        return [replace(event, censored=True) if self._is_muted(event) else event for event in self._decided]
 
     def is_unheard_start(self, tick: int) -> bool:
         """Whether who begins to speak in `tick` may have begun before, while it was muted."""
@@ -90,6 +95,20 @@ class Dialogue:
     def uncensored(self, *kinds: TurnKind, side: Side | None = None) -> list[TurnEvent]:
         """Events of these kinds (and this side) that became known before the end of the recording."""
         return [e for e in self.events if e.kind in kinds and not e.censored and side in (None, e.side)]
+
+    def heard(self, spans: Sequence[Span]) -> list[Span]:
+        """What of spans lies after the muted time."""
+        return [(max(start, self.muted_ticks), end) for start, end in spans if end > self.muted_ticks]
+
+    @cached_property
+    def both_speak(self) -> list[Span]:
+        """The stretches in which both speak, after the muted time; those of censored overlaps only if muting censored
+        them: when both spoke is known all the same.
+        """
+        overlaps = [event for event in self._decided if not event.censored]
+        stretches = [event.span for event in overlaps if event.kind == "overlap_within"]
+        stretches += [span for e in overlaps if e.kind == "overlap_between" for span in e.stretches or ()]
+        return self.heard(stretches)
 
     @cached_property
     def ipus(self) -> dict[Side, Spans]:

@@ -121,13 +121,15 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
 
 
 def composition(dialogue: Dialogue) -> dict[str, Quantity]:
-    """Number and seconds per minute of IPUs, pauses, gaps and overlaps; and shares of the time."""
+    """Number and seconds per minute of IPUs, pauses, gaps and overlaps; and shares of the time.
+
+    Speech that began while a side was muted counts from the end of the muted time.
+    """
     minutes = dialogue.measured_ticks / TICKS_PER_S / 60
-    stretches = [e.span for e in dialogue.uncensored("overlap_within")]
-    stretches += [span for e in dialogue.uncensored("overlap_between") for span in e.stretches or ()]
+    stretches = dialogue.both_speak
     spans = {"gap": [e.span for e in dialogue.uncensored("gap")], "overlap": stretches}
     for side in SIDES:
-        spans[f"{side.lower()}_ipu"] = [e.span for e in dialogue.uncensored("speech_end", side=side)]
+        spans[f"{side.lower()}_ipu"] = dialogue.heard([e.span for e in dialogue.uncensored("speech_end", side=side)])
         spans[f"{side.lower()}_pause"] = [e.span for e in dialogue.uncensored("pause", side=side)]
     measures: dict[str, Quantity] = {}
     for name, found in spans.items():
@@ -139,7 +141,7 @@ def composition(dialogue: Dialogue) -> dict[str, Quantity]:
     both, either = int((speaking_a & speaking_b).sum()), int((speaking_a | speaking_b).sum())
     for side in SIDES:
         ticks = int(speaking[side].sum())
-        spoken = [(start, end) for start, end in dialogue.ipus[side].tolist()]
+        spoken = dialogue.heard([(start, end) for start, end in dialogue.ipus[side].tolist()])
         measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.measured_ticks, len(spoken), spoken)
     return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches), stretches)}
 

@@ -162,6 +162,33 @@ def test_the_time_in_which_b_is_muted_is_neither_its_silence_nor_measured() -> N
     assert (unknown.values, unknown.excluded) == ([], {"censored": 1})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A 0.5-6 9-11 | B 0-5 11.5-14",  # both speak when B is heard again
+        "A 0.5-6 9-11 | B 0-5 5.6-8 11.5-14",
+        "A 3-4.1 9-11 | B 4.05-8 10.5-14",
+        "A 0.5-2 9-11 | B 2.2-6 11.5-14",
+        "A 0.5-3 3.6-8 | B 4.5-5 9-14",
+    ],
+)
+def test_speech_after_the_muted_time_counts_alike_wherever_it_began(text: str) -> None:
+    a, b = (side[400:] for side in activity(text))
+    found = timing(dialogue(text))
+    minutes = len(a) / 6000
+    for name, track in (("a_ipu", a), ("b_ipu", b), ("overlap", a & b)):
+        number, seconds = found[f"{name}_per_min"], found[f"{name}_s_per_min"]
+        assert isinstance(number, Ratio)
+        assert isinstance(seconds, Ratio)
+        assert (number.total, number.exposure) == (np.diff(track.astype(int), prepend=0).clip(0).sum(), minutes)
+        assert (seconds.total, seconds.exposure) == (pytest.approx(track.sum() / 100), minutes)
+        assert sum(end - start for start, end in seconds.spans or ()) == track.sum()
+    for name, track in (("a_talk_share", a), ("b_talk_share", b)):
+        share = found[name]
+        assert isinstance(share, Ratio)
+        assert (share.total, share.exposure) == (track.sum(), len(track))
+
+
 @given(st.lists(st.tuples(st.integers(40, 300), st.integers(20, 300)), min_size=2, max_size=6), st.integers(430, 900))
 def test_whoever_speaks_later_is_measured_as_if_nobody_was_muted(turns: list[tuple[int, int]], starts: int) -> None:
     """Nothing begins before the end of the muted time: only the time itself is not measured."""
