@@ -173,7 +173,8 @@ def test_told_words_are_spread_over_their_lines_and_those_after_a_cut_are_left_o
             assert abs(words[-1].end_ms - ends_ms[number]) <= 250  # what of a last sound is silent
 
 
-BRIEF = """{"schema": "fdbcore.brief/1", "role": "Ada", "background": "", "language": "en",
+BRIEF = """{"schema": "fdbcore.brief/1", "id": "mug", "closing": "Bye.", "most_turns": 4, "most_s": 60,
+"role": "Ada", "background": "", "language": "en",
 "goals": [{"goal": "Buy a mug.", "sayings": ["I would like a mug."], "met": "A mug.", "heard": [["mug"]],
 "language": "en"}]}"""
 GREETING = "Forty eight pounds is our usual price, madam, and that boat looks really wonderful today."
@@ -189,14 +190,14 @@ def muted_call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tup
     texts = ["Welcome.", GREETING, LINES[3]]
     for number, pcm in enumerate((short, long, spoken(LINES[3])[0]), 1):
         write(folder / "said" / f"{number}.wav", pcm, SAMPLE_RATE_HZ)
-    times = ["at_s = 0.2", "at_s = 1.5", "at_s = 14.0"]
+    times = ["at_s = 0.2", "at_s = 1.5", "at_s = 11.0"]
     lines = "".join(f'[[line]]\nsay = "{text}"\n{when}\n' for text, when in zip(texts, times, strict=True))
     (folder / "b.toml").write_text(f'tail_s = 9.0\nvoice = "dir:{folder / "said"}"\n{lines}')
     (folder / "a.json").write_text(BRIEF)
     ran = CliRunner().invoke(
         main,
         [
-            *("run", "--a", f"examiner:{folder / 'a.json'}?opens=examiner&voice={VOICE.replace('?', '%3F')}"),
+            *("run", "--a", f"examiner:{folder / 'a.json'}?opens=examiner&voice=espeak-ng:en-us"),
             *("--system", f"b=scripted:{folder / 'b.toml'}", "--clock", "virtual", "--vad", "energy"),
             *("--max-s", "24", "--out", str(folder / "RUN")),
         ],
@@ -217,13 +218,13 @@ def test_what_a_side_said_while_it_was_muted_has_no_words(
     transcribed(path, source=source)
     found = next(each for each in transcripts(path, "B") if each.transcriber == source)
     assert found.untimed == 0
-    words = [word for word in found.words if word.start_ms < 13_000]
+    words = [word for word in found.words if word.start_ms < 10_800]
     said = GREETING.split()
     assert [word.text for word in words] == said[len(said) - len(words) :]
     assert abs(len(words) - sum(start_ms >= 4000 for start_ms, _ in spans)) <= 1
     off = [word.start_ms - start_ms for word, (start_ms, _) in zip(words, spans[-len(words) :], strict=True)]
     assert words[0].start_ms >= 3900
-    assert np.median(np.abs(off)) <= (300 if source == "told" else 50)
+    assert np.median(np.abs(off)) <= (500 if source == "told" else 50)
     assert found.text.endswith(f" {LINES[3]}")
 
 
