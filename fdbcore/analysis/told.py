@@ -29,7 +29,7 @@ MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around the speech of a line belongs to it."""
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """A line with the ticks of its speech as it was heard; none in silence.
 
     muted_ticks: for how long before that the side said the line while it was muted, so that its first words are lost.
@@ -92,7 +92,7 @@ class Told(KnownWords):
         return found, untimed
 
 
-def spread(found: Sequence[Place]) -> Iterator[tuple[Place, list[TimedWord]]]:
+def spread(found: Sequence[LinePlace]) -> Iterator[tuple[LinePlace, list[TimedWord]]]:
     """Each line that was not lost with its words that were heard, spread evenly over the time in which it was said."""
     whole = [place for place in found if "cut" not in place.line and place.ms]
     pace_ms = sum(place.ms for place in whole) / sum(place.n_characters for place in whole) if whole else None
@@ -115,7 +115,7 @@ def described(recording: Recording, side: Side) -> Mapping[str, Any]:
     return {**found, "lost_ticks": lost_ticks} if lost_ticks else found
 
 
-def places(reading: Reading, side: Side) -> list[Place]:
+def places(reading: Reading, side: Side) -> list[LinePlace]:
     """Each line with its speech: that from its start until the next one begins.
 
     Of a line that began while the side was muted, the speech is what was heard of it afterwards.
@@ -124,7 +124,7 @@ def places(reading: Reading, side: Side) -> list[Place]:
     active = np.flatnonzero(reading.activity[SIDES.index(side)])
     bounds = [*(line["start_tick"] for line in lines[1:]), reading.n_ticks + MARGIN_TICKS]
     lost_ticks = spoke_until(reading, side)
-    found: list[Place] = []
+    found: list[LinePlace] = []
     first = 0
     for line, bound in zip(lines, bounds, strict=True):
         start, end = max(first, line["start_tick"] - MARGIN_TICKS), bound - MARGIN_TICKS
@@ -136,9 +136,9 @@ def places(reading: Reading, side: Side) -> list[Place]:
             first = min(int(speech[-1]) + 1 + MARGIN_TICKS, end)
             span = (max(start, int(speech[0]) - MARGIN_TICKS), first)
             muted_ticks = max(span[0] + MARGIN_TICKS - line["start_tick"], 0) if is_muted else 0
-            found.append(Place(line, span, muted_ticks))
+            found.append(LinePlace(line, span, muted_ticks))
         else:
-            found.append(Place(line, (start, start), is_lost=is_muted))
+            found.append(LinePlace(line, (start, start), is_lost=is_muted))
     return found
 
 
@@ -154,7 +154,7 @@ def spoke_until(recording: Recording, side: Side) -> int:
     )
 
 
-def _spread(place: Place, pace_ms: float) -> list[TimedWord]:
+def _spread(place: LinePlace, pace_ms: float) -> list[TimedWord]:
     """The words that end within a line's time and do not begin while it is muted, at so many ms a character."""
     words = place.line["text"].split()
     ends_ms = np.cumsum([len(word) for word in words]) * pace_ms
