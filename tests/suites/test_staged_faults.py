@@ -36,7 +36,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         runs = [
             held(folder / "words", list(staff.FAIR), "slow", ["", *staff.WRONG]),
             held(folder / "timed", [staff.CORRECTION], "slow", ["", *timed], suffix=".one"),
-            held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1"),
+            held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1", ".fast"),
         ]
         hears = f"openai:whisper-1?{hearing.settings}"
         done = CliRunner().invoke(
@@ -121,7 +121,7 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 
 
 def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) -> None:
-    good, stubborn = row(scores, "good", pacing="fast"), row(scores, "never-yields", pacing="fast")
+    good, stubborn = row(scores, "good.fast", pacing="fast"), row(scores, "never-yields.fast", pacing="fast")
     # The examiner itself breaks off, and says it again.
     stops = "b_stopped_within_2s_per_long_a_onset"
     yields = "b_stopped_within_2s_per_labelled_interruption"
