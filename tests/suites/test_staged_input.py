@@ -57,6 +57,15 @@ def test_two_systems_of_one_name_are_refused(held: Path, run: Path) -> None:
     assert "--system NAME=ADDRESS" in line
 
 
+def test_over_other_scenarios_a_system_may_say_something_else(held: Path, run: Path) -> None:
+    plan = json.loads((run / RUN).read_text())
+    plan["plan"]["systems"]["beeps"]["sha256"] = "0" * 64
+    for case in plan["cases"]:
+        case["columns"]["scenario"] = "daily.ordering.77"
+    (run / RUN).write_text(json.dumps(plan))
+    assert "expected one system" not in scored(run, held).stderr
+
+
 def test_a_system_of_another_version_whose_file_has_moved_is_the_same(held: Path, run: Path) -> None:
     changed_system(run, lambda system: system.update(path="elsewhere.toml", versions={"numpy": "1"}))
     assert "expected one system" not in scored(run, held).stderr

@@ -24,7 +24,7 @@ def dialogues_of(
 ) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
     """The dialogues of all runs that can be scored, the others, and what is left out as a copy.
 
-    InputError for two systems of one name; otherwise as `cases_of`.
+    InputError for two systems of one name on one scenario; otherwise as `cases_of`.
     """
     _refuse_namesakes(runs)
     cases: list[StagedCase] = []
@@ -37,9 +37,18 @@ def dialogues_of(
 
 
 def _refuse_namesakes(runs: Sequence[Path]) -> None:
-    """InputError if two runs call different systems by one name: their scores would be one row."""
-    systems = {run: read_plan(run)["plan"]["systems"] for run in runs}
+    """InputError if two runs of a scenario call different systems by one name: their scores would be one row.
+
+    Over different scenarios a system may differ in part, such as a scripted one in what it says.
+    """
+    plans = {run: read_plan(run) for run in runs}
+    systems = {run: plan["plan"]["systems"] for run, plan in plans.items()}
+    scenarios = {
+        run: {case.get("columns", {}).get("scenario") for case in plan["cases"]} for run, plan in plans.items()
+    }
     for one, other in combinations(runs, 2):
+        if not scenarios[one] & scenarios[other]:
+            continue
         for name in systems[one].keys() & systems[other].keys():
             a, b = _what_decides(systems[one][name]), _what_decides(systems[other][name])
             if a != b:
