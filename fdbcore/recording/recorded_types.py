@@ -157,6 +157,11 @@ class SideFigures(TypedDict):
     snr_db: float | None
     peak_dbov: float
     dc_of_full_scale: float
+    spread_db: Annotated[float | None, Meta(description="how much the background varies: robust standard deviation")]
+    under_db: Annotated[float | None, Meta(description="the softest 5 % in speech, above the background")]
+    after_db: Annotated[float | None, Meta(description="the sound 50 to 150 ms after speech, above the background")]
+    fall_ms: Annotated[float | None, Meta(description="from 15 to 35 dB below the peak of a stretch of speech")]
+    high_drop_db: Annotated[float | None, Meta(description="2.5 to 3.3 kHz above 4.5 to 7.5 kHz")]
 
 
 class HealthSides(TypedDict):
@@ -176,7 +181,7 @@ class SuspectSpans(TypedDict):
 class Health(TypedDict):
     """What is wrong with the audio."""
 
-    schema: Literal["fdbcore.health/2"]
+    schema: Literal["fdbcore.health/3"]
     verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]
     sides: HealthSides
     findings: Annotated[list[HealthFinding], Meta(description="the worst first")]

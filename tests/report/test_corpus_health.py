@@ -189,7 +189,7 @@ def test_a_call_that_was_not_examined_or_by_other_definitions_is_replayed(ran: R
         write_json(path, read_json(path) | {"schema": found})
     before = (ran.run / "tone" / HEALTH).stat().st_mtime_ns
     replay(ran.run.parent / "calls", ran.run)
-    assert read_json(path)["schema"] == "fdbcore.health/2"
+    assert read_json(path)["schema"] == "fdbcore.health/3"
     assert (ran.run / "tone" / HEALTH).stat().st_mtime_ns == before
 
 

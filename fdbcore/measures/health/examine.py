@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore.measures.health import echo, levels, sides, tones
+from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.lines import without_lines
@@ -23,7 +24,7 @@ __all__ = ["HEALTH_SCHEMA", "HealthProbe", "examine", "keep_health", "listen_aga
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
-HEALTH_SCHEMA: Final = "fdbcore.health/2"
+HEALTH_SCHEMA: Final = "fdbcore.health/3"
 
 
 def examine(
@@ -52,7 +53,7 @@ def examine(
     echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
-    figures = {side: levels.figures(unpadded[side], speech[side]) for side in SIDES}
+    figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
     for side in SIDES:
         of_tones = list(tones.checks(side, unpadded[side], kept))
         tonal = tones.ticks(of_tones, unpadded[side].n_ticks)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
 from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
 from fdbcore.measures.health.lines import hum_hz
@@ -16,8 +17,6 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Severity, SideFigures
 
-MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
-LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S // 10  # apart from speech, needed to recognise a voice without any background
 
 SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60 dBov, and speech spans about 40 dB
@@ -31,8 +30,6 @@ LEAST_CLIPPED_PEAK: Final = FULL_SCALE // 16
 
 DC_NOTE, DC_WARN = 0.01, 0.05  # of full scale
 
-PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
-STOPBAND: Final = slice(45, 75)  # 4.5 to 7.5 kHz: synthetic voices have little in the lower half of it
 TELEPHONE_DB: Final = 30.0  # vowels of espeak-ng: up to 24; 8 kHz under noise of -66 dBov: 36 and more
 LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 
@@ -48,28 +45,13 @@ EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by 
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 
-def figures(heard: SideAudio, active: Bools) -> SideFigures:
-    """Speech level, background noise, their ratio and more for one side; None for what cannot be measured."""
-    level = decibels(float(heard.powers[active].mean())) if active.any() else None
-    quiet = ~near(active, MARGIN_TICKS)
-    noise = decibels(float(np.median(heard.powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
-    return {
-        "speech_s": np.count_nonzero(active) / TICKS_PER_S,
-        "level_dbov": level,
-        "noise_dbov": noise,
-        "snr_db": None if level is None or noise is None else level - noise,
-        "peak_dbov": decibels(float(heard.peaks.max(initial=0) / FULL_SCALE) ** 2),
-        "dc_of_full_scale": heard.mean,
-    }
-
-
 def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
     """The findings about one side by itself. active: its speech; tonal: the ticks with tones, bool (n_ticks,) both.
     known: its `figures`."""
     yield from _level(side, heard, active, known)
     yield from _clipping(side, heard, active)
     yield from _direct_current(side, heard)
-    yield from _band(side, heard, active)
+    yield from _band(side, active, known)
     yield from _dropouts(side, heard, active, tonal, known)
 
 
@@ -128,13 +110,11 @@ def _direct_current(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
         yield HealthFinding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
 
-def _band(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFinding]:
-    if np.count_nonzero(active) < LEAST_BAND_TICKS or not heard.spectrum.any():
-        return
-    drop_db = 10 * np.log10((heard.spectrum[PASSBAND].mean() + 1e-20) / (heard.spectrum[STOPBAND].mean() + 1e-20))
-    if drop_db > TELEPHONE_DB:
+def _band(side: Side, active: Bools, known: SideFigures) -> Iterator[HealthFinding]:
+    drop_db = known["high_drop_db"]
+    if np.count_nonzero(active) >= LEAST_BAND_TICKS and drop_db is not None and drop_db > TELEPHONE_DB:
         means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
-        yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
+        yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": drop_db})
 
 
 def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:

@@ -17,7 +17,7 @@ class CheckedSession(TypedDict, total=False):
     """The health of a session, and what must be known of it before any number."""
 
     why_not: Annotated[str, Meta(description="why it cannot be read; then there is nothing else")]
-    schema: Literal["fdbcore.health/2"]
+    schema: Literal["fdbcore.health/3"]
     verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]
     sides: HealthSides
     findings: list[HealthFinding]

@@ -1,0 +1,99 @@
+"""What one side sounds like: its speech, what lies beside it, and how it dies away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, near, runs
+from fdbcore.measures.health.hearing import FULL_SCALE, Floats, SideAudio
+from fdbcore.types import TICK_MS, TICKS_PER_S, Span
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import SideFigures
+
+MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
+LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
+
+LEAST_UNIT_TICKS: Final = 6
+LONGEST_BREAK_TICKS: Final = 19
+AFTER_TICKS: Final = (5, 15)
+"""What a gate or a comfort noise lets through after speech is heard 50 to 150 ms after it."""
+SOFTEST_SHARE: Final = 0.05
+FALL_DB: Final = (15.0, 35.0)
+"""A room shows in how long the level takes to fall from one to the other below the peak of a unit."""
+FALLEN_WITHIN_TICKS: Final = 50
+
+PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
+STOPBAND: Final = slice(45, 75)  # 4.5 to 7.5 kHz: synthetic voices have little in the lower half of it
+
+
+def figures(heard: SideAudio, active: Bools) -> SideFigures:
+    """The figures of one side; None for what it does not show. active: its speech, bool (n_ticks,).
+
+    noise_dbov: the median level apart from speech. spread_db: how much that level varies (robust standard deviation).
+    under_db: the softest 5 % of ticks in speech above the noise: below 0 where noise is not under the speech.
+    after_db: the sound 50 to 150 ms after speech, above the noise. fall_ms: from 15 to 35 dB below the peak of a
+    stretch of speech. high_drop_db: the band of 2.5 to 3.3 kHz above that of 4.5 to 7.5 kHz, in loud ticks.
+    """
+    level = decibels(float(heard.powers[active].mean())) if active.any() else None
+    quiet = ~near(active, MARGIN_TICKS)
+    is_heard = np.count_nonzero(quiet) >= LEAST_QUIET_TICKS
+    noise = decibels(float(np.median(heard.powers[quiet]))) if is_heard else None
+    levels: Floats = 10 * np.log10(np.maximum(heard.powers, np.float32(10 ** (LEAST_DBOV / 10))))
+    units = _units(active)
+    after, falls = _after_db(heard.powers, active, units), _falls_ms(levels, units)
+    return {
+        "speech_s": np.count_nonzero(active) / TICKS_PER_S,
+        "level_dbov": level,
+        "noise_dbov": noise,
+        "snr_db": None if level is None or noise is None else level - noise,
+        "peak_dbov": decibels(float(heard.peaks.max(initial=0) / FULL_SCALE) ** 2),
+        "dc_of_full_scale": heard.mean,
+        "spread_db": _deviation(levels[quiet]) if is_heard else None,
+        "under_db": None
+        if level is None or noise is None
+        else float(np.quantile(levels[active], SOFTEST_SHARE)) - noise,
+        "after_db": None if noise is None or not after else float(np.median(after)) - noise,
+        "fall_ms": float(np.median(falls)) if len(falls) * 2 > len(units) else None,
+        "high_drop_db": _high_drop_db(heard) if level is not None and heard.spectrum.any() else None,
+    }
+
+
+def _units(active: Bools) -> list[Span]:
+    """Stretches of speech: 60 ms without a break start one, 200 ms of silence end it."""
+    found: list[Span] = []
+    for start, end in runs(active):
+        if found and start - found[-1][1] <= LONGEST_BREAK_TICKS:
+            found[-1] = (found[-1][0], end)
+        elif end - start >= LEAST_UNIT_TICKS:
+            found.append((start, end))
+    return found
+
+
+def _deviation(levels: Floats) -> float:
+    return 1.4826 * float(np.median(np.abs(levels - np.median(levels))))
+
+
+def _after_db(powers: Floats, active: Bools, units: list[Span]) -> list[float]:
+    """The level after each unit in dBov, where nothing is said then."""
+    first, last = AFTER_TICKS
+    ends = [end for _, end in units if end + last <= len(active) and not active[end : end + last].any()]
+    return [decibels(float(powers[end + first : end + last].mean())) for end in ends]
+
+
+def _falls_ms(levels: Floats, units: list[Span]) -> list[float]:
+    """How long the end of each unit takes to die away, where the background does not hide it."""
+    found = []
+    for start, end in units:
+        peak = levels[start:end].max()
+        last_loud = start + int(np.flatnonzero(levels[start:end] >= peak - FALL_DB[0])[-1])
+        fallen = np.flatnonzero(levels[last_loud : end + FALLEN_WITHIN_TICKS] < peak - FALL_DB[1])
+        found += [float(TICK_MS * int(fallen[0]))] if len(fallen) else []
+    return found
+
+
+def _high_drop_db(heard: SideAudio) -> float:
+    passed, stopped = (float(heard.spectrum[band].mean()) + 1e-20 for band in (PASSBAND, STOPBAND))
+    return float(10 * np.log10(passed / stopped))
