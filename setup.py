@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 
 CORE = (
     *("align", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "silero"),
-    *("transit", "turns"),
+    *("speech", "transit", "turns"),
 )
 HEADERS = {
     "hearing": ["fdbcore/_ext/dot.h"],

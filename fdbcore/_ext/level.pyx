@@ -21,10 +21,7 @@ from fdbcore.errors import FrameError
 from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES, SAMPLE_RATE_HZ as _SAMPLE_RATE_HZ
 
 cdef enum:
-    FRAME = 480
     RATE_HZ = 48_000
-    BANDS = 3
-    LANES = 4  # the bands' filters run side by side in one vector register; the last lane idles
     WINDOW_TICKS = 200  # 2 s: longer than a breath group's stretches without a dip, shorter than changes of noise
     SMOOTH_TICKS = 2  # a band's level is averaged over this many ticks on either side
     DELAY_TICKS = 20
@@ -60,18 +57,6 @@ cdef double START_DEVIATION_DB = 2.0  # ... and restless
 cdef double HEARD_WHOLE_DB = 28.0  # if its loudest tick is this far above the background, speech is heard to its ends
 cdef double HIDDEN_DB_PER_TICK = 5.0  # for each 5 dB less, noise hides one tick more at the start, and two at the end
 cdef double INAUDIBLE = 1e-4  # filter states below this (1 is one step of int16) are 0: denormal numbers are slow
-
-
-# A high-pass at 80 Hz (x in, y and v out); after it, per band, a high-pass at its lower edge (u) and a low-pass at its
-# upper one (w). Direct form I: the recursion waits for one product only, and the output history of a section is the
-# input history of the next. The gains are left to the end.
-ctypedef struct FilterBank:
-    double a1, a2, y1, y2, gain
-    int32_t x1, x2
-    float v1, v2
-    float[LANES] b1, b2, p1, p2, q1, q2
-    float[LANES] u1, u2, w1, w2
-    double[BANDS] band_gain
 
 
 # The minimum over the last WINDOW_TICKS ticks: the first value of an ascending queue of the values that may become it.
@@ -168,7 +153,7 @@ cdef void slide(Least *least, int64_t tick, double value) noexcept nogil:
         least.first = (least.first + 1) & (QUEUE - 1)
 
 
-cdef inline double decibels(double power) noexcept nogil:
+cdef double decibels(double power) noexcept nogil:
     """A mean square, in squared steps of int16, in dBFS."""
     power /= FULL_SCALE_POWER
     return 10.0 * log10(power) if power > 1e-12 else SILENCE_DB
@@ -219,7 +204,7 @@ cdef class EnergyDetector:
 
         Raises FrameError for any other frame, or after `finish`.
         """
-        cdef const int16_t[::1] samples = _frame(frame)
+        cdef const int16_t[::1] samples = one_frame(frame)
         if self._ended:
             raise FrameError("frame: expected none after finish(), got one more")
         cdef int64_t tick = self._ticks
@@ -403,7 +388,7 @@ cdef class EnergyDetector:
             self._deviation[band] = min(max(deviation, LEAST_DEVIATION_DB), GREATEST_DEVIATION_DB)
 
 
-cdef const int16_t[::1] _frame(frame):
+cdef const int16_t[::1] one_frame(frame):
     cdef const int16_t[::1] samples = None
     try:
         samples = frame

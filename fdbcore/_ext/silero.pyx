@@ -3,7 +3,7 @@
 cimport cython
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int16_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 cdef extern from "silero.h" nogil:
     enum:
@@ -85,29 +85,37 @@ cdef class SileroStream:
     cdef fdb_silero_window _probability
     cdef float[2 * FDB_HIDDEN] _state
     cdef float[MOST_SAMPLES] _pcm  # the end of the window before, the window, and its end backwards
+    cdef double _gain  # of the window before
 
     def __cinit__(self, SileroWeights weights not None, int most_lanes=16):
         self._weights = weights
         self._probability = fdb_silero_fastest(most_lanes)
         memset(self._state, 0, sizeof(self._state))
         memset(self._pcm, 0, sizeof(self._pcm))
+        self._gain = 1.0
 
     @property
     def window_samples(self):
         """Of a window: 512 at 16 kHz, 256 at 8 kHz."""
         return WINDOWS_A_FFT * self._weights._model.fft
 
-    def process(self, const int16_t[::1] window not None):
-        """The probability of speech in the next window, int16 (window_samples,). FrameError for another length."""
+    def process(self, const int16_t[::1] window not None, double gain=1.0):
+        """The probability of speech in the next window, int16 (window_samples,), amplified by a factor.
+
+        FrameError for another length.
+        """
         cdef ptrdiff_t n = WINDOWS_A_FFT * self._weights._model.fft, beside = self._weights._model.fft // 4, i
         if window.shape[0] != n:
             raise FrameError(f"expected a window of {n} samples, got {window.shape[0]}")
         cdef float *pcm = self._pcm
+        cdef float factor = <float>(gain / FULL_SCALE), change = <float>(gain / self._gain)
         cdef double probability
+        self._gain = gain
         with nogil:
-            memcpy(pcm, pcm + n, beside * sizeof(float))
+            for i in range(beside):
+                pcm[i] = pcm[n + i] * change
             for i in range(n):
-                pcm[beside + i] = window[i] * (1 / FULL_SCALE)
+                pcm[beside + i] = window[i] * factor
             for i in range(beside):
                 pcm[beside + n + i] = pcm[beside + n - 2 - i]
             probability = self._probability(&self._weights._model, pcm, self._state)

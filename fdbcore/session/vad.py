@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from fdbcore._ext.level import EnergyDetector
 from fdbcore._ext.resample import Resampler
+from fdbcore._ext.speech import SpeechDetector
 from fdbcore._version import __version__
 from fdbcore.protocols import Vad
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import vad
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm, Span
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, Span
 
 DEFAULT_VAD: Final = "silero"
 
@@ -25,9 +26,7 @@ DEFAULT_VAD: Final = "silero"
 TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
-ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends; its authors' defaults
-LATE_TICKS: Final = 14  # the model notices speech up to this many ticks after its onset ...
-LINGER_TICKS: Final = 10  # ... and may drop it up to this many ticks before the last word has died away
+ON: Final = 0.5
 SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
 
 SEEMS_ABOVE_DBFS: Final = -60.0
@@ -85,15 +84,16 @@ class EnergyVad:
 
 
 class SileroVad:
-    """Voice activity where there is energy and Silero VAD finds speech: its edges are precise, and it skips noises.
+    """Voice activity where Silero VAD finds speech: the model says whether, the levels say when.
 
-    The model (Silero VAD, MIT licence) gives a probability for each window of 32 ms. It
-    notices the onset of speech late, and the end even later. So the model decides whether there is speech, and the
-    energy detector decides when. telephone: use the model's branch for 8 kHz instead of the one for 16 kHz.
+    The model (Silero VAD, MIT licence) gives a probability for each window of 32 ms. It notices the onset of speech
+    late, and the end even later, so `fdbcore._ext.speech` finds the edges in the levels around its own. It hears soft
+    speech worse, so speech that stays below -30 dBFS is raised for it. telephone: use the model's branch for 8 kHz
+    instead of the one for 16 kHz.
     """
 
     name = "silero"
-    delay_ticks: int = EnergyDetector.delay_ticks
+    delay_ticks: int = SpeechDetector.delay_ticks
 
     def __init__(self, telephone: bool = False) -> None:
         from fdbcore._ext.silero import SileroStream
@@ -101,28 +101,26 @@ class SileroVad:
 
         self._rate_hz = TELEPHONE_RATE_HZ if telephone else WIDEBAND_RATE_HZ
         self._model = SileroStream(silero_weights(self._rate_hz))
-        self._energy = EnergyDetector()
+        self._detector = SpeechDetector()
         self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
         self._window_samples = self._rate_hz * WINDOW_MS // 1000
         self._pcm = np.zeros(2 * self._window_samples, dtype=np.int16)
         self._filled_samples = 0
         self._probabilities = array("f")
-        self._speech = bytearray()
-        self._ticks = 0
+        self._raised = False
 
     def push(self, frame: Pcm) -> bool:
         """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
-        energetic = self._energy.push(frame)
+        active = self._detector.push(frame)
         self._filled_samples += self._resampler.process_into(frame, self._pcm[self._filled_samples :])
         if self._filled_samples >= self._window_samples:
             self._judge_window()
-        self._ticks += 1
-        return energetic and self._speech_near(self._ticks - 1 - self.delay_ticks)
+        return active
 
     @property
     def seems_active(self) -> bool:
         """Whether the newest tick is loud enough, and the model has just found speech."""
-        return True in self._speech[-SEEN_WINDOWS:] and _is_loud(self._energy)
+        return any(one >= ON for one in self._probabilities[-SEEN_WINDOWS:]) and self._detector.seems_active
 
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
@@ -132,39 +130,35 @@ class SileroVad:
         while self._filled_samples > 0:
             self._pcm[self._filled_samples :] = 0  # the last window is filled with silence
             self._judge_window()
-        energetic = self._energy.finish()
-        first = self._ticks - len(energetic)
-        return [active and self._speech_near(tick) for tick, active in enumerate(energetic, first)]
+        return self._detector.finish()
 
     def _judge_window(self) -> None:
-        probability = self._model.process(self._pcm[: self._window_samples])
+        gain = self._detector.gain
+        self._raised = self._raised or gain > 1
+        probability = self._model.process(self._pcm[: self._window_samples], gain)
         rest_samples = self._filled_samples - self._window_samples  # below 0 after the last, partial window
         if rest_samples > 0:
             self._pcm[:rest_samples] = self._pcm[self._window_samples : self._filled_samples]
         self._filled_samples = rest_samples
         self._probabilities.append(probability)
-        self._speech.append(probability >= (OFF if self._speech and self._speech[-1] else ON))
-
-    def _speech_near(self, tick: int) -> bool:
-        """Whether the model finds speech in `tick`, in the LINGER_TICKS before it or in the LATE_TICKS after it."""
-        first = max(tick - LINGER_TICKS, 0) * TICK_MS // WINDOW_MS
-        end = ((tick + LATE_TICKS) * TICK_MS + TICK_MS - 1) // WINDOW_MS + 1
-        return True in self._speech[first:end]
+        self._detector.judge(probability)
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """The model's speech probability in each window of 32 ms from tick 0 on, float32 (n_windows,)."""
-        name = f"silero_{self._rate_hz // 1000}khz_probability"
+        """The model's speech probability in each window of 32 ms from tick 0 on, float32 (n_windows,).
+
+        Its name says if it is not that of the sound as it is, because soft speech was raised.
+        """
+        name = f"silero_{self._rate_hz // 1000}khz{'_raised' if self._raised else ''}_probability"
         return {name: np.array(self._probabilities, dtype=np.float32)}
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, settings and measured bias (ms), as JSON values."""
         from fdbcore.session.silero_model import VERSION
 
-        model = {"rate_hz": self._rate_hz, "on": ON, "off": OFF, "late_ticks": LATE_TICKS, "linger_ticks": LINGER_TICKS}
         return {
             "name": self.name,
             "version": VERSION,
-            "settings": {**_energy_settings(), "model": model},
+            "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
             "bias_ms": _bias(*SILERO_BIAS_MS),
         }
 
