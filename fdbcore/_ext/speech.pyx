@@ -55,6 +55,8 @@ cdef enum:
     REACH_TICKS = AFTER_TICKS + 8  # how far back the end of speech is searched
     EXPLAINED_TICKS = 100
 
+    ABOUT_TICKS = 25  # a stretch of speech is judged by its loudest tick so far before, and as far ahead as is known
+
     FLAT_TICKS = 8  # a sound of speech seldom stays the same for so long
     AROUND_TICKS = 4  # what surrounds the speech is heard in this many ticks
     FADES = 5  # a room is told by the last ends of speech ...
@@ -65,6 +67,10 @@ cdef double SILENCE_DB = -120.0
 cdef double FORMAT_DB = -95.0  # rounding to int16 leaves noise just below this level
 cdef double RANGE_DB = 42.0  # speech lies within this range below its loudest tick
 cdef double FADE_DB = 28.0  # from here down to the range a fade is timed
+cdef double FAR_BELOW_DB = 20.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind
+cdef double VOICE_RISE_DB = 2.0  # a tick; a bang is no voice
+cdef double VOICE_FALL_DB = 0.01  # a tick of speech: 1 dB/s, ...
+cdef double FAR_VOICE_FALL_DB = 0.001  # ... or of what may be another's
 cdef double NO_SPEECH = 0.2  # the model's probability of background is below this one ...
 cdef double SURE_SPEECH = 0.9  # ... and that inside speech is above this one
 cdef double ON = 0.5  # probabilities at which the model's speech starts and ends; its authors' defaults
@@ -149,11 +155,12 @@ cdef class SpeechDetector:
     cdef Recent _inside
     cdef double[BANDS + 1] _background
     cdef double[BANDS] _above, _below
-    cdef double _peak, _least, _loudest, _unheard
+    cdef double _peak, _least, _voice, _loudest, _unheard
     cdef bint _knows_background, _restless, _explained
     cdef int64_t _model_start, _model_end, _fade
     cdef int64_t[FADES] _fades
     cdef int _n_fades
+    cdef int64_t _n_voiced
     cdef bint _ended
     cdef int64_t _ticks, _judged_windows, _decided
 
@@ -178,7 +185,7 @@ cdef class SpeechDetector:
             self._beside[band].room = BACKGROUND_TICKS
             self._background[band] = SILENCE_DB
         self._inside.room = INSIDE_TICKS
-        self._loudest, self._unheard, self._peak = LEAST_PEAK_DB, UNHEARD_DB, SILENCE_DB
+        self._loudest, self._unheard, self._peak, self._voice = LEAST_PEAK_DB, UNHEARD_DB, SILENCE_DB, SILENCE_DB
 
     def push(self, frame):
         """Take the frame of tick n, int16 (480,); return whether tick n - 32 is active (False while that is below 0).
@@ -294,11 +301,11 @@ cdef class SpeechDetector:
         self._fade = -1
         self._stood_out[slot] = True
         self._learn(tick)
-        if self._peak > SILENCE_DB and self._find_model(tick):
+        if self._peak > SILENCE_DB and self._find_model(tick) and self._is_near(tick):
             self._stood_out[slot] = self._stands_out(tick)
             self._explained = not self._restless or self._explains(tick)
             if self._speech[slot] and not self._ends_by(tick + END_LATE + NEAR_TICKS):
-                active = self._stood_out[slot] or not self._explained
+                active = not self._explained or self._stands_out_nearby(tick)
             elif self._model_end >= 0:
                 active = tick < self._end(tick)
             if not active and self._model_start >= 0:
@@ -320,15 +327,17 @@ cdef class SpeechDetector:
     cdef void _learn(self, int64_t tick) noexcept nogil:
         """Take the ticks into account that the decision on `tick` is the first to know."""
         cdef int64_t other, near, known = self._known(tick)
+        cdef double level
         cdef bint clear
         cdef int band
         for other in range(0 if tick == 0 else tick + SURE_TICKS, known + 1):
             if self._speech[other & (RING - 1)]:
-                while self._peak_to != self._peak_from and self._peak_level[(self._peak_to - 1) & (RING - 1)] <= self._level[other & (RING - 1)][ALL]:
-                    self._peak_to = (self._peak_to - 1) & (RING - 1)
-                self._peak_level[self._peak_to] = self._level[other & (RING - 1)][ALL]
-                self._peak_tick[self._peak_to] = other
-                self._peak_to = (self._peak_to + 1) & (RING - 1)
+                level = self._level[other & (RING - 1)][ALL]
+                self._queue_peak(other, level)
+                self._voice -= VOICE_FALL_DB if level > self._voice - FAR_BELOW_DB else FAR_VOICE_FALL_DB
+                if level > self._voice:
+                    self._voice = level if self._n_voiced == 0 else fmin(level, self._voice + VOICE_RISE_DB)
+                self._n_voiced += 1
         while self._peak_to != self._peak_from and self._peak_tick[self._peak_from] < tick - PEAK_TICKS:
             self._peak_from = (self._peak_from + 1) & (RING - 1)
         self._peak = SILENCE_DB if self._peak_to == self._peak_from else self._peak_level[self._peak_from]
@@ -345,6 +354,13 @@ cdef class SpeechDetector:
                     remember(&self._beside[band], self._smooth[other & (RING - 1)][band])
                 remember(&self._beside[ALL], self._level[other & (RING - 1)][ALL])
                 self._set_background()
+
+    cdef void _queue_peak(self, int64_t tick, double level) noexcept nogil:
+        while self._peak_to != self._peak_from and self._peak_level[(self._peak_to - 1) & (RING - 1)] <= level:
+            self._peak_to = (self._peak_to - 1) & (RING - 1)
+        self._peak_level[self._peak_to] = level
+        self._peak_tick[self._peak_to] = tick
+        self._peak_to = (self._peak_to + 1) & (RING - 1)
 
     cdef void _set_background(self) noexcept nogil:
         cdef double spread
@@ -382,6 +398,14 @@ cdef class SpeechDetector:
                 break
         return self._model_start >= 0 or self._model_end >= 0
 
+    cdef bint _is_near(self, int64_t tick) noexcept nogil:
+        """Whether the model's speech around `tick` is as loud as the side's own."""
+        cdef int64_t other
+        for other in range(max(tick - ABOUT_TICKS, 0), self._known(tick) + 1):
+            if self._speech[other & (RING - 1)] and self._level[other & (RING - 1)][ALL] > self._voice - FAR_BELOW_DB:
+                return True
+        return False
+
     cdef int64_t _most_before(self) noexcept nogil:
         return RESTLESS_BEFORE if self._restless else BEFORE_TICKS
 
@@ -398,6 +422,15 @@ cdef class SpeechDetector:
             out = out or self._smooth[slot][band] > self._above[band]
             out = out or (not self._restless and self._smooth[slot][band] < self._below[band])
         return out and not self._is_gate_noise(tick)
+
+    cdef bint _stands_out_nearby(self, int64_t tick) noexcept nogil:
+        """Whether `tick` stands out, or one so near that noise may hide what lies between."""
+        cdef double background = fmax(fmax(self._background[0], self._background[1]), self._background[2])
+        cdef int64_t hidden = <int64_t>self._hidden(background, END_HEARD_DB), other
+        for other in range(max(tick - 2 * hidden, 0), min(tick + hidden, self._known(tick)) + 1):
+            if self._stands_out(other):
+                return True
+        return False
 
     cdef bint _is_gate_noise(self, int64_t tick) noexcept nogil:
         """Whether `tick` is in a flat stretch at an edge of the speech, and as soft as what lies under the speech."""
@@ -467,9 +500,21 @@ cdef class SpeechDetector:
                 dip -= 1
             if start == limit > 0:
                 return self._model_start - START_LATE
+            dip = start + SMOOTH_TICKS
+            while start < dip and not self._is_sharp(start):  # the average already rises before the level does
+                start += 1
         if not self._explained:
             return self._model_start - START_LATE
         return start - <int64_t>self._hidden(self._loudest_band(start - AROUND_TICKS - 1, start - 2), START_HEARD_DB)
+
+    cdef bint _is_sharp(self, int64_t tick) noexcept nogil:
+        """Whether `tick` stands out without its neighbours."""
+        cdef int64_t slot = tick & (RING - 1)
+        cdef int band
+        for band in range(BANDS):
+            if self._level[slot][band] > self._above[band] or self._level[slot][band] < self._below[band]:
+                return True
+        return not self._knows_background
 
     cdef int64_t _run_start(self, int64_t tick, int64_t limit) noexcept nogil:
         """The first of the ticks up to `tick` that stand out without a break, from `limit` on; `tick` + 1 if none."""

@@ -27,6 +27,7 @@ TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
 ON: Final = 0.5
+RULES_VERSION: Final = 2  # of `fdbcore._ext.speech`; with other rules the same model is another detector
 SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
 
 SEEMS_ABOVE_DBFS: Final = -60.0
@@ -146,10 +147,11 @@ class SileroVad:
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
         """The model's speech probability in each window of 32 ms from tick 0 on, float32 (n_windows,).
 
-        Its name says if it is not that of the sound as it is, because soft speech was raised.
+        Nothing if soft speech was raised: others would get other probabilities from the same sound.
         """
-        name = f"silero_{self._rate_hz // 1000}khz{'_raised' if self._raised else ''}_probability"
-        return {name: np.array(self._probabilities, dtype=np.float32)}
+        if self._raised:
+            return {}
+        return {f"silero_{self._rate_hz // 1000}khz_probability": np.array(self._probabilities, dtype=np.float32)}
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, settings and measured bias (ms), as JSON values."""
@@ -157,7 +159,7 @@ class SileroVad:
 
         return {
             "name": self.name,
-            "version": VERSION,
+            "version": f"{VERSION}-{RULES_VERSION}",
             "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
             "bias_ms": _bias(*SILERO_BIAS_MS),
         }
@@ -234,8 +236,9 @@ class SpansVad:
         return list(self._decided)
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """The evidence of all kept spans, one after the other."""
-        names = dict.fromkeys(name for each in self._evidence for name in each)
+        """The evidence of all kept spans, one after the other, as far as each has it."""
+        first, *others = self._evidence or [{}]
+        names = [name for name in first if all(name in each for each in others)]
         return {name: np.concatenate([each[name] for each in self._evidence]) for name in names}
 
     def describe(self) -> Mapping[str, Any]:

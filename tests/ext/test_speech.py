@@ -1,0 +1,91 @@
+"""The speech detector against a slow version of its rules, and by what its decisions may depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.speech import naive_speech
+
+from fdbcore._ext.level import EnergyDetector
+from fdbcore._ext.speech import SpeechDetector
+from fdbcore.errors import FrameError
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
+
+Floats = npt.NDArray[np.float64]
+
+DELAY = SpeechDetector.delay_ticks
+WINDOW_SAMPLES = SAMPLE_RATE_HZ * 32 // 1000
+
+
+def noise(ticks: int, rms: float, seed: int = 0) -> Pcm:
+    pcm: Pcm = np.rint(np.random.default_rng(seed).normal(0, rms, ticks * FRAME_SAMPLES)).astype(np.int16)
+    return pcm
+
+
+def tone(ticks: int, hz: float = 500.0, peak: float = 10_000.0) -> Pcm:
+    phases = 2 * np.pi * hz / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES)
+    pcm: Pcm = np.rint(peak * np.sin(phases)).astype(np.int16)
+    return pcm
+
+
+def detect(pcm: Pcm, probabilities: Floats) -> list[bool]:
+    """The activity of each tick, if each window is judged as soon as its samples have come."""
+    detector, said, judged = SpeechDetector(), [], 0
+    for tick, frame in enumerate(pcm.reshape(-1, FRAME_SAMPLES), 1):
+        said.append(detector.push(frame))
+        while (judged + 1) * WINDOW_SAMPLES <= tick * FRAME_SAMPLES:
+            detector.judge(probabilities[judged])
+            judged += 1
+    for probability in probabilities[judged:]:
+        detector.judge(probability)
+    return said[DELAY:] + detector.finish()
+
+
+def levels(pcm: Pcm) -> tuple[Floats, Floats]:
+    """The levels of each tick and of its bands."""
+    meter, track = EnergyDetector(), []
+    for frame in pcm.reshape(-1, FRAME_SAMPLES):
+        meter.push(frame)
+        track.append((meter.level_dbfs, *meter.band_levels_dbfs))
+    values = np.array(track)
+    return values[:, 0], values[:, 1:]
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Pcm, Floats]:
+    """Noise that changes, with tones in it that swell or fade, and a model that more or less hears the tones."""
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    parts, heard = [], []
+    for seed in range(draw(st.integers(1, 9))):
+        ticks, rms = draw(st.integers(1, 60)), draw(st.sampled_from([0.0, 1.0, 10.0, 100.0, 500.0]))
+        part = noise(ticks, rms, seed).astype(np.float64)
+        speech = draw(st.booleans())
+        if speech:
+            sound = tone(ticks, draw(st.sampled_from([150.0, 600.0, 2500.0, 6000.0])), 10 ** draw(st.floats(1.5, 4.2)))
+            slope_db = draw(st.sampled_from([0.0, 0.0, 40.0, -40.0, -80.0]))
+            swing_db = 4 * np.sin(np.arange(ticks * FRAME_SAMPLES) / 1500)
+            part += sound * 10 ** ((np.linspace(min(-slope_db, 0), min(slope_db, 0), len(sound)) + swing_db) / 20)
+        parts.append(part.clip(-32_768, 32_767))
+        heard.append(np.full(ticks * FRAME_SAMPLES, speech))
+    pcm = np.rint(np.concatenate(parts)).astype(np.int16)
+    late = np.roll(np.concatenate(heard), draw(st.integers(0, 8)) * FRAME_SAMPLES)
+    windows = np.pad(late, (0, -len(late) % WINDOW_SAMPLES)).reshape(-1, WINDOW_SAMPLES).mean(axis=1)
+    return pcm, np.clip(windows + rng.normal(0, draw(st.sampled_from([0.0, 0.1, 0.4])), len(windows)), 0, 1)
+
+
+@given(scene=scenes())
+@settings(max_examples=40, deadline=None)
+def test_decisions_are_those_of_the_naive_detector(scene: tuple[Pcm, Floats]) -> None:
+    pcm, probabilities = scene
+    assert detect(pcm, probabilities) == naive_speech(*levels(pcm), probabilities)
+
+
+@pytest.mark.fuzz
+@given(scene=scenes())
+@settings(deadline=None)
+def test_decisions_are_those_of_the_naive_detector_at_length(scene: tuple[Pcm, Floats]) -> None:
+    pcm, probabilities = scene
+    assert detect(pcm, probabilities) == naive_speech(*levels(pcm), probabilities)
