@@ -55,7 +55,10 @@ cdef enum:
     REACH_TICKS = AFTER_TICKS + 8  # how far back the end of speech is searched
     EXPLAINED_TICKS = 100
 
-    ABOUT_TICKS = 25  # a stretch of speech is judged by its loudest tick so far before, and as far ahead as is known
+    ABOUT_TICKS = 12  # a stretch of speech is judged by its loudest tick so far before, and as far ahead as is known
+
+    CROWD_TICKS = 500  # nobody speaks for 5 s without a pause: if the model hears none, others talk behind
+    CROWD_PAUSE_TICKS = 10
 
     FLAT_TICKS = 8  # a sound of speech seldom stays the same for so long
     AROUND_TICKS = 4  # what surrounds the speech is heard in this many ticks
@@ -68,6 +71,7 @@ cdef double FORMAT_DB = -95.0  # rounding to int16 leaves noise just below this 
 cdef double RANGE_DB = 42.0  # speech lies within this range below its loudest tick
 cdef double FADE_DB = 28.0  # from here down to the range a fade is timed
 cdef double FAR_BELOW_DB = 20.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind
+cdef double CROWD_BELOW_DB = 10.0  # the background is then what stays so far below the side's speech
 cdef double VOICE_RISE_DB = 2.0  # a tick; a bang is no voice
 cdef double VOICE_FALL_DB = 0.01  # a tick of speech: 1 dB/s, ...
 cdef double FAR_VOICE_FALL_DB = 0.001  # ... or of what may be another's
@@ -160,7 +164,7 @@ cdef class SpeechDetector:
     cdef int64_t _model_start, _model_end, _fade
     cdef int64_t[FADES] _fades
     cdef int _n_fades
-    cdef int64_t _n_voiced
+    cdef int64_t _n_voiced, _unbroken, _pause
     cdef bint _ended
     cdef int64_t _ticks, _judged_windows, _decided
 
@@ -303,7 +307,7 @@ cdef class SpeechDetector:
         self._learn(tick)
         if self._peak > SILENCE_DB and self._find_model(tick) and self._is_near(tick):
             self._stood_out[slot] = self._stands_out(tick)
-            self._explained = not self._restless or self._explains(tick)
+            self._explained = not self._restless or self._is_crowd() or self._explains(tick)
             if self._speech[slot] and not self._ends_by(tick + END_LATE + NEAR_TICKS):
                 active = not self._explained or self._stands_out_nearby(tick)
             elif self._model_end >= 0:
@@ -338,6 +342,14 @@ cdef class SpeechDetector:
                 if level > self._voice:
                     self._voice = level if self._n_voiced == 0 else fmin(level, self._voice + VOICE_RISE_DB)
                 self._n_voiced += 1
+                self._unbroken += 1
+                self._pause = 0
+                if self._is_crowd() and level < self._voice - CROWD_BELOW_DB:
+                    self._learn_background(other)
+            else:
+                self._pause += 1
+                if self._pause >= CROWD_PAUSE_TICKS:
+                    self._unbroken = 0
         while self._peak_to != self._peak_from and self._peak_tick[self._peak_from] < tick - PEAK_TICKS:
             self._peak_from = (self._peak_from + 1) & (RING - 1)
         self._peak = SILENCE_DB if self._peak_to == self._peak_from else self._peak_level[self._peak_from]
@@ -350,10 +362,7 @@ cdef class SpeechDetector:
             for near in range(max(other - CLEAR_AFTER, 0), min(other + CLEAR_BEFORE, known) + 1):
                 clear = clear and not self._speech[near & (RING - 1)]
             if clear:
-                for band in range(BANDS):
-                    remember(&self._beside[band], self._smooth[other & (RING - 1)][band])
-                remember(&self._beside[ALL], self._level[other & (RING - 1)][ALL])
-                self._set_background()
+                self._learn_background(other)
 
     cdef void _queue_peak(self, int64_t tick, double level) noexcept nogil:
         while self._peak_to != self._peak_from and self._peak_level[(self._peak_to - 1) & (RING - 1)] <= level:
@@ -362,9 +371,15 @@ cdef class SpeechDetector:
         self._peak_tick[self._peak_to] = tick
         self._peak_to = (self._peak_to + 1) & (RING - 1)
 
-    cdef void _set_background(self) noexcept nogil:
+    cdef bint _is_crowd(self) noexcept nogil:
+        return self._unbroken >= CROWD_TICKS
+
+    cdef void _learn_background(self, int64_t tick) noexcept nogil:
         cdef double spread
         cdef int band
+        for band in range(BANDS):
+            remember(&self._beside[band], self._smooth[tick & (RING - 1)][band])
+        remember(&self._beside[ALL], self._level[tick & (RING - 1)][ALL])
         self._knows_background = self._beside[ALL].n >= BACKGROUND_TICKS // 10
         if not self._knows_background:
             return

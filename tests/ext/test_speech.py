@@ -60,7 +60,7 @@ def scenes(draw: st.DrawFn) -> tuple[Pcm, Floats]:
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
     parts, heard = [], []
     for seed in range(draw(st.integers(1, 9))):
-        ticks, rms = draw(st.integers(1, 60)), draw(st.sampled_from([0.0, 1.0, 10.0, 100.0, 500.0]))
+        ticks, rms = draw(st.integers(1, 60) | st.just(600)), draw(st.sampled_from([0.0, 1.0, 10.0, 100.0, 500.0]))
         part = noise(ticks, rms, seed).astype(np.float64)
         speech = draw(st.booleans())
         if speech:

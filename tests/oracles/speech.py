@@ -30,6 +30,10 @@ class _Line:
     stood_out: list[bool] = field(default_factory=list)
     voice: float = -np.inf
     voiced: int = 0
+    cleared: int = 0
+    unbroken: int = 0
+    pause: int = 0
+    beside: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.n = len(self.levels)
@@ -59,11 +63,11 @@ class _Line:
         if self.peak > -120:
             start, end = self.model_edges(t)
             self.start_of_model, self.end_of_model = start, end
-            around = [k for k in range(max(t - 25, 0), self.known + 1) if self.speech[k]]
+            around = [k for k in range(max(t - 12, 0), self.known + 1) if self.speech[k]]
             near_model = self.speech[t] or start is not None or end is not None
             if near_model and any(self.levels[k] > self.voice - 20 for k in around):
                 self.stood_out[t] = self.out(t)
-                self.explained = not self.restless or self.explains(t)
+                self.explained = not self.restless or self.unbroken >= 500 or self.explains(t)
                 if self.speech[t] and (end is None or end > t + 9):
                     active = not self.explained or self.out_nearby(t)
                 elif end is not None:
@@ -78,16 +82,11 @@ class _Line:
 
     def learn(self, t: int) -> None:
         for k in range(self.voiced, self.known + 1):
-            if self.speech[k]:
-                level = float(self.levels[k])
-                if self.voice == -np.inf:
-                    self.voice = level
-                    continue
-                self.voice -= 0.01 if level > self.voice - 20 else 0.001
-                if level > self.voice:
-                    self.voice = min(level, self.voice + 2)
+            self.hear(k)
         self.voiced = self.known + 1
-        quiet = np.flatnonzero(self.clear[: min(t + 20, self.known) + 1])[-100:]
+        self.beside += [k for k in range(self.cleared, min(t + 20, self.known) + 1) if self.clear[k]]
+        self.cleared = min(t + 20, self.known) + 1
+        quiet = self.beside[-100:]
         inside = self.levels[np.flatnonzero(self.p[: min(t + 24, self.known) + 1] > 0.9)[-200:]]
         self.inside = sorted(inside)[int(len(inside) * 0.05)] if len(inside) >= 40 else None
         self.knows, self.restless = len(quiet) >= 10, False
@@ -102,6 +101,20 @@ class _Line:
             self.below = middle - np.maximum(3 * spread, 5)
         else:
             self.background, self.middle = -120.0, np.full(3, -120.0)
+
+    def hear(self, k: int) -> None:
+        """Follow the level of the side's speech, and learn what others say if the model hears no pause."""
+        if not self.speech[k]:
+            self.pause += 1
+            self.unbroken = 0 if self.pause >= 10 else self.unbroken
+            return
+        level = float(self.levels[k])
+        self.voice -= 0.01 if level > self.voice - 20 else 0.001
+        if level > self.voice:
+            self.voice = min(level, self.voice + 2) if self.voice > -np.inf else level
+        self.unbroken, self.pause = self.unbroken + 1, 0
+        if self.unbroken >= 500 and level < self.voice - 10:
+            self.beside.append(k)
 
     def model_edges(self, t: int) -> tuple[int | None, int | None]:
         self.before, self.after = (12, 2) if self.restless else (25, 10)
