@@ -55,7 +55,7 @@ cdef enum:
     REACH_TICKS = AFTER_TICKS + 8  # how far back the end of speech is searched
     EXPLAINED_TICKS = 100
 
-    ABOUT_TICKS = 12  # a stretch of speech is judged by its loudest tick so far before, and as far ahead as is known
+    ABOUT_TICKS = 30  # how long soft sounds may go on after loud ones: a drawn-out "s" at the end of a word
 
     CROWD_TICKS = 500  # nobody speaks for 5 s without a pause: if the model hears none, others talk behind
     CROWD_PAUSE_TICKS = 10
@@ -101,8 +101,8 @@ cdef double SILENT_AROUND_DB = 3.0
 cdef double SOFTEST_PEAK_DB = -30.0  # softer speech is raised to this peak for the model, which hears it worse ...
 cdef double LEAST_PEAK_DB = -70.0  # ... but not what is softer than this
 cdef double FALL_DB = 0.032  # of the loudest tick in a window of speech: 1 dB/s
-cdef double UNHEARD_DB = 40.0  # until 2 s of speech are heard, it may become so much louder: nothing is raised yet
-cdef double UNHEARD_FALL_DB = 0.64
+cdef double UNHEARD_DB = 40.0  # before speech is heard, it may be so much louder than what is heard; within 2 s of speech ...
+cdef double UNHEARD_FALL_DB = 0.64  # ... this allowance goes, a window at a time
 
 cdef double SEEMS_ABOVE_DB = 9.0
 

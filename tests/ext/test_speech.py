@@ -77,7 +77,7 @@ def scenes(draw: st.DrawFn) -> tuple[Pcm, Floats]:
 
 
 @given(scene=scenes())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_decisions_are_those_of_the_naive_detector(scene: tuple[Pcm, Floats]) -> None:
     pcm, probabilities = scene
     assert detect(pcm, probabilities) == naive_speech(*levels(pcm), probabilities)
@@ -89,3 +89,40 @@ def test_decisions_are_those_of_the_naive_detector(scene: tuple[Pcm, Floats]) ->
 def test_decisions_are_those_of_the_naive_detector_at_length(scene: tuple[Pcm, Floats]) -> None:
     pcm, probabilities = scene
     assert detect(pcm, probabilities) == naive_speech(*levels(pcm), probabilities)
+
+
+@given(past=scenes(), futures=st.tuples(scenes(), scenes()))
+@settings(max_examples=8, deadline=None)
+def test_a_decision_is_final_after_32_ticks(
+    past: tuple[Pcm, Floats], futures: tuple[tuple[Pcm, Floats], tuple[Pcm, Floats]]
+) -> None:
+    certain = len(past[0]) // FRAME_SAMPLES - DELAY
+    windows = len(past[0]) // WINDOW_SAMPLES
+    found = []
+    for pcm, heard in futures:
+        whole = np.concatenate((past[0], pcm))
+        probabilities = np.concatenate((past[1][:windows], heard, np.zeros(3)))
+        found.append(detect(whole, probabilities[: -(-len(whole) // WINDOW_SAMPLES)])[: max(certain, 0)])
+    assert found[0] == found[1]
+
+
+def test_a_frame_of_another_kind_and_a_frame_after_the_end_are_refused() -> None:
+    detector = SpeechDetector()
+    with pytest.raises(FrameError, match=r"expected int16 \(480,\), C-contiguous, got float32 \(480,\)"):
+        detector.push(np.zeros(FRAME_SAMPLES, np.float32))
+    assert detector.finish() == []
+    with pytest.raises(FrameError, match="expected none after finish"):
+        detector.push(np.zeros(FRAME_SAMPLES, np.int16))
+
+
+def test_soft_speech_is_raised_once_some_is_heard_and_loud_speech_never() -> None:
+    for peak, raised in ((100.0, True), (3000.0, False)):
+        detector = SpeechDetector()
+        for frame in tone(100, peak=peak).reshape(-1, FRAME_SAMPLES):
+            detector.push(frame)
+        gains = []
+        for _ in range(100):
+            detector.judge(1.0)
+            gains.append(detector.gain)
+        assert gains[10] == 1
+        assert (gains[-1] > 10) == raised

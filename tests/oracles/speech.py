@@ -63,7 +63,7 @@ class _Line:
         if self.peak > -120:
             start, end = self.model_edges(t)
             self.start_of_model, self.end_of_model = start, end
-            around = [k for k in range(max(t - 12, 0), self.known + 1) if self.speech[k]]
+            around = [k for k in range(max(t - 30, 0), self.known + 1) if self.speech[k]]
             near_model = self.speech[t] or start is not None or end is not None
             if near_model and any(self.levels[k] > self.voice - 20 for k in around):
                 self.stood_out[t] = self.out(t)

@@ -38,7 +38,7 @@ def speech() -> Floats:
     """9 s of the sample's side A, with an RMS of 1 where it speaks."""
     with av.open(str(SAMPLE)) as container:
         blocks = [frame.to_ndarray().reshape(-1, 2)[:, 0] for frame in container.decode(audio=0)]
-    pcm = np.concatenate(blocks)[: TICKS * FRAME_SAMPLES]
+    pcm: Pcm = np.concatenate(blocks)[: TICKS * FRAME_SAMPLES].astype(np.int16)
     spoken = pcm.reshape(-1, FRAME_SAMPLES)[heard(pcm)].astype(np.float64)
     scaled: Floats = pcm / np.sqrt(np.mean(spoken**2))
     return scaled
