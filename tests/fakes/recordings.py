@@ -15,7 +15,9 @@ from helpers.drawn import Activity, activity
 
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.silero_model import VERSION
 from fdbcore.session.turns import detect_turns
+from fdbcore.session.vad import RULES_VERSION
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
 
 SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
@@ -26,7 +28,12 @@ META: Final[Mapping[str, Any]] = {
     "settings": {
         "turns": asdict(TurnSettings()),
         "vad": {
-            side: {"name": "silero", "version": "0.4.0", "delay_ms": 200, "bias_ms": {"onset": 10.0, "offset": 20.0}}
+            side: {
+                "name": "silero",
+                "version": f"{VERSION}-{RULES_VERSION}",
+                "delay_ms": 320,
+                "bias_ms": {"onset": 10.0, "offset": 20.0},
+            }
             for side in "AB"
         },
     },
