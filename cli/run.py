@@ -37,7 +37,7 @@ OUT_HELP = (
 
 TOOLS_HELP = (
     "What the systems may call: a Python file of functions, or a JSON file of schemas with commands; "
-    "FILE?latency=normal adds settings."
+    "FILE?latency=normal adds settings. Or the address of another world."
 )
 
 

@@ -150,6 +150,7 @@ SPEAKERS: Final = {
 
 WORLDS: Final = {
     "file": "fdbcore.worlds.tools_file:tools_file",
+    "fdb-v3": "fdbcore.suites.fdb_v3.world:fdb_v3_world",
 }
 """Each makes a world, which answers calls of tools, from its whole address: "file:tools.py?latency=normal"."""
 
@@ -208,6 +209,11 @@ def world(address: str) -> World:
     """The world at the address "file:FILE", or of another package. SettingsError if unknown."""
     made: World = resolve("tools", WORLDS | _installed(WORLD_ENTRY_POINTS), address.partition(":")[0])(address)
     return made
+
+
+def worlds() -> list[str]:
+    """The kinds of all worlds: with what an address of one begins."""
+    return list(WORLDS | _installed(WORLD_ENTRY_POINTS))
 
 
 def suites() -> list[str]:

@@ -416,6 +416,7 @@ class World(Protocol):
     async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """What the tool gives, as a JSON value. The system is told of an exception, without secrets.
 
+        TimeoutError if the tool will never answer: the call then fails after `timeout_s`, in ticks.
         The arguments fit the tool's schema. Calls begin in their order, on the loop of `fdbcore.runtime.network`, and
         each runs until it first awaits something: work that takes longer than a millisecond belongs into
         `asyncio.to_thread` or a process. It is cancelled if its result is no longer wanted.

@@ -74,7 +74,8 @@ def run(
     name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
     ships, which are put into OUT-users. suite_options: values of the benchmark's `run_options` by name, which say what
     to make of the data that it ships. A warning names each item of the data that is left out. tools: what the systems
-    may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md).
+    may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md), or the address
+    of another world.
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
     then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it

@@ -18,7 +18,7 @@ from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Endpoint
 from fdbcore.protocols.suite import Suite
 from fdbcore.recording.run import is_planned
-from fdbcore.registry import endpoint, world
+from fdbcore.registry import endpoint, world, worlds
 from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import split_query
 from fdbcore.runtime.redaction import redacted
@@ -219,7 +219,7 @@ def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSys
 
 
 def world_of(side_a: SideA, tools: str | None) -> str | None:
-    """The address of what answers tool calls: that of side A, or the file `tools` ("FILE" or "FILE?SETTINGS").
+    """The address of what answers tool calls: that of side A, or `tools` ("FILE", "FILE?SETTINGS", or an address).
 
     SettingsError if there are both, or if there is no such file, or for its wrong settings.
     """
@@ -227,8 +227,9 @@ def world_of(side_a: SideA, tools: str | None) -> str | None:
         return side_a.world
     if side_a.world is not None:
         raise SettingsError("tools: expected none beside a benchmark that has its own")
-    address = f"file:{tools}"
-    with told_as("tools", "file"):
+    kind, colon, _ = tools.partition(":")
+    address = tools if colon and kind in worlds() else f"file:{tools}"
+    with told_as("tools", address.partition(":")[0]):
         world(address)
     return address
 

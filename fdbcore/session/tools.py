@@ -30,6 +30,9 @@ _ENDED: Final = "the conversation ended before the result was due"
 
 _Answer: TypeAlias = tuple[ResultStatus, Any]
 
+_NEVER: Final[_Answer] = ("timeout", None)
+"""Of a tool that says that it will not answer: the party waits for the time-out."""
+
 
 @dataclass(slots=True, eq=False)
 class _UnderWay:
@@ -143,7 +146,7 @@ class ToolDesk:
             if self._lockstep:
                 wait([each.answer], self._world.timeout_s)
                 each.late = not each.answer.done()
-            if each.answer.done():
+            if each.answer.done() and each.answer.result() is not _NEVER:
                 return each.answer.result()
         if tick >= each.timeout_tick:
             each.answer.cancel()
@@ -166,6 +169,8 @@ class ToolDesk:
             if len(encoded) > MOST_RESULT_BYTES:
                 return "error", f"its result has {len(encoded)} bytes, more than {MOST_RESULT_BYTES}"
             return "ok", json_value(encoded)
+        except TimeoutError:
+            return _NEVER
         except FdbError as error:
             return "error", _reason(str(error))
         except Exception as error:

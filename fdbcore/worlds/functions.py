@@ -27,7 +27,7 @@ def functions_in(path: Path) -> dict[str, Runnable]:
     """
     module = _loaded(path)
     found = {
-        name: _runnable(f"{path}: {name}", value)
+        name: runnable(str(path), value)
         for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
@@ -54,7 +54,12 @@ def _loaded(path: Path) -> ModuleType:
     return module
 
 
-def _runnable(where: str, function: Callable[..., Any]) -> Runnable:
+def runnable(where: str, function: Callable[..., Any]) -> Runnable:
+    """A function or method as a tool. where: the place of the function in messages.
+
+    InputError if it lacks a docstring, or a type of a parameter.
+    """
+    where = f"{where}: {function.__name__}"
     told = inspect.getdoc(function)
     if not told:
         raise InputError(f"{where}: expected a docstring, which tells the system what it does, got none")

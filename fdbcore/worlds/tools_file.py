@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -22,21 +23,18 @@ from typing import Any, Final
 
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.protocols import World
-from fdbcore.runtime.address import Setting, parsed
+from fdbcore.runtime.address import parsed
 from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import await_result
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status
 from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
-from fdbcore.worlds.latency import LATENCY, latency_of
+from fdbcore.worlds.faults import PlantedFaults
+from fdbcore.worlds.function_world import SETTINGS
+from fdbcore.worlds.latency import latency_of
 
 START_S: Final = 30.0
 """How long the file may take to load."""
-
-SETTINGS: Final = (
-    LATENCY,
-    Setting("timeout_s", "after which a call has failed", float, 30.0, unit="s", least=0.01, most=600),
-)
 
 _CLOSE_S: Final = 4 * GRACE_S
 
@@ -44,16 +42,16 @@ _CLOSE_S: Final = 4 * GRACE_S
 def tools_file(address: str) -> ToolsFile:
     """The world "file:PATH?SETTINGS". SettingsError if there is no such file, or for a wrong setting."""
     _, place, settings = parsed(address, SETTINGS, file=True)
-    return ToolsFile(Path(place), settings["latency"], settings["timeout_s"])
+    return ToolsFile(Path(place), **settings)
 
 
 class ToolsFile(World):
     """The tools of a file, in a process that is started by `open` and ended by `close`.
 
-    latency: a profile or a range, as `latency_of` takes it.
+    latency, faults: as the settings of an address have them.
     """
 
-    def __init__(self, path: Path, latency: str = "instant", timeout_s: float = 30.0) -> None:
+    def __init__(self, path: Path, latency: str = "instant", timeout_s: float = 30.0, faults: str = "") -> None:
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -61,6 +59,7 @@ class ToolsFile(World):
         self.timeout_s = timeout_s
         self._path, self._sha256 = path, sha256(content).hexdigest()
         self._latency_text, self._latency = latency, latency_of(latency)
+        self._faults_text, self._faults = faults, PlantedFaults(faults)
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: Guard | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -133,7 +132,10 @@ class ToolsFile(World):
         return self._latency.draw_ticks(earlier, random)
 
     async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """What the function returns, or the command prints. InputError says what went wrong."""
+        """What the function returns, the command prints, or a fault makes of it. InputError says what went wrong."""
+        return await self._faults.answer(name, partial(self._ask, name, arguments))
+
+    async def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
         assert self._writer is not None
         if self._ended:
             raise InputError(self._ended)
@@ -161,6 +163,7 @@ class ToolsFile(World):
             "sha256": self._sha256,
             "latency": self._latency_text,
             "timeout_s": self.timeout_s,
+            **({"faults": self._faults_text} if self._faults_text else {}),
             "functions": [tool.to_json() for tool in self.tools],
         }
 

@@ -367,7 +367,7 @@ def test_a_process_that_cannot_load_the_file_says_why(tmp_path: Path, text: str,
             "latency: expected instant, .*, or a range of ms such as 200-800, got 'soon'",
         ),
         ("file:{}/tools.py?timeout_s=0", "timeout_s: expected a number from 0.01 to 600, got '0'"),
-        ("file:{}/tools.py?speed=2", "expected settings of latency, timeout_s, got 'speed'"),
+        ("file:{}/tools.py?speed=2", "expected settings of latency, timeout_s, faults, got 'speed'"),
         ("shelf:x", "tools: expected one of file"),
     ],
 )

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fdbcore.errors import nearest
+from fdbcore.runtime.shape import unexpected
 from fdbcore.suites.staged.families import Family
 from fdbcore.suites.staged.scenarios import Scenario, StagedGoal, closings
-from fdbcore.suites.staged.shape import unexpected
 from fdbcore.types import Problem
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

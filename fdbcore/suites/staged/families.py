@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.suites.staged.shape import unexpected
+from fdbcore.runtime.shape import unexpected
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:

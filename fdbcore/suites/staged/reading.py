@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
+from fdbcore.runtime.shape import misfits
 from fdbcore.suites.staged.checks import scenario_faults
 from fdbcore.suites.staged.families import Family, builtin_families, family_faults
 from fdbcore.suites.staged.scenario_types import FamilyEntry, ScenarioEntry, ScenarioFile
 from fdbcore.suites.staged.scenarios import Scenario
-from fdbcore.suites.staged.shape import misfits
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from fdbcore.errors import InputError
+from fdbcore.runtime.shape import misfits
 from fdbcore.suites.staged.reading import SCHEMA
 from fdbcore.suites.staged.scenario_types import CorrectionEntry, GoalEntry, ScenarioEntry, ScenarioFile
-from fdbcore.suites.staged.shape import misfits
 
 CLOSING: Final = "The conversation is over."
 """The phrase with which its examiner ends."""

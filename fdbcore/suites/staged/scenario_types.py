@@ -1,6 +1,6 @@
 """The types of a file of scenarios, `fdbcore.scenarios/1`: TOML as people write it, and the same as JSON.
 
-`fdbcore.suites.staged.shape` checks files against these types; the published schema is made of them.
+`fdbcore.runtime.shape` checks files against these types; the published schema is made of them.
 """
 
 from __future__ import annotations

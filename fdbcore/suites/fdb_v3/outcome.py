@@ -1,0 +1,87 @@
+"""What calls do to the services: their results, the state in which they leave the world, and how states differ.
+
+References such as "$RESULT_0.flights[0].flight_id" are resolved here. The published measures never resolve them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from fdbcore.runtime.json_values import resolved
+from fdbcore.suites.fdb_v3.released_services import ReleasedServices
+from fdbcore.suites.fdb_v3.services import Changed, changed_in, functions_of
+
+ANY: Final = "$ANY"
+"""An argument whose value no label says: every value is right."""
+
+
+class FunctionCall(NamedTuple):
+    """A function by name, and its arguments."""
+
+    function: str
+    args: Mapping[str, Any]
+
+
+class CallsOutcome(NamedTuple):
+    """The calls with their references resolved, their results in order, and the state of the services after them.
+
+    The result of a call that the services refuse is None.
+    """
+
+    calls: list[FunctionCall]
+    results: list[Any]
+    state: Changed
+
+
+def outcome(calls: Iterable[FunctionCall]) -> CallsOutcome:
+    """Make the calls one after the other in a new world of the released functions."""
+    services = ReleasedServices()
+    functions = functions_of(services)
+    made: list[FunctionCall] = []
+    results: list[Any] = []
+    for function, args in calls:
+        call = FunctionCall(function, resolved(dict(args), results))
+        made.append(call)
+        try:
+            results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))
+        except (LookupError, TypeError):
+            results.append(None)
+    return CallsOutcome(made, results, changed_in(services))
+
+
+def _possible(args: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments with 0 for each number that may have any value."""
+    numbers = {name for name, kind in types.items() if kind.startswith(("int", "float"))}
+    return {name: 0 if value == ANY and name in numbers else value for name, value in args.items()}
+
+
+def state_differences(expected: Changed, found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What differs between the state that is expected and that of a conversation: a line each; empty if nothing does.
+
+    Texts are compared without case, outer spaces, and underscores for spaces; numbers as numbers, in texts too. ANY is
+    the same as each key and each value.
+    """
+    lines = []
+    for table in [*expected, *(name for name in found if name not in expected)]:
+        wanted, left = _read(expected.get(table, {})), _read(found.get(table, {}))
+        for key in sorted(wanted, key=lambda key: key == _plain(ANY)):
+            got = key if key in left else next(iter(left), None) if key == _plain(ANY) else None
+            value = None if got is None else left.pop(got)
+            if value is None or wanted[key] not in (value, _plain(ANY)):
+                lines.append(f"{table}: expected {key} = {wanted[key]}, got {'none' if value is None else value}")
+        lines += [f"{table}: expected no {key}, got {value}" for key, value in left.items()]
+    return lines
+
+
+def _read(table: Mapping[str, Any]) -> dict[str, str]:
+    return {_plain(key): _plain(value) for key, value in table.items()}
+
+
+def _plain(value: object) -> str:
+    text = str(value).strip().lower().replace("_", " ")
+    try:
+        return str(Decimal(text).normalize())
+    except InvalidOperation:
+        return text
