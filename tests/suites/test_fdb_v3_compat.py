@@ -1,0 +1,255 @@
+"""The published measures of Full-Duplex-Bench v3: published figures, edges, and random logs against a plain script."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from oracles import fdb_v3 as oracle
+
+from fdbcore.suites.fdb_v3 import compat
+from fdbcore.suites.fdb_v3.compat import CompatScores, compat_scores
+from fdbcore.suites.fdb_v3.compat_terms import TERMS
+from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.outcome import FunctionCall
+
+EXPECTED = (FunctionCall("track_order", {"order_id": "A1"}),)
+
+
+def log(
+    passes: bool = True, first_s: float | None = 1.0, filler: str | None = "", response: bool | None = None
+) -> SystemLog:
+    """A recording whose user ends at 10 s. first_s: of the system's first word after that; None: it is silent."""
+    calls = (LoggedCall("track_order", {"order_id": "a1" if passes else "B2"}, 11.0),)
+    words = () if first_s is None else (AsrWord("yes", 10 + first_s, 10.5 + first_s),)
+    return SystemLog(EXPECTED, calls, "yes" if words else "", words, 10.0, filler=filler, response_right=response)
+
+
+PUBLISHED = {
+    "GPT-Realtime": (96, 13, 14, "13.5 %", "16.9 %"),
+    "Gemini Live 2.5": (92, 13, 7, "14.1 %", "8.9 %"),
+    "Gemini Live 3.1": (78, 15, 20, "19.2 %", "31.7 %"),
+    "Grok": (94, 24, 31, "25.5 %", "44.3 %"),
+    "Ultravox v0.7": (96, 46, 44, "47.9 %", "88.0 %"),
+    "Cascaded": (100, 33, 18, "33.0 %", "26.9 %"),
+}
+"""Turns taken, interruptions and fillers of 100 recordings, and the published rates of the last two."""
+
+
+@pytest.mark.parametrize("system", PUBLISHED)
+def test_published_rates_come_from_their_counts(system: str) -> None:
+    taken, interrupted, with_filler, interruption, filler = PUBLISHED[system]
+    in_time = taken - interrupted
+    logs = [log(first_s=-1.0)] * interrupted + [log(first_s=None)] * (100 - taken)
+    logs += [log(filler="let me see")] * with_filler + [log()] * (in_time - with_filler)
+    scores = compat_scores(logs)
+    assert (scores.turn_take.rate, scores.interruption.n, scores.filler.n) == (taken / 100, taken, in_time)
+    shown = [f"{100 * share.total / share.n:.1f} %" for share in (scores.interruption, scores.filler)]
+    assert shown == [interruption, filler]
+
+
+@pytest.mark.parametrize(
+    ("right", "taken", "published"),
+    [(76, 96, 0.792), (51, 92, 0.554), (56, 78, 0.718), (58, 94, 0.617), (49, 96, 0.510), (60, 100, 0.600)],
+)
+def test_published_response_quality_is_over_turns_taken(right: int, taken: int, published: float) -> None:
+    logs = [log(response=True)] * right + [log(response=False)] * (taken - right)
+    logs += [log(first_s=None, response=True)] * (100 - taken)
+    quality = compat_scores(logs).response_quality
+    assert (quality.n, round(quality.rate or 0, 3)) == (taken, published)
+
+
+SIZES = {"difficulty": (36, 34, 30), "domain": (29, 25, 26, 20), "tag": (29, 18, 10, 12, 17)}
+PASSES = {
+    "GPT-Realtime": ("0.600", "0.750 0.588 0.433", "0.552 0.960 0.308 0.600", "0.621 0.556 0.700 0.667 0.588"),
+    "Gemini Live 2.5": ("0.490", "0.667 0.500 0.267", "0.483 0.760 0.231 0.500", "0.621 0.444 0.600 0.417 0.471"),
+    "Gemini Live 3.1": ("0.540", "0.694 0.588 0.300", "0.448 0.920 0.269 0.550", "0.586 0.500 0.600 0.583 0.353"),
+    "Grok": ("0.430", "0.583 0.471 0.200", "0.414 0.760 0.115 0.450", "0.483 0.333 0.500 0.583 0.294"),
+    "Ultravox v0.7": ("0.410", "0.556 0.382 0.267", "0.345 0.680 0.192 0.450", "0.414 0.333 0.500 0.250 0.353"),
+    "Cascaded": ("0.450", "0.639 0.441 0.233", "0.414 0.800 0.192 0.400", "0.448 0.444 0.600 0.500 0.176"),
+}
+"""Pass@1 over all, by difficulty, by domain (shop, finance, housing, travel), and by tag, as published."""
+
+
+@pytest.mark.parametrize("system", PASSES)
+def test_published_pass_rates_come_from_whole_numbers_of_recordings(system: str) -> None:
+    total, *slices = PASSES[system]
+    for sizes, rates in zip(SIZES.values(), slices, strict=True):
+        counts = [round(float(rate) * size) for rate, size in zip(rates.split(), sizes, strict=True)]
+        groups = [
+            [log()] * count + [log(passes=False)] * (size - count) for count, size in zip(counts, sizes, strict=True)
+        ]
+        assert [f"{compat_scores(group).passed.rate:.3f}" for group in groups] == rates.split()
+        if sum(sizes) == 100:
+            assert f"{compat_scores([each for group in groups for each in group]).passed.rate:.3f}" == total
+
+
+def test_published_rates_by_number_of_calls_come_from_whole_numbers() -> None:
+    """Of one outside run: 53 passes of 66, 18 and 16 recordings."""
+    counts = {66: 41, 18: 7, 16: 5}
+    scores = [compat_scores([log()] * right + [log(False)] * (n - right)) for n, right in counts.items()]
+    assert [f"{each.passed.rate:.3f}" for each in scores] == ["0.621", "0.389", "0.312"]
+    assert sum(each.passed.total for each in scores) == 53
+
+
+def case(made: str, right: str, response: bool, *latencies_s: float | None) -> SystemLog:
+    """A case study: the names of made calls, of calls whose arguments are right, and three latencies after 10 s."""
+    first, call, key = (None if each is None else 10 + each for each in latencies_s)
+    calls = tuple(LoggedCall(name, {"x": int(name in right)}, call or 0.0) for name in made)
+    words = () if first is None else (AsrWord("w", first, first + 1),)
+    expected = tuple(FunctionCall(name, {"x": 1}) for name in "abc")
+    return SystemLog(expected, calls, "ok", words, 10.0, None, response, "", key)
+
+
+@pytest.mark.parametrize(
+    ("study", "row"),
+    [
+        (case("abc", "abc", True, 8.48, 6.40, 9.20), "1.00 1.00 1 8.48 6.40 9.20"),
+        (case("abc", "ab", False, 2.64, 6.31, 8.16), "1.00 0.67 0 2.64 6.31 8.16"),
+        (case("abc", "ab", False, -2.40, None, 8.64), "1.00 0.67 0 -2.40 - 8.64"),
+        (case("a", "", True, None, -2.47, None), "0.50 0.00 1 - -2.47 -"),
+    ],
+)
+def test_rows_of_the_published_case_studies(study: SystemLog, row: str) -> None:
+    f1 = compat.tool_selection_f1((each.function for each in study.expected), (call.function for call in study.calls))
+    times = [compat.first_response_s(study), compat.tool_call_s(study), compat.completion_s(study)]
+    if row.split()[4] == "-":  # the study has no time of its calls
+        times[1] = None
+    shown = ["-" if each is None else f"{each:.2f}" for each in times]
+    quality = compat.response_quality(study)
+    assert f"{f1:.2f} {compat.argument_accuracy(study):.2f} {quality:.0f} {' '.join(shown)}" == row
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "f1"),
+    [("a", "", 0.0), ("aa", "a", 0.667), ("a", "ab", 0.667), ("", "", 1.0), ("", "b", 0.0), ("ab", "ba", 1.0)],
+)
+def test_tool_selection_at_its_edges(expected: str, called: str, f1: float) -> None:
+    assert compat.tool_selection_f1(expected, called) == f1
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "same"),
+    [
+        ({"city": "New_York "}, {"city": "new york", "bedrooms": 2}, True),
+        ({"city": "NYC"}, {"city": "New York"}, False),
+        ({"price": 1800}, {"price": "1800"}, False),
+        ({"price": 1800}, {"price": 1800.0}, True),
+        ({"price": 1800}, {"price": 1801}, False),
+        ({"id": "$RESULT_0.flights[0].flight_id"}, {"id": None}, True),
+        ({"id": "$RESULT_0.flights[0].flight_id"}, {}, False),
+        ({}, {"x": 1}, True),
+    ],
+)
+def test_the_exact_matcher(expected: dict[str, Any], made: dict[str, Any], same: bool) -> None:
+    assert compat.matches_exactly(expected, made) is same
+
+
+def test_each_known_defect_is_kept() -> None:
+    swapped = [FunctionCall("f", {"x": 1}), FunctionCall("f", {"x": 2})]
+    made = (LoggedCall("f", {"x": 2}, 0.0), LoggedCall("f", {"x": 1}, 0.0))
+    both = SystemLog(tuple(swapped), made, "ok", (), 0.0)
+    assert (compat.argument_accuracy(both), compat.failure(both)) == (0.0, "wrong_arguments")
+    silent = log(first_s=None)
+    assert (compat.failure(silent), compat.failure(silent, gate=True)) == (None, "wrong_tools")
+    assert compat_scores([silent]).tool_selection.rate is None
+    paused = [AsrWord("book", 0.0, 1.0), AsrWord("a", 3.5, 3.6), AsrWord("flight", 3.7, 4.5)]
+    assert user_end_s(paused) == 1.0
+    assert user_end_s([paused[0], AsrWord("a", 3.0, 3.1)]) == 3.1
+    assert user_end_s([]) == 0.0
+    cut_in = SystemLog((), (), "sure", (AsrWord("sure", 2.0, 2.5),), user_end_s(paused))
+    assert compat.first_response_s(cut_in) == 1.0
+    late = compat.latency_summary([4.0, 1.0, 2.0, None, 3.0])
+    assert late is not None
+    assert (late.n, late.mean_s, late.upper_median_s, round(late.stdev_s, 4)) == (4, 2.5, 3.0, 1.291)
+
+
+def test_early_calls_stay_in_the_mean_and_are_counted() -> None:
+    early = SystemLog(EXPECTED, (LoggedCall("track_order", {}, 8.0),), "ok", (AsrWord("ok", 11.0, 11.5),), 10.0)
+    scores = compat_scores([early, log()])
+    assert scores.tool_call is not None
+    assert (scores.tool_call.mean_s, scores.preemptive) == (-0.5, (1, 2))
+
+
+def test_each_measure_has_one_line_on_its_defect() -> None:
+    assert [term.name for term in TERMS] == [field.name for field in fields(CompatScores) if field.name != "failures"]
+    assert all(term.defect and "\n" not in term.defect for term in TERMS)
+
+
+VALUES = ("1800", 1800, 1800.5, True, "new_york", " New York", "$RESULT_0.a", None, "x")
+
+
+def record(draw: random.Random) -> dict[str, Any]:
+    def calls(most: int) -> list[dict[str, Any]]:
+        return [
+            {"function": draw.choice("abc"), "args": {key: draw.choice(VALUES) for key in "xy" if draw.random() < 0.4}}
+            for _ in range(draw.randint(0, most))
+        ]
+
+    def chunks() -> list[list[float]]:
+        at, found = draw.uniform(0, 12), []
+        for _ in range(draw.randint(0, 6)):
+            found.append([at, at := at + draw.uniform(0, 1)])
+            at += draw.choice([0.0, 0.1, 2.0, 2.5, 5.0])
+        return found
+
+    expected = calls(3)
+    made = [
+        {**call, "t": draw.uniform(-1, 20)}
+        for call in (draw.sample(expected, len(expected)), calls(4))[draw.random() < 0.4]
+    ]
+    words = chunks()
+    return {
+        "expected": expected,
+        "actual": made,
+        "transcript": draw.choice(["", "  ", "ok"]),
+        "chunks": words,
+        "user_chunks": chunks(),
+        "verdicts": draw.choice([None, [draw.random() < 0.7 for _ in expected]]),
+        "response": draw.choice([None, True, False]),
+        "filler": draw.choice([None, "", "um"]),
+        "key": draw.choice([None, draw.uniform(0, 30)]),
+    }
+
+
+def typed(each: dict[str, Any]) -> SystemLog:
+    def words(name: str) -> tuple[AsrWord, ...]:
+        return tuple(AsrWord("w", *chunk) for chunk in each[name])
+
+    return SystemLog(
+        tuple(FunctionCall(call["function"], call["args"]) for call in each["expected"]),
+        tuple(LoggedCall(call["function"], call["args"], call["t"]) for call in each["actual"]),
+        each["transcript"],
+        words("chunks"),
+        user_end_s(words("user_chunks")),
+        None if each["verdicts"] is None else tuple(each["verdicts"]),
+        each["response"],
+        each["filler"],
+        each["key"],
+    )
+
+
+def sets() -> Iterator[list[dict[str, Any]]]:
+    """A thousand random recordings, in sets of many sizes."""
+    draw, left = random.Random(20), 1000
+    while left:
+        size = min(left, draw.choice([1, 2, 3, 10, 50]))
+        left -= size
+        yield [record(draw) for _ in range(size)]
+
+
+def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
+    for records in sets():
+        found, wanted = compat_scores([typed(each) for each in records]), oracle.report(records)
+        for name in (term.name for term in TERMS):
+            value = getattr(found, name)
+            if name not in wanted["latencies"]:
+                assert value == pytest.approx(tuple(wanted["sums"].get(name, (0, 0)))), name
+            elif wanted["latencies"][name] is None:
+                assert value is None
+            else:
+                assert value == pytest.approx(tuple(wanted["latencies"][name].values())), name
+        assert {kind: found.failures.get(kind, 0) for kind in wanted["failures"]} == wanted["failures"]
