@@ -3,31 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 from fdbcore.errors import nearest
 from fdbcore.types import Problem
 
-_WORDS: Final[Mapping[Any, str]] = {str: "a text", int: "a whole number", float: "a number"}
+_WORDS: Final[Mapping[Any, str]] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _SHOWN_CHARACTERS: Final = 60
 
 
 def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
-    """What keeps `value` from being of the type `expected`: typed dictionaries, lists, literals, texts and numbers.
+    """What keeps `value` from being of the type `expected`: typed dictionaries, lists, literals, texts, numbers
+    and flags; of a dictionary whose values have no type, any table does.
 
     Texts and lists may not be empty. where: the place of `value` in messages, such as "FILE: ID: goal 2".
     """
+    if expected is Any:
+        return
     if is_typeddict(expected):
         yield from _table(value, expected, where)
     elif get_origin(expected) is list:
         yield from _list(value, get_args(expected)[0], where)
+    elif get_origin(expected) is dict:
+        if not isinstance(value, dict):
+            yield unexpected(where, "a table", value)
     elif get_origin(expected) is Literal:
         if value not in get_args(expected):
             yield unexpected(where, f"one of {', '.join(get_args(expected))}", value)
     elif not _fits(value, expected):
         yield unexpected(where, _WORDS[expected], value)
+
+
+def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: ANN401
+    """A JSON value without the fields whose value is null, an empty text, or an empty list, in nested ones too.
+
+    untouched: names of fields whose values stay as they are.
+    """
+    if isinstance(value, list):
+        return [without_empty(item, untouched) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: item if name in untouched else without_empty(item, untouched)
+        for name, item in value.items()
+        if name in untouched or (item is not None and item not in ("", []))
+    }
+
+
+def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
+    """A JSON value without the fields that the type `expected` does not have, in nested ones too."""
+    if is_typeddict(expected) and isinstance(value, dict):
+        return {name: known_part(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
+    if get_origin(expected) is list and isinstance(value, list):
+        return [known_part(item, get_args(expected)[0]) for item in value]
+    return value
+
+
+def unknown_fields(value: Any, expected: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
+    """The dotted names of the fields that `known_part` leaves out; those of the items of a list are named alike."""
+    if is_typeddict(expected) and isinstance(value, dict):
+        fields = _fields(expected)
+        for name, item in value.items():
+            if name in fields:
+                yield from unknown_fields(item, fields[name][0], f"{path}{name}.")
+            else:
+                yield f"{path}{name}"
+    elif get_origin(expected) is list and isinstance(value, list):
+        for item in value:
+            yield from unknown_fields(item, get_args(expected)[0], path)
 
 
 def unexpected(where: str, expected: str, got: object) -> Problem:
@@ -64,6 +109,8 @@ def _list(value: object, item: Any, where: str) -> Iterator[Problem]:  # noqa: A
 def _fits(value: object, kind: type) -> bool:
     if kind is str:
         return isinstance(value, str) and bool(value.strip())
+    if kind is bool:
+        return isinstance(value, bool)
     kinds = (int,) if kind is int else (int, float)
     return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
 

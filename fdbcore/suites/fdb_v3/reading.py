@@ -1,0 +1,53 @@
+"""Reads files of recorded scenarios. Each fault is one line: the file, the record, the field, expected and found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from fdbcore.errors import InputError
+from fdbcore.runtime.shape import misfits
+from fdbcore.suites.fdb_v3.released import SCHEMA
+from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioFile
+from fdbcore.types import Problem
+
+
+def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
+    """The file and its faults; None in its place if it is no such file, or if its form is wrong.
+
+    Recordings and results must be where the file says.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return None, [Problem(str(path), f"expected recorded scenarios as JSON, got: {error}")]
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        got = content.get("schema", "none") if isinstance(content, dict) else type(content).__name__
+        return None, [Problem(str(path), f'expected "schema": "{SCHEMA}", got {got!r}')]
+    if faults := list(misfits(content, RecordedScenarioFile, str(path))):
+        return None, faults
+    found = cast("RecordedScenarioFile", content)
+    return found, list(_faults(found, path))
+
+
+def read_recorded(path: Path) -> RecordedScenarioFile:
+    """The file. InputError for its first fault."""
+    found, faults = look_at(path)
+    if found is None or faults:
+        raise InputError(f"{faults[0].where}: {faults[0].reason}")
+    return found
+
+
+def _faults(file: RecordedScenarioFile, path: Path) -> Iterator[Problem]:
+    for name, count in Counter(record["id"] for record in file["record"]).items():
+        if count > 1:
+            yield Problem(f"{path}: {name}: id", f"expected an id of its own, got that of {count} records")
+    for record in file["record"]:
+        results: list[Any] = [*record.get("results", ())]
+        paths = [record["audio"]["path"], *(each[name] for each in results for name in each if name != "provider")]
+        for place in paths:
+            if not (path.parent / place).is_file():
+                yield Problem(f"{path}: {record['id']}", f"expected a file at {place}, found none")

@@ -1,0 +1,110 @@
+"""Released results of systems, result_{provider}.json, as logs that the published measures read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.errors import InputError
+from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
+from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.released_types import ReleasedResult
+
+UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
+"""Fields whose values are tables of others: what is empty in them is a value."""
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.released_types import ReleasedToolCall, ReleasedWord
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """What one system did with one recording, as far as its file says. has_failed: it was not completed."""
+
+    has_failed: bool
+    transcript: str
+    words: tuple[AsrWord, ...]
+    user_end_s: float | None
+    calls: tuple[LoggedCall, ...]
+
+    def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
+        """The log by a label. An optional call that was not made is not expected."""
+        return SystemLog(wanted(expected, self.calls), self.calls, self.transcript, self.words, self.user_end_s)
+
+    def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
+        """Whether its calls leave the world as the expected ones do."""
+        made = outcome(FunctionCall(call.function, call.args) for call in self.calls)
+        return not state_differences(outcome(wanted(expected, self.calls)).state, made.state)
+
+
+def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) -> tuple[FunctionCall, ...]:
+    """The calls of a label, without the optional ones that were not made."""
+    left = [call.function for call in made]
+    found = []
+    for entry in expected:
+        is_made = entry["function"] in left
+        if is_made:
+            left.remove(entry["function"])
+        if is_made or not entry.get("optional", False):
+            found.append(FunctionCall(entry["function"], entry["args"]))
+    return tuple(found)
+
+
+def read_result(path: Path) -> tuple[SystemResult, set[str]]:
+    """The result in a file, and the names of the fields that are not understood.
+
+    InputError in one line if it cannot be used.
+    """
+    content, unknown = released_table(path, ReleasedResult)
+    found = cast("ReleasedResult", content)
+    try:
+        calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
+        words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    end_s = user_end_s(user_words) if user_words else found.get("user_speech_end_rel")
+    has_failed = found.get("status", "completed") != "completed"
+    return SystemResult(has_failed, found.get("transcript", ""), words, end_s, calls), unknown
+
+
+def released_json(path: Path) -> Any:  # noqa: ANN401
+    """The content of a file of the release. InputError if it is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: expected JSON, got: {error}") from None
+
+
+def released_table(path: Path, kind: Any) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
+    """The table in a file as far as the type `kind` knows it, and the names of other fields. InputError if wrong."""
+    return known_table(released_json(path), kind, str(path))
+
+
+def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
+    """As `released_table`, of a value that was read at the place `where`."""
+    content = without_empty(content, UNTOUCHED)
+    known: dict[str, Any] = known_part(content, kind)
+    if faults := list(misfits(known, kind, where)):
+        raise InputError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
+    return known, set(unknown_fields(content, kind))
+
+
+def _call(call: ReleasedToolCall) -> LoggedCall:
+    start_s = call.get("timestamp_start", call.get("timestamp"))
+    if start_s is None:
+        raise ValueError(f"actual_tool_calls: expected a timestamp_start of {call['function']}, got none")
+    return LoggedCall(call["function"], call.get("args", {}), start_s)
+
+
+def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
+    found = []
+    for chunk in chunks:
+        if len(chunk["timestamp"]) != 2:
+            raise ValueError(f"timestamp: expected a start and an end, got {chunk['timestamp']}")
+        found.append(AsrWord(chunk["text"], *chunk["timestamp"]))
+    return tuple(found)

@@ -1,0 +1,82 @@
+"""An imported folder as text: how many recordings there are, what was repaired, and what systems' results are worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.report.terminal import filled, laid_out
+from fdbcore.suites.fdb_v3.compat import CompatRate, LatencySummary, compat_scores
+from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
+from fdbcore.suites.fdb_v3.results import SystemResult
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+
+_JUDGED: Final = ("response_quality", "filler", "completion")
+"""What only a judge can say."""
+
+
+def summary(file: RecordedScenarioFile) -> str:
+    """How many recordings, scenarios and speakers there are, and what was repaired."""
+    card, records = file["card"], file["record"]
+    silent = f"; {card['silent_scenarios']} scenarios have no recording" if card["silent_scenarios"] else ""
+    counts = f"{_many(card['recordings'], 'recording')} of {_many(card['scenarios'], 'scenario')}"
+    lines = [f"{counts} by {_many(card['speakers'], 'speaker')}{silent}"]
+    if flagged := [record for record in records if "repairs" in record]:
+        kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])
+        told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.most_common())
+        lines.append(f"labels of {_many(len(flagged), 'recording')} were repaired: {told}")
+    return "\n".join(lines)
+
+
+def scores(
+    records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
+) -> list[str]:
+    """The published measures of the systems whose results were found, with both labels, and their known defects."""
+    shown = [term for term in TERMS if term.name not in _JUDGED]
+    rows = [["system", "n", *(term.title for term in shown), "Pass@1 repaired", "final state"]]
+    for provider, found in results.items():
+        mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
+        released = compat_scores([result.log(record.get("as_released", ())) for record, result in mine])
+        fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
+        right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
+        rows.append(
+            [
+                provider,
+                str(len(mine)),
+                *(_cell(getattr(released, term.name)) for term in shown),
+                _cell(fixed.passed),
+                _cell(CompatRate(right, len(mine))),
+            ]
+        )
+    failed = {name: sum(each.has_failed for each in found.values()) for name, found in results.items()}
+    return [*_transposed(rows, columns), "", *_notes(shown, failed, columns)]
+
+
+def _transposed(rows: list[list[str]], columns: int) -> list[str]:
+    """A line a measure: there are more of them than of systems."""
+    return laid_out([list(column) for column in zip(*rows, strict=True)], columns)
+
+
+def _notes(shown: list[CompatTerm], failed: Mapping[str, int], columns: int) -> Iterator[str]:
+    for name, count in failed.items():
+        if count:
+            yield f"{name}: {_many(count, 'run')} of it not completed; scored by what was logged"
+    about = (
+        "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
+        "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
+    )
+    yield filled(about, columns)
+    yield from (filled(f"  {term.title} [{term.over}]: {term.defect}", columns, "    ") for term in shown)
+
+
+def _cell(value: CompatRate | LatencySummary | None) -> str:
+    if isinstance(value, LatencySummary):
+        return f"{value.mean_s:.2f} s"
+    return "-" if value is None or value.rate is None else f"{value.rate:.3f}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,334 @@
+"""`fdbcore scenarios import` of the released folder of Full-Duplex-Bench v3, built by a script, and `validate`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers.released_folder import SPEAKERS, call, imported, release, result, scenarios, write_wav
+from jsonschema import Draft202012Validator
+
+from fdbcore.audio.decode import AudioFile
+from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v3 import schemas
+from fdbcore.suites.fdb_v3.repairs import repaired
+
+ID = "travel_01"
+SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a release, and what was made of it beside."""
+    data = release(tmp_path_factory.mktemp("whole"))
+    for path in data.glob("*/metadata.json"):
+        expected = json.loads(path.read_text())["expected_tool_calls"]
+        made = [call(each["function"], **each["args"]) for each in expected]
+        (path.parent / "result_ours.json").write_text(json.dumps(result(made)))
+        write_wav(path.parent / "output_ours.wav", 24_000, 1, 2)
+    done = imported(data, data.parent / "fdb3.json")
+    assert done.exit_code == 0, done.output
+    (data.parent / "printed.txt").write_text(done.output)
+    return data.parent
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / "fdb3.json").read_text())["record"]
+    return found
+
+
+def test_a_whole_release_is_imported(whole: Path) -> None:
+    file = json.loads((whole / "fdb3.json").read_text())
+    Draft202012Validator(schemas.schema()).validate(file)
+    assert file["card"] == {
+        "recordings": 100, "scenarios": 79, "silent_scenarios": 21, "speakers": 12, "synthetic": False,
+        **dict.fromkeys(("annotators", "guideline", "agreement"), "not published"),
+    }  # fmt: skip
+    assert "CC BY-NC 4.0" in file["credit"]
+    printed = (whole / "printed.txt").read_text()
+    assert "100 recordings of 79 scenarios by 12 speakers; 21 scenarios have no recording" in printed
+    assert len({record["id"] for record in file["record"]}) == 100
+    by_id = {entry["id"]: entry for entry in scenarios()}
+    for record in file["record"]:
+        entry = by_id[record["scenario"]]
+        assert record["speaker"] in SPEAKERS
+        assert record["script"] == entry["dialogue"][0]["user"]
+        assert record["reply"] == "Done."
+        assert [(each["function"], each["args"]) for each in record["as_released"]] == [
+            (each["function"], each["args"]) for each in entry["expected_tool_calls"]
+        ]
+        assert record.get("rollback", None) == ({"original": {"date": None}} if record["rollback_test"] else None)
+
+
+def test_recordings_of_all_rates_channels_and_widths_are_found_where_they_are(whole: Path) -> None:
+    forms: Counter[tuple[int, int, int]] = Counter()
+    for record in records(whole):
+        audio = record["audio"]
+        with AudioFile(whole / audio["path"]) as file:
+            assert sum(len(block) for block in file.blocks()) == 480
+        forms[audio["rate_hz"], audio["channels"], audio["bit_depth"]] += 1
+    assert set(forms) == {(48_000, 1, 16), (48_000, 2, 16), (16_000, 1, 16), (48_000, 1, 32)}
+
+
+def test_the_flagged_records_are_repaired_each_with_its_reason(whole: Path) -> None:
+    flagged = [record for record in records(whole) if "repairs" in record]
+    assert Counter(record["domain"] for record in flagged) == {
+        "housing_location": 18, "ecommerce_support": 2, "finance_billing": 2,
+    }  # fmt: skip
+    repairs = [repair for record in flagged for repair in record["repairs"]]
+    assert Counter((each["kind"], each.get("argument")) for each in repairs) == {
+        ("missing_argument", "city"): 1, ("missing_argument", "bedrooms"): 6, ("missing_argument", "max_price"): 8,
+        ("unknown_argument", "pets_allowed"): 1, ("unknown_argument", "category"): 1,
+        ("filter_type", "value"): 3, ("unsaid_city", "city"): 1, ("no_predicate", None): 2,
+        ("missing_reference", "origin_address"): 1, ("missing_reference", "product_id"): 1,
+    }  # fmt: skip
+    assert all(each["reason"] for each in repairs)
+    for record in records(whole):
+        if "repairs" not in record:
+            assert record["repaired"] == record["as_released"]
+
+
+def fixed(*calls: dict[str, Any], script: str = "in Bonn") -> list[dict[str, Any]]:
+    return [dict(each) for each in repaired(calls, script)[0]]  # type: ignore[arg-type]
+
+
+def test_what_repairs_make_of_a_label() -> None:
+    found = fixed(
+        call("search_products", query="tent", category="outdoor"),
+        call("add_to_cart", product_id="$RESULT_0.cheapest_product_id"),
+        call("search_apartments", city="Bad Bonn", pets_allowed=True),
+        call("calculate_commute", origin_address="$RESULT_2.apartments[0].address", destination_address="A"),
+        call("update_search_filter", filter_name="pets", value=True),
+        {**call("track_order", order_id="1"), "note": "unless it is late"},
+        {**call("track_order", order_id="1"), "note": "if more than 3 days late"},
+    )
+    assert [each["args"] for each in found[:5]] == [
+        {"query": "tent"},
+        {"product_id": "$RESULT_0.products[0].product_id"},
+        {"city": "Bad Bonn", "bedrooms": "$ANY", "max_price": "$ANY"},
+        {"origin_address": "$ANY", "destination_address": "A"},
+        {"filter_name": "pets", "value": "true"},
+    ]
+    assert [each.get("optional", False) for each in found[5:]] == [True, False]
+    assert fixed(call("search_apartments", city="Rome", bedrooms=1, max_price=9))[0]["args"]["city"] == "$ANY"
+    assert fixed(call("teleport", to="Rome")) == [call("teleport", to="Rome")]
+
+
+def one(folder: Path, changes: Callable[[Path, dict[str, Any]], None] = lambda folder, entry: None) -> Path:
+    """A release with one recording; `changes` alters its folder and its metadata."""
+    place = folder / "data" / f"{ID}_{SPEAKERS[0]}"
+    place.mkdir(parents=True)
+    entry = scenarios()[0] | {"id": ID}
+    write_wav(place / "input.wav", 16_000, 1, 2)
+    changes(place, entry)
+    if not (place / "metadata.json").exists():
+        (place / "metadata.json").write_text(json.dumps(entry))
+    return folder / "data"
+
+
+def shown(output: str) -> dict[str, list[str]]:
+    """The values of the systems, by measure, as printed."""
+    rows = [re.split(r"  +| (?=-)", line) for line in output.splitlines()]
+    return {name: values for name, *values in rows if name and values}
+
+
+def test_results_beside_the_recordings_score_by_both_labels(whole: Path, tmp_path: Path) -> None:
+    printed = (whole / "printed.txt").read_text()
+    table = shown(printed)
+    assert table["n"] == ["79"]
+    assert [table[name] for name in ("Pass@1", "turn-take", "interruption")] == [["1.000"], ["1.000"], ["0.000"]]
+    assert [table[name] for name in ("first word", "tool call")] == [["2.00 s"], ["1.00 s"]]
+    assert "need a" in printed
+    assert all(record["results"][0]["audio"] for record in records(whole) if "results" in record)
+
+    def corrected(place: Path, entry: dict[str, Any]) -> None:
+        """The system pays by the wrong account, then by the right one, and nothing else."""
+        entry["expected_tool_calls"] = [call("modify_autopay", bill_type="power", source_account="savings")]
+        entry["num_expected_calls"] = 1
+        made = [call("modify_autopay", bill_type="power", source_account=each) for each in ("checking", "savings")]
+        (place / "result_x.json").write_text(json.dumps(result(made)))
+
+    printed = imported(one(tmp_path, corrected), tmp_path / "out.json").output
+    table = shown(printed)
+    assert [table[name] for name in ("Pass@1", "tool selection", "final state")] == [["0.000"], ["0.667"], ["1.000"]]
+
+
+def test_a_run_that_failed_and_older_times_are_read(tmp_path: Path) -> None:
+    def results(place: Path, entry: dict[str, Any]) -> None:
+        (place / "result_old.json").write_text(
+            json.dumps(result([], actual_tool_calls=[{"function": "book_flight", "args": {}, "timestamp": 9.5}]))
+        )
+        (place / "result_gone.json").write_text(json.dumps({"pid": "p", "status": "inference_failed"}))
+
+    printed = imported(one(tmp_path, results), tmp_path / "out.json").output
+    assert "gone: 1 run of it not completed; scored by what was logged" in printed
+    table = shown(printed)
+    assert (table["system"], table["tool call"]) == (["gone", "old"], ["-", "-0.50 s"])
+    assert table["turn-take"] == ["0.000", "1.000"]
+
+
+def put(name: str, value: Any) -> Callable[[Path, dict[str, Any]], None]:
+    def change(place: Path, entry: dict[str, Any]) -> None:
+        entry[name] = value
+
+    return change
+
+
+def result_with(**changes: Any) -> Callable[[Path, dict[str, Any]], None]:
+    def change(place: Path, entry: dict[str, Any]) -> None:
+        (place / "result_x.json").write_text(json.dumps(result([], **changes)))
+
+    return change
+
+
+def write(name: str, text: str) -> Callable[[Path, dict[str, Any]], None]:
+    def change(place: Path, entry: dict[str, Any]) -> None:
+        (place / name).write_text(text)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("domain", "sports"), "metadata.json: domain: expected one of travel_identity, finance_billing, "),
+        (put("difficulty", 3), "metadata.json: difficulty: expected one of easy, medium, hard, got 3"),
+        (put("disfluency_features", ["COUGH"]), "disfluency_features 1: expected one of FILLER, PAUSE, "),
+        (put("dialogue", []), "metadata.json: expected dialogue, got none"),
+        (put("dialogue", [{"user": 7}]), "dialogue 1: user: expected a text, got 7"),
+        (put("num_expected_calls", 5), "num_expected_calls: expected 2, as calls are listed, got 5"),
+        (put("state_rollback_test", "yes"), "state_rollback_test: expected true or false, got 'yes'"),
+        (put("expected_tool_calls", [{"args": {}}]), "expected_tool_calls 1: expected function, got none"),
+        (put("expected_tool_calls", [call("f") | {"args": 3}]), "expected_tool_calls 1: args: expected a table, got 3"),
+        (put("id", "travel_99"), "id: expected 'travel_01', as the folder is named, got 'travel_99'"),
+        (write("metadata.json", "{"), "metadata.json: expected JSON, got: "),
+        (write("input.wav", "RIFF"), "input.wav: expected "),
+    ],
+)
+def test_a_record_that_is_not_understood_is_named_and_left_out(
+    tmp_path: Path, change: Callable[[Path, dict[str, Any]], None], said: str
+) -> None:
+    done = imported(one(tmp_path, change), tmp_path / "out.json")
+    assert done.exit_code == 2
+    first, *_, last = done.stderr.splitlines()
+    assert first.startswith("fdbcore scenarios import: left out: ")
+    assert said in first
+    assert "expected recordings that can be used, got none" in last
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (result_with(status="late"), "result_x.json: status: expected one of completed, inference_failed, "),
+        (result_with(actual_tool_calls=[{"function": "f"}]), "expected a timestamp_start of f, got none"),
+        (result_with(asr_chunks=[{"text": "a", "timestamp": [1.0]}]), "expected a start and an end, got [1.0]"),
+        (result_with(asr_chunks=[{"text": "a", "timestamp": [1.0, None]}]), "timestamp 2: expected a number, got None"),
+        (write("result_x.json", "["), "result_x.json: expected JSON, got: "),
+        (write("result_x.json", "[]"), "result_x.json: expected a table, got []"),
+    ],
+)
+def test_a_result_that_is_not_understood_is_named_and_the_record_stays(
+    tmp_path: Path, change: Callable[[Path, dict[str, Any]], None], said: str
+) -> None:
+    done = imported(one(tmp_path, change), tmp_path / "out.json")
+    assert done.exit_code == 1
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    (record,) = json.loads((tmp_path / "out.json").read_text())["record"]
+    assert "results" not in record
+
+
+def test_keys_that_are_not_understood_are_named_and_nothing_is_left_out(tmp_path: Path) -> None:
+    def change(place: Path, entry: dict[str, Any]) -> None:
+        entry["mood"] = "calm"
+        entry["expected_tool_calls"][0] |= {"why": "a note", "weight": 3}
+        chunks = [{"text": "a", "timestamp": [1.0, 2.0], "confidence": 1}] * 5
+        (place / "result_x.json").write_text(json.dumps(result([], asr_chunks=chunks)))
+
+    done = imported(one(tmp_path, change), tmp_path / "out.json")
+    assert done.exit_code == 0
+    assert [line.removeprefix("fdbcore scenarios import: warning: ") for line in done.stderr.splitlines()] == [
+        "expected_tool_calls: weight: not understood, and not read (in 1)",
+        "metadata.json: mood: not understood, and not read (in 1)",
+        "result_*.json: asr_chunks.confidence: not understood, and not read (in 1)",
+    ]
+    (record,) = json.loads((tmp_path / "out.json").read_text())["record"]
+    assert record["as_released"][0]["note"] == "a note"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("travel_01_abc", "expected a folder EXAMPLE_SPEAKER or SPEAKER/example_EXAMPLE"),
+        (f"travel_02_{SPEAKERS[0]}", "expected metadata.json, or 'travel_02' in benchmark_data_v2.json, found neither"),
+    ],
+)
+def test_a_folder_of_another_name_is_left_out(tmp_path: Path, name: str, said: str) -> None:
+    data = one(tmp_path)
+    (data / name).mkdir()
+    write_wav(data / name / "input.wav", 16_000, 1, 2)
+    done = imported(data, tmp_path / "out.json")
+    assert done.exit_code == 1
+    assert said in done.stderr
+
+
+def test_a_bare_list_beside_the_folder_and_another_codec_are_read(tmp_path: Path) -> None:
+    data = one(tmp_path)
+    (place,) = data.iterdir()
+    (place / "metadata.json").unlink()
+    (place / "input.wav").unlink()
+    shutil.copy(SAMPLE, place / "input.flac")
+    (tmp_path / "benchmark_data_v2.json").write_text(json.dumps([scenarios()[0] | {"id": ID}]))
+    done = imported(data, tmp_path / "out.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "out.json").read_text())["card"]["silent_scenarios"] == 0
+    (record,) = json.loads((tmp_path / "out.json").read_text())["record"]
+    assert (record["audio"]["path"], record["audio"]["rate_hz"]) == (f"data/{place.name}/input.flac", 24_000)
+
+
+def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
+    done = imported(tmp_path, tmp_path / "out.json")
+    assert done.exit_code == 2
+    assert "expected folders with input.wav, input.flac or input.opus, found none" in done.stderr.splitlines()[-1]
+
+
+def validated(path: Path) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["scenarios", "validate", str(path)], catch_exceptions=False)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_file_of_recorded_scenarios_is_checked(tmp_path: Path) -> None:
+    data, out = one(tmp_path), tmp_path / "out.json"
+    assert imported(data, out).exit_code == 0
+    assert validated(out)[:2] == (0, "1 recording of 1 scenario by 1 speaker\n")
+    file = json.loads(out.read_text())
+    (record,) = file["record"]
+    file["record"] = [record, {**record, "audio": {**record["audio"], "path": "gone.wav"}}]
+    out.write_text(json.dumps(file))
+    code, _, said = validated(out)
+    assert code == 1
+    assert [line.partition(f"{record['id']}: ")[2] or line for line in said.splitlines()] == [
+        "id: expected an id of its own, got that of 2 records",
+        "expected a file at gone.wav, found none",
+    ]
+    file["record"] = [{**record, "domain": "sports", "mood": "calm"}]
+    out.write_text(json.dumps(file))
+    code, _, said = validated(out)
+    assert code == 1
+    assert len(said.splitlines()) == 2
+    assert "got 'mood'" in said
+    assert "domain: expected one of travel_identity" in said
+    out.write_text("{}")
+    assert 'expected "schema": "fdbcore.fdb_v3_scenarios/1", got \'none\'' in validated(out)[2]
+
+
+def test_the_published_schema_is_that_of_the_types() -> None:
+    assert json.loads(schemas.SCHEMA_FILE.read_text()) == schemas.schema()
