@@ -160,6 +160,35 @@ def test_results_beside_the_recordings_score_by_both_labels(whole: Path, tmp_pat
     assert [table[name] for name in ("Pass@1", "tool selection", "final state")] == [["0.000"], ["0.667"], ["1.000"]]
 
 
+def test_pass_rates_are_shown_by_slice(tmp_path: Path) -> None:
+    """Every second easy recording passes: the odd ones of the first 36, of which 20 are of travel."""
+    data = release(tmp_path)
+    for number, entry in enumerate(scenarios()):
+        place = data / f"{entry['id']}_{SPEAKERS[number % 12]}"
+        for path in data.glob(f"{entry['id']}_*"):
+            shutil.rmtree(path)
+        place.mkdir()
+        (place / "metadata.json").write_text(json.dumps(entry))
+        write_wav(place / "input.wav", 16_000, 1, 2)
+        passes = entry["difficulty"] == "easy" and number % 2
+        made = entry["expected_tool_calls"] if passes else []
+        (place / "result_x.json").write_text(
+            json.dumps(result([call(each["function"], **each["args"]) for each in made]))
+        )
+    for path in data.glob("0*"):
+        shutil.rmtree(path)
+    table = shown(imported(data, tmp_path / "out.json").output)
+    assert table["n"] == ["100"]
+    assert table["Pass@1"] == ["0.180"]
+    assert (table["easy"], table["medium"], table["hard"]) == (["0.500 (36)"], ["0.000 (34)"], ["0.000 (30)"])
+    assert table["travel_identity"] == ["0.500 (20)"]
+    assert table["finance_billing"] == ["0.320 (25)"]
+    tagged = [each for each in scenarios() if "PAUSE" in each["disfluency_features"]]
+    assert table["PAUSE"] == [f"{6 / len(tagged):.3f} ({len(tagged)})"]
+    assert table["rollback"] == ["0.000 (10)"]
+    assert table["no rollback"] == ["0.200 (90)"]
+
+
 def test_a_run_that_failed_and_older_times_are_read(tmp_path: Path) -> None:
     def results(place: Path, entry: dict[str, Any]) -> None:
         (place / "result_old.json").write_text(

@@ -146,6 +146,9 @@ def test_references_are_resolved_from_earlier_results() -> None:
     )
     assert found.calls[1].args == {"product_id": "PROD1"}
     assert found.results[3:] == [None, None]
+    assert outcome(found.calls[:2], resolves=False).state == {"cart": {"PROD1": 1}}
+    literal = FunctionCall("add_to_cart", {"product_id": "$RESULT_0.products[0].product_id"})
+    assert list(outcome([found.calls[0], literal], resolves=False).state["cart"]) == [literal.args["product_id"]]
     assert found.state == {"cart": {"PROD1": 1, "$RESULT_0.cheapest": 1}}
 
 

@@ -35,14 +35,17 @@ class CallsOutcome(NamedTuple):
     state: Changed
 
 
-def outcome(calls: Iterable[FunctionCall]) -> CallsOutcome:
-    """Make the calls one after the other in a new world of the released functions."""
+def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcome:
+    """Make the calls one after the other in a new world of the released functions.
+
+    resolves: whether references are resolved; those of a system, which has to send values, are not.
+    """
     services = ReleasedServices()
     functions = functions_of(services)
     made: list[FunctionCall] = []
     results: list[Any] = []
     for function, args in calls:
-        call = FunctionCall(function, resolved(dict(args), results))
+        call = FunctionCall(function, resolved(dict(args), results) if resolves else dict(args))
         made.append(call)
         try:
             results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))

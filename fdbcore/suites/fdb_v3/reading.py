@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.fdb_v3.released import SCHEMA
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioFile
@@ -31,14 +30,6 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
         return None, faults
     found = cast("RecordedScenarioFile", content)
     return found, list(_faults(found, path))
-
-
-def read_recorded(path: Path) -> RecordedScenarioFile:
-    """The file. InputError for its first fault."""
-    found, faults = look_at(path)
-    if found is None or faults:
-        raise InputError(f"{faults[0].where}: {faults[0].reason}")
-    return found
 
 
 def _faults(file: RecordedScenarioFile, path: Path) -> Iterator[Problem]:

@@ -38,7 +38,7 @@ class SystemResult:
 
     def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
         """Whether its calls leave the world as the expected ones do."""
-        made = outcome(FunctionCall(call.function, call.args) for call in self.calls)
+        made = outcome((FunctionCall(call.function, call.args) for call in self.calls), resolves=False)
         return not state_differences(outcome(wanted(expected, self.calls)).state, made.state)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.terminal import filled, laid_out
 from fdbcore.suites.fdb_v3.compat import CompatRate, LatencySummary, compat_scores
 from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.results import SystemResult
+from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
@@ -37,22 +39,25 @@ def scores(
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
     shown = [term for term in TERMS if term.name not in _JUDGED]
     rows = [["system", "n", *(term.title for term in shown), "Pass@1 repaired", "final state"]]
+    passed: dict[str, dict[str, CompatRate]] = {}
     for provider, found in results.items():
         mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
-        released = compat_scores([result.log(record.get("as_released", ())) for record, result in mine])
+        logs = [result.log(record.get("as_released", ())) for record, result in mine]
+        released = compat_scores(logs)
         fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
         right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
-        rows.append(
-            [
-                provider,
-                str(len(mine)),
-                *(_cell(getattr(released, term.name)) for term in shown),
-                _cell(fixed.passed),
-                _cell(CompatRate(right, len(mine))),
-            ]
-        )
+        of_terms = [_cell(getattr(released, term.name)) for term in shown]
+        ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
+        rows.append([provider, str(len(mine)), *of_terms, *ours])
+        passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
     failed = {name: sum(each.has_failed for each in found.values()) for name, found in results.items()}
-    return [*_transposed(rows, columns), "", *_notes(shown, failed, columns)]
+    names = [name for name in ORDER if any(name in each for each in passed.values())]
+    slices = [["Pass@1 (n)", *names], *([name, *map(partial(_counted, each), names)] for name, each in passed.items())]
+    return [*_transposed(rows, columns), "", *_transposed(slices, columns), "", *_notes(shown, failed, columns)]
+
+
+def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
+    return f"{_cell(rates[name])} ({rates[name].n})" if name in rates else "-"
 
 
 def _transposed(rows: list[list[str]], columns: int) -> list[str]:
