@@ -118,6 +118,8 @@ def test_what_repairs_make_of_a_label() -> None:
     ]
     assert [each.get("optional", False) for each in found[5:]] == [True, False]
     assert fixed(call("search_apartments", city="Rome", bedrooms=1, max_price=9))[0]["args"]["city"] == "$ANY"
+    booking = call("book_flight", passenger_name="Ann", flight_id="$RESULT_0.flights[0].number")
+    assert fixed(booking) == [call("book_flight", passenger_name="Ann")]
     assert fixed(call("teleport", to="Rome")) == [call("teleport", to="Rome")]
 
 

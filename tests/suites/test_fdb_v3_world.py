@@ -141,11 +141,12 @@ def test_references_are_resolved_from_earlier_results() -> None:
             FunctionCall("add_to_cart", {"product_id": "$RESULT_0.products[0].product_id"}),
             FunctionCall("add_to_cart", {"product_id": "$RESULT_0.cheapest"}),
             FunctionCall("teleport", {}),
+            FunctionCall("get_exchange_rate", {"amount": 10**400, "from_currency": "EUR", "to_currency": "USD"}),
             FunctionCall("search_apartments", {"city": "Bonn", "bedrooms": 1, "max_price": "1800"}),
         ]
     )
     assert found.calls[1].args == {"product_id": "PROD1"}
-    assert found.results[3:] == [None, None]
+    assert found.results[3:] == [None, None, None]
     assert outcome(found.calls[:2], resolves=False).state == {"cart": {"PROD1": 1}}
     literal = FunctionCall("add_to_cart", {"product_id": "$RESULT_0.products[0].product_id"})
     assert list(outcome([found.calls[0], literal], resolves=False).state["cart"]) == [literal.args["product_id"]]

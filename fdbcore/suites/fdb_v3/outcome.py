@@ -49,7 +49,7 @@ def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcom
         made.append(call)
         try:
             results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))
-        except (LookupError, TypeError):
+        except (LookupError, TypeError, ArithmeticError):
             results.append(None)
     return CallsOutcome(made, results, changed_in(services))
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.outcome import ANY, FunctionCall, outcome
 from fdbcore.suites.fdb_v3.released_services import ReleasedServices
+from fdbcore.suites.fdb_v3.services import functions_of
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$RESULT_(\d+)", re.ASCII)
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = vars(ReleasedServices)
+_FUNCTIONS: Final = functions_of(ReleasedServices())
 
 
 def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[ExpectedCallEntry], list[RepairEntry]]:
@@ -31,7 +32,7 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
     for number, call in enumerate(calls, 1):
         if call["function"] not in _FUNCTIONS:
             continue
-        for changes in (_arguments(number, call), _references(number, call, calls), _city(number, call, script)):
+        for changes in _changes(number, call, calls, script):
             for change in changes:
                 _apply(change, call["args"])
             repairs += changes
@@ -41,6 +42,15 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
             reason = f"its condition ({note}) names no value to compare with: right with the call, and without it"
             repairs.append({"kind": "no_predicate", "call": number, "reason": reason})
     return calls, repairs
+
+
+def _changes(
+    number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCallEntry], script: str
+) -> Iterator[list[RepairEntry]]:
+    """What is to be changed, step by step: each step sees what the ones before have made of the call."""
+    yield _arguments(number, call)
+    yield _references(number, call, calls)
+    yield _city(number, call, script)
 
 
 def _apply(change: RepairEntry, args: dict[str, Any]) -> None:
@@ -53,8 +63,7 @@ def _apply(change: RepairEntry, args: dict[str, Any]) -> None:
 def _arguments(number: int, call: ExpectedCallEntry) -> list[RepairEntry]:
     """Arguments that the function lacks, that the label lacks, and values of a filter that are no text."""
     function, args = call["function"], call["args"]
-    known = dict(inspect.signature(_FUNCTIONS[function]).parameters)
-    del known["self"]
+    known = inspect.signature(_FUNCTIONS[function]).parameters
     repairs: list[RepairEntry] = []
     for name, value in args.items():
         if name not in known:
