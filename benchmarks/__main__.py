@@ -1,6 +1,6 @@
 """Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`. Missed goals are listed last.
 
-`python -m benchmarks voices CLIPS_FOLDER` needs clips, and is run by its name alone.
+`python -m benchmarks voices CLIPS_FOLDER` and `silero CLIPS_FOLDER` need clips, and are run by their names alone.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ NAMES = (
     *("align", "acts", "resample", "turns", "replay", "corpus"),
     *("pages", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
+OF_CLIPS = ("voices", "silero")
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["voices"]:
+    asked = sys.argv[1:]
+    if asked and asked[0] in OF_CLIPS:
         print(machine())
-        importlib.import_module("benchmarks.bench_voices").main(sys.argv[2:])
-        return
-    unknown = set(sys.argv[1:]) - set(NAMES)
-    if unknown:
-        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}: expected some of {', '.join(NAMES)}")
-    print(machine())
-    for name in sys.argv[1:] or NAMES:
-        importlib.import_module(f"benchmarks.bench_{name}").main()
+        importlib.import_module(f"benchmarks.bench_{asked[0]}").main(asked[1:])
+    else:
+        if unknown := set(asked) - set(NAMES):
+            sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}: expected some of {', '.join(NAMES)}")
+        print(machine())
+        for name in asked or NAMES:
+            importlib.import_module(f"benchmarks.bench_{name}").main()
     print("\nGoals that were missed:" if MISSED else "\nNo goal was missed.")
     for goal in MISSED:
         print(f"  {goal}")

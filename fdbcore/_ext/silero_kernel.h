@@ -5,7 +5,7 @@
  *   FDB_TARGET   the attribute that lets the compiler use the instruction set
  *   FDB_(name)   the names of this instruction set
  *
- * Every sum runs over its inputs in their order, so all of them give the same bits. */
+ * Every sum takes its products in one order, so all of them give the same bits. */
 
 typedef float FDB_(floats) __attribute__((vector_size(4 * FDB_VECTOR)));
 typedef int32_t FDB_(ints) __attribute__((vector_size(4 * FDB_VECTOR)));
@@ -46,11 +46,12 @@ INLINE FLOATS FDB_(relu)(FLOATS x) { return FDB_(select)(x > 0.0f, x, (FLOATS){0
 
 /* A convolution or a dense layer: `frames` sums of each of `outputs` outputs, each over `inputs` inputs.
  * weights: (outputs / block, inputs, block). Input i of frame n is at `x[at[i] + n * step]`; output o of frame n goes
- * to `out[o * out_stride + n]`. */
+ * to `out[o * out_stride + n]`. Products are added up in rows, and these to the sum: one row of all of them would lose
+ * a digit, which the state then makes ten times as much. */
 INLINE void FDB_(layer)(
     const int outputs, const int block, const int frames, const float *weights, const float *biases, const int inputs,
     const int taps, const float *x, const int stride, const int step, const int rectified, float *out, const int out_stride) {
-    enum { MOST = 8 };
+    enum { MOST = 8, IN_A_ROW = 32 };
     const int pass = FDB_PASS(block), vectors = pass / FDB_VECTOR;
     for (int first = 0; first < outputs; first += block, weights += block * inputs * taps)
         for (int part = 0; part < block; part += pass) {
@@ -60,12 +61,18 @@ INLINE void FDB_(layer)(
                     sums[v * frames + n] = FDB_(load)(biases + first + part + v * FDB_VECTOR);
             const float *weight = weights + part;
             for (int tap = 0; tap < taps; tap++)
-                for (int i = 0; i < inputs; i++, weight += block)
-                    for (int v = 0; v < vectors; v++) {
-                        const FLOATS w = FDB_(load)(weight + v * FDB_VECTOR);
-                        for (int n = 0; n < frames; n++)
-                            sums[v * frames + n] += w * x[i * stride + tap + n * step];
-                    }
+                for (int from = 0; from < inputs; from += IN_A_ROW) {
+                    const int end = from + IN_A_ROW < inputs ? from + IN_A_ROW : inputs;
+                    FLOATS row[MOST] = {0};
+                    for (int i = from; i < end; i++, weight += block)
+                        for (int v = 0; v < vectors; v++) {
+                            const FLOATS w = FDB_(load)(weight + v * FDB_VECTOR);
+                            for (int n = 0; n < frames; n++)
+                                row[v * frames + n] += w * x[i * stride + tap + n * step];
+                        }
+                    for (int sum = 0; sum < vectors * frames; sum++)
+                        sums[sum] += row[sum];
+                }
             for (int v = 0; v < vectors; v++)
                 for (int n = 0; n < frames; n++) {
                     const FLOATS sum = rectified ? FDB_(relu)(sums[v * frames + n]) : sums[v * frames + n];
