@@ -151,7 +151,7 @@ class AudioFile:
     path, container, codec, channels: as the file has them. rate_hz: the sample rate of the decoded audio.
     bit_depth: for uncompressed and lossless audio, otherwise None.
     stated_s: the length that the file claims, or None.
-    samples: how many samples per channel `blocks` has yielded so far.
+    samples: how many samples per channel were decoded so far.
     Raises AudioError: one line with the path, what was expected and what was found.
     """
 
@@ -164,8 +164,10 @@ class AudioFile:
         try:
             # A title in an old encoding is no reason to refuse a file. From 19 on PyAV does this by itself.
             lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+            # Some WAV files hold AC-3 or DTS that is called PCM. 32 kB tell; the default reads on for 8 to 19 ms.
+            options = {"max_probe_packets": "8"} if self._wav else {}
+            options |= {"ignore_length": "1"} if self._unstated_bytes else {}
             # "file:" keeps a colon in a name from being taken for a protocol
-            options = {"ignore_length": "1"} if self._unstated_bytes else {}
             self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)
         except (av.error.FFmpegError, ValueError) as error:
             raise self._error("data that no decoder recognises as audio") from error
@@ -176,23 +178,22 @@ class AudioFile:
             raise
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the audio as int16 (n, channels); it can be read once.
+        """Yield the audio as int16 (n, channels), mostly a quarter of a second at a time; it can be read once.
 
         Float samples are multiplied by 32768, and wider integers lose their low bits; both round half to even.
         AudioError for NaN or infinity (it names the first), for damage before the end, and for a change of rate or
         channels.
         """
-        for frame, following in pairwise(chain(self._frames, [None])):
-            shift = self._shift(frame, following)
-            while shift > 0:
-                silence = min(shift, self.rate_hz)
-                self.samples += silence
-                shift -= silence
-                yield np.zeros((silence, self.channels), np.int16)
-            block = self._int16(frame, self.samples + shift)[-shift:]
-            self.samples += len(block)
-            if len(block):
-                yield block
+        parts: list[Block] = []
+        gathered = 0
+        for part in self._parts():
+            if parts and gathered + len(part) > self.rate_hz // 4:
+                yield np.concatenate(parts)
+                parts, gathered = [], 0
+            parts.append(part)
+            gathered += len(part)
+        if parts:
+            yield np.concatenate(parts)
 
     @property
     def notes(self) -> list[str]:
@@ -362,6 +363,20 @@ class AudioFile:
         self._ended = True
         self._cut = stream.codec_context.codec.canonical_name in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
 
+    def _parts(self) -> Iterator[Block]:
+        """The samples of each frame that are new, and the silence before it."""
+        for frame, following in pairwise(chain(self._frames, [None])):
+            shift = self._shift(frame, following)
+            while shift > 0:
+                silence = min(shift, self.rate_hz)
+                self.samples += silence
+                shift -= silence
+                yield np.zeros((silence, self.channels), np.int16)
+            block = self._int16(frame, self.samples + shift)[-shift:]
+            self.samples += len(block)
+            if len(block):
+                yield block
+
     def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
         """How many samples `frame` starts after the end of the audio so far; negative if it overlaps, 0 for rounding.
 
@@ -369,9 +384,9 @@ class AudioFile:
         `following` (None at the end) has to agree. If the two differ, the shift nearer to 0 is taken, and 0 if they
         point in opposite directions.
         """
-        if frame.pts is None:
+        if frame.pts is None or not (shift := self._start(frame) - self.samples):
             return 0
-        shift, unit = self._start(frame) - self.samples, frame.time_base
+        unit = frame.time_base
         rounding_samples = max(self._at_rate(JITTER_MS, 1000), self._at_rate(unit.numerator, unit.denominator))
         if following is not None and following.pts is not None:
             next_shift = self._start(following) - frame.samples - self.samples

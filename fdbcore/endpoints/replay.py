@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.protocols import Endpoint
 from fdbcore.types import FRAME_SAMPLES, Pcm
 
@@ -45,22 +44,31 @@ class ReplayEndpoint(Endpoint):
     def __init__(self, tape: _Tape, number: int) -> None:
         self._tape = tape
         self._number = number
-        self._queue = PlayoutQueue()
-        self._queued_samples = 0
+        self._frames: Iterator[Pcm] = iter(())  # the whole frames of the newest blocks
+        self._rest: Pcm = np.zeros(0, np.int16)
         self._ended = False
-        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
 
     def say(self, tick: int) -> Pcm | None:
         """The next 480 samples, int16 (480,); the last frame is filled up with silence. None after it."""
-        while self._queued_samples < FRAME_SAMPLES and not self._ended:
+        frame = next(self._frames, None)
+        if frame is None and not self._ended:
+            self._frames = iter(self._next_frames())
+            frame = next(self._frames, None)
+        return frame
+
+    def _next_frames(self) -> Pcm:
+        """The frames of the next block, or of as many as one frame takes, int16 (n, 480); none after the last."""
+        parts, available = [self._rest], len(self._rest)
+        while available < FRAME_SAMPLES and not self._ended:
             pcm = self._tape.next(self._number)
-            if pcm is None:
-                self._queue.end_item()
-                self._ended = True
-            else:
-                self._queued_samples += self._queue.push(pcm)
-        self._queued_samples -= FRAME_SAMPLES
-        return self._frame if self._queue.pop_into(self._frame) else None
+            self._ended = pcm is None
+            pcm = np.zeros(-available % FRAME_SAMPLES, np.int16) if pcm is None else pcm
+            parts.append(pcm)
+            available += len(pcm)
+        joined = np.concatenate(parts)
+        whole = available // FRAME_SAMPLES * FRAME_SAMPLES
+        self._rest = joined[whole:]
+        return joined[:whole].reshape(-1, FRAME_SAMPLES)
 
     def hear(self, tick: int, frame: Pcm) -> None:
         """Do nothing: a recording does not listen."""

@@ -25,7 +25,7 @@ _LIVE_BLOCK_TICKS: Final = TICKS_PER_S // 4
 _WRITE_EVERY_S: Final = 0.2  # plus the length of a block and a slow write, a crash still loses less than a second
 
 _Frames: TypeAlias = npt.NDArray[np.int16]
-"""Frames of both sides: int16 (2, n_ticks, 480)."""
+"""Frames of both sides: int16 (n_ticks, 2, 480)."""
 
 
 class Spool:
@@ -46,8 +46,7 @@ class Spool:
         self.lost_spans: list[tuple[int, int]] = []
         self._block_ticks = _LIVE_BLOCK_TICKS if realtime else TICKS_PER_S
         self._most_blocks = BUFFER_S * TICKS_PER_S // self._block_ticks
-        self._block: _Frames = np.empty((2, self._block_ticks, FRAME_SAMPLES), dtype=np.int16)
-        self._filled_ticks = 0
+        self._block: list[bytes] = []  # the frames of A and B in turn
         self._blocks: deque[tuple[int, _Frames]] = deque()  # each with its first tick
         self._lines: deque[Any] = deque()
         self._as_line = as_line
@@ -72,11 +71,9 @@ class Spool:
         """Take both sides' frames of the next tick, int16 (480,) each."""
         if self._failure is not None:
             raise self._failure
-        self._block[0, self._filled_ticks] = frame_a
-        self._block[1, self._filled_ticks] = frame_b
-        self._filled_ticks += 1
+        self._block += frame_a.tobytes(), frame_b.tobytes()
         self.n_ticks += 1
-        if self._filled_ticks == self._block_ticks:
+        if len(self._block) == 2 * self._block_ticks:
             self._hand_over()
             if self._thread is None:
                 self._write_all()
@@ -93,12 +90,12 @@ class Spool:
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
         """Largest absolute sample of each tick, uint16 (n_ticks, 2); 0 where audio was lost. Complete after `close`."""
-        missing = np.zeros((2, self.n_ticks - self._written_ticks), dtype=np.uint16)
-        return np.concatenate([*self._peaks, missing], axis=1).T
+        missing = np.zeros((self.n_ticks - self._written_ticks, 2), dtype=np.uint16)
+        return np.concatenate([*self._peaks, missing])
 
     def loudest(self) -> tuple[int, int]:
         """The largest absolute sample of each channel in the audio written so far (all but the last second)."""
-        a, b = np.concatenate([np.zeros((2, 1), dtype=np.uint16), *self._peaks], axis=1).max(axis=1)
+        a, b = np.concatenate([np.zeros((1, 2), dtype=np.uint16), *self._peaks]).max(axis=0)
         return int(a), int(b)
 
     def close(self) -> None:
@@ -124,14 +121,12 @@ class Spool:
 
     def _hand_over(self) -> None:
         """Put the block into the queue, or drop it if the queue is full."""
-        if not self._filled_ticks:
-            return
-        if len(self._blocks) < self._most_blocks:
-            self._blocks.append((self.n_ticks - self._filled_ticks, self._block[:, : self._filled_ticks]))
-            self._block = np.empty_like(self._block)
-        else:
-            self.lost_ticks += self._filled_ticks
-        self._filled_ticks = 0
+        frames: _Frames = np.frombuffer(b"".join(self._block), np.int16).reshape(-1, 2, FRAME_SAMPLES)
+        self._block = []
+        if len(self._blocks) >= self._most_blocks:
+            self.lost_ticks += len(frames)
+        elif len(frames):
+            self._blocks.append((self.n_ticks - len(frames), frames))
 
     def _keep_writing(self) -> None:
         try:
@@ -162,11 +157,11 @@ class Spool:
         if until_tick > self._written_ticks:
             self.lost_spans.append((self._written_ticks, until_tick))
         while (missing_ticks := until_tick - self._written_ticks) > 0:
-            self._write_frames(np.zeros((2, min(missing_ticks, TICKS_PER_S), FRAME_SAMPLES), dtype=np.int16))
+            self._write_frames(np.zeros((min(missing_ticks, TICKS_PER_S), 2, FRAME_SAMPLES), dtype=np.int16))
 
     def _write_frames(self, frames: _Frames) -> None:
         low, high = frames.min(axis=2).astype(np.int32), frames.max(axis=2).astype(np.int32)  # -(-32768) needs 17 bits
         if self._wav is not None:
-            self._wav.write(np.ascontiguousarray(frames.reshape(2, -1).T))
+            self._wav.write(frames.transpose(0, 2, 1).reshape(-1, 2))
         self._peaks.append(np.maximum(-low, high).astype(np.uint16))
-        self._written_ticks += frames.shape[1]
+        self._written_ticks += len(frames)

@@ -11,7 +11,7 @@ from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.muting import Muting
 from fdbcore.session.turns import SpansTurnDetector, TurnDetector
-from fdbcore.types import SILENT_FRAME, Pcm, Span, TurnSettings
+from fdbcore.types import SILENT_FRAME, Span, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.session.tools import ToolDesk
@@ -60,7 +60,8 @@ def run(
         if tick == 0:
             a.start(clock.origin_ns)
             b.start(clock.origin_ns)
-        said_a, said_b = _say(a, tick, missed), _say(b, tick, missed)
+        said_a = SILENT_FRAME if missed and a.clocking != "tick" else a.say(tick)
+        said_b = SILENT_FRAME if missed and b.clocking != "tick" else b.say(tick)
         if over(tick, said_a is None, said_b is None):
             break
         frame_a = SILENT_FRAME if said_a is None or missed else said_a
@@ -105,10 +106,6 @@ def run(
     recording.evidence("A", vad_a.evidence())
     recording.evidence("B", vad_b.evidence())
     return tick
-
-
-def _say(side: Endpoint, tick: int, missed: bool) -> Pcm | None:
-    return SILENT_FRAME if missed and side.clocking != "tick" else side.say(tick)
 
 
 def _tell(muting: Muting, recording: RecordingWriter) -> None:
