@@ -1,14 +1,17 @@
 """`fdbcore replay` as a whole process and by stage: x real time, and peak memory, which must not grow with the length.
 
 The audio is the sample session, repeated. Goals: 2 minutes in under 1.5 s with the neural detector and 1 s with the
-energy one; the loop stage (energy detector, turn events, recording) faster than 1,000 x real time.
+energy one, 2 hours in under a minute; the loop stage (energy detector, turn events, recording) faster than 1,000 x real
+time. The stages are CPU times and add up to that of the whole process; the last one is what no other stage names.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import av
@@ -16,9 +19,11 @@ import numpy as np
 
 from benchmarks.harness import Cost, best_seconds, cost_of, met, print_table
 from fdbcore.analysis.score import score
+from fdbcore.audio.decode import content_hash
 from fdbcore.audio.wav import WavWriter
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.replay import replayed_sides
+from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
@@ -27,14 +32,20 @@ from fdbcore.report.call.page import write_report
 from fdbcore.session.loop import run
 from fdbcore.session.vad import make_vads
 from fdbcore.sources.sessions import SessionInput, session_inputs
-from fdbcore.types import SAMPLE_RATE_HZ, Pcm, TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, TurnSettings
 
 SAMPLE = Path(__file__).parent / "sample" / "sample.flac"
 MINUTES = (2, 120)
-GOALS_S = {"silero": 1.5, "energy": 1.0}
+GOALS_S = {"silero": (1.5, 60.0), "energy": (1.0, 60.0)}  # by detector, of each length
 GOAL_MIB_AN_HOUR = 8.0
 LOOP = "loop: energy, turn events, recording"
 GOAL_LOOP_TIMES = 1_000
+_IMPORTS = """
+from fdbcore.cli import main, replay
+from fdbcore.runs import replay_jobs
+from fdbcore.report.call import document, page, screen
+import av, jinja2
+"""
 
 
 def main() -> None:
@@ -42,21 +53,21 @@ def main() -> None:
         files = {minutes: _tiled(Path(folder) / f"{minutes}.wav", minutes) for minutes in MINUTES}
         _stages(files[MINUTES[0]], Path(folder))
         rows: list[tuple[object, ...]] = []
-        for vad, goal_s in GOALS_S.items():
+        for vad, goals_s in GOALS_S.items():
             costs = []
-            for minutes, path in files.items():
+            for (minutes, path), goal_s in zip(files.items(), goals_s, strict=True):
                 is_short = minutes == MINUTES[0]
                 cost = min(_process(path, vad, Path(folder) / "run") for _ in range(3 if is_short else 1))
                 costs.append(cost)
-                goal = met(f"replay: {minutes} min by {vad} in {goal_s} s", cost.seconds < goal_s) if is_short else ""
+                goal = met(f"replay: {minutes} min by {vad} in {goal_s} s", cost.seconds < goal_s)
                 times = 60 * minutes / cost.seconds
                 rows.append((f"{vad}, {minutes} min", cost.seconds, cost.cpu_s, times, cost.peak_mib, goal))
             grown_mib = (costs[1].peak_mib - costs[0].peak_mib) * 60 / (MINUTES[1] - MINUTES[0])
             goal = met(f"replay: by {vad} {GOAL_MIB_AN_HOUR:.0f} MiB more an hour", grown_mib < GOAL_MIB_AN_HOUR)
             rows.append((f"{vad}, more an hour", "", "", "", grown_mib, goal))
-        goals = ", ".join(f"{vad} {goal_s} s" for vad, goal_s in GOALS_S.items())
+        goals = ", ".join(f"{vad} {short_s} and {long_s:.0f} s" for vad, (short_s, long_s) in GOALS_S.items())
         print_table(
-            f"fdbcore replay, whole process (goals for {MINUTES[0]} min: {goals})",
+            f"fdbcore replay, whole process (goals for {MINUTES[0]} and {MINUTES[1]} min: {goals})",
             ("run", "s", "CPU s", "x real time", "peak MiB", "goal"),
             rows,
         )
@@ -83,42 +94,57 @@ def _process(path: Path, vad: str, out: Path) -> Cost:
 
 
 def _stages(path: Path, folder: Path) -> None:
-    """What each part of a replay costs on its own."""
+    """What each part of a replay costs on its own, and what is left of the whole."""
     (session,) = session_inputs([path])
     audio_s = 60.0 * MINUTES[0]
     blocks = list(_blocks(session))
+    whole_s = min(_process(path, "energy", folder / "run").cpu_s for _ in range(5))
+    recording = Reading(folder / "run" / path.stem)
+    scores = score(recording)
 
     def loop(vad: str) -> None:
         with session.open() as source:
             vads = make_vads(vad, source.rates_hz)
         meta: KnownMeta = {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}
-        with RecordingWriter(folder / "stage", meta, keep_audio=False) as recording:
-            run(*replayed_sides(iter(blocks)), VirtualClock(), vads, TurnSettings(), recording)
+        with RecordingWriter(folder / "stage", meta, keep_audio=False) as made:
+            run(*replayed_sides(iter(blocks)), VirtualClock(), vads, TurnSettings(), made)
 
-    def decode() -> None:
-        for _ in _blocks(session):
-            pass
-
-    seconds = {
-        "decode (WAV, 48 kHz)": best_seconds(decode, 3),
-        LOOP: best_seconds(lambda: loop("energy"), 3),
-        "loop: silero, turn events, recording": best_seconds(lambda: loop("silero"), 1),
-    }
-    _process(path, "energy", folder / "run")
-    recording = Reading(folder / "run" / path.stem)
-    seconds["score"] = best_seconds(lambda: score(Reading(recording.path)), 3)
-    scores = score(recording)
+    def listen() -> None:
+        with HealthProbe() as probe:
+            deque(probe.tap(iter(blocks)), maxlen=0)
 
     def report() -> None:
         reading = Reading(recording.path)
         write_report(reading, document(reading, scores))
 
-    seconds["report"] = best_seconds(report, 3)
+    stages: dict[str, Callable[[], object]] = {
+        "decode (WAV, 48 kHz)": lambda: deque(_blocks(session), maxlen=0),
+        "listen for input health": listen,
+        LOOP: lambda: loop("energy"),
+        "SHA-256 of the file": lambda: content_hash(path),
+        "score": lambda: score(Reading(recording.path)),
+        "report": report,
+    }
+    seconds = {
+        "start: Python and its modules": min(cost_of([sys.executable, "-c", _IMPORTS]).cpu_s for _ in range(5)),
+        **{name: best_seconds(work, 5, time.process_time) for name, work in stages.items()},
+    }
+    with HealthProbe() as probe:
+        deque(probe.tap(iter(blocks)), maxlen=0)
+        heard = probe.sides()
+        active = dict(zip(SIDES, map(np.array, recording.activity), strict=True))
+        seconds["input health"] = best_seconds(lambda: examine(heard, active), 5, time.process_time)
+    seconds["the rest: first uses, small files"] = whole_s - sum(seconds.values())
     loop_times = audio_s / seconds[LOOP]
     goal = met(f"replay: {LOOP} over {GOAL_LOOP_TIMES:,} x real time", loop_times > GOAL_LOOP_TIMES)
-    rows = [(name, s, audio_s / s, goal if name == LOOP else "") for name, s in seconds.items()]
+    seconds["fdbcore replay --vad energy"] = whole_s
+    neural_s = best_seconds(lambda: loop("silero"), 3, time.process_time)
+    rows = [(name, s, s / whole_s, audio_s / s, goal if name == LOOP else "") for name, s in seconds.items()]
+    rows.append(("loop: silero in place of energy", neural_s, neural_s / whole_s, audio_s / neural_s, ""))
     print_table(
-        f"Stages of {MINUTES[0]} min (goal: loop with energy over 1,000 x)", ("stage", "s", "x real time", "goal"), rows
+        f"Stages of {MINUTES[0]} min, CPU time (goal: loop with energy over {GOAL_LOOP_TIMES:,} x)",
+        ("stage", "CPU s", "of the whole", "x real time", "goal"),
+        rows,
     )
 
 
