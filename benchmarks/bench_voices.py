@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -27,6 +27,7 @@ from benchmarks.voices.peers import installed_peers
 from benchmarks.voices.scoring import Tally
 from benchmarks.voices.speech import Bools, ticks_in
 from benchmarks.voices.workshop import Made
+from fdbcore.recording.recorded_types import Health
 from fdbcore.registry import VADS
 
 Figures: TypeAlias = dict[str, float | int | None]
@@ -56,6 +57,7 @@ LABELLED: Final = {
     "end_median_ms": "+.0f",
     "end_abs_p95_ms": ".0f",
 }
+BIASES: Final = ("start_median_ms", "end_median_ms", "offset_median_ms", "premature_points", "latency_shift_ms")
 BRIEF: Final = ("unit_f1", "transfer_f1", "offset_median_ms", "premature_points")
 
 
@@ -90,10 +92,13 @@ def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
         if not names[name]:
             ours[each.line, name].append((each, active))
     figures = {key: tally.figures() for key, tally in tallies.items()}
+    healths = {(line, name): workshop.healths_of(found, name) for (line, name), found in ours.items()}
     peers = [name for name, is_peer in names.items() if is_peer]
     for cut_db in CUTS_DB[: 1 if options.brief else None]:
         for figure in BRIEF if options.brief else TABLES:
             _show(figure, cut_db, [line.name for line in chosen], list(names), figures)
+    for name in (name for name, is_peer in names.items() if not is_peer):
+        _warnings(name, [line.name for line in chosen], figures, healths)
     if peers:
         _summary([line.name for line in chosen], [name for name in names if not names[name]], peers, figures)
     rows = [(name, f"{audio_s[name] / max(seconds[name], 1e-9):,.0f}") for name in names]
@@ -102,20 +107,20 @@ def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
     if options.json:
         _write_json(options.json, figures)
     if options.table:
-        options.table.write_text(json.dumps(line_table(ours, figures), indent=1) + "\n")
+        options.table.write_text(json.dumps(line_table(healths, figures), indent=1) + "\n")
 
 
 def line_table(
-    found: Mapping[tuple[str, str], list[tuple[Made, Bools]]], figures: Mapping[Key, Figures]
+    healths: Mapping[tuple[str, str], Sequence[Health]], figures: Mapping[Key, Figures]
 ) -> list[dict[str, object]]:
     """For each line and detector of ours: where it lies (`places.place`), and what it does to edges and latencies.
 
-    found: what the detector found in each file, by line and detector. `figures` are those against the first truth.
+    healths: of each file, by line and detector. `figures` are those against the first truth.
     """
     return [
-        {"line": line, "vad": name, "place": places.pooled([p for each in workshop.places_of(files) for p in each])}
+        {"line": line, "vad": name, "place": places.pooled([p for each in files for p in places.places(each)])}
         | {figure: _rounded(figures[CUTS_DB[0], line, name][figure]) for figure in ("units", *SHIPPED)}
-        for (line, name), files in found.items()
+        for (line, name), files in healths.items()
     ]
 
 
@@ -151,6 +156,24 @@ def _show(
     for line in chosen:
         rows.append((line, *(_shown(figures[cut_db, line, name][figure], shown_as) for name in names)))
     print_table(f"{title} (speech: {cut_db} dB below the peak of its clip)", ("line", *names), rows)
+
+
+def _warnings(
+    name: str,
+    chosen: Sequence[str],
+    figures: Mapping[Key, Figures],
+    healths: Mapping[tuple[str, str], Sequence[Health]],
+) -> None:
+    """What each line does to one of our detectors, and how often input health warns of it."""
+    rows = []
+    for line in chosen:
+        known = figures[CUTS_DB[0], line, name]
+        shares = [_shown(known[figure], TABLES[figure][1]) for figure in BIASES]
+        found = healths[line, name]
+        ids = Counter(id for health in found for id in {finding["id"] for finding in health["findings"]})
+        rows.append((line, *shares, f"{places.warned_share(found):.0%}", ", ".join(id for id, _ in ids.most_common())))
+    header = ("line", *(figure.replace("_", " ") for figure in BIASES), "warned", "of")
+    print_table(f"Bias of {name}, and calls of which input health warns", header, rows)
 
 
 def _summary(chosen: Sequence[str], ours: Sequence[str], peers: Sequence[str], figures: Mapping[Key, Figures]) -> None:

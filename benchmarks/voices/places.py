@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.voices.speech import Bools
 from fdbcore.measures.health.examine import HealthProbe, examine
+from fdbcore.recording.recorded_types import Health
 from fdbcore.sources.sessions import session_inputs
 from fdbcore.types import SIDES
 
@@ -22,15 +23,24 @@ FIGURES: Final = (
 )  # fmt: skip
 
 
-def places(path: Path, active: Bools) -> list[Place]:
-    """The place of each side of a file with speech. active: what a detector found, bool (n_ticks, 2)."""
+def health_of(path: Path, active: Bools, vad: str) -> Health:
+    """The input health of a file. active: what a detector of this name found, bool (n_ticks, 2)."""
     (session,) = session_inputs([path])
     with session.open() as source, HealthProbe() as probe:
         for _ in probe.tap(source.blocks()):
             pass
-        health = examine(probe.sides(), dict(zip(SIDES, active.T, strict=True)))
+        return examine(probe.sides(), dict(zip(SIDES, active.T, strict=True)), vads=dict.fromkeys(SIDES, vad))
+
+
+def places(health: Health) -> list[Place]:
+    """The place of each side of a file with speech."""
     sides = [health["sides"][side] for side in SIDES]
     return [{name: side[name] for name in FIGURES} for side in sides if side["level_dbov"] is not None]
+
+
+def warned_share(healths: Sequence[Health]) -> float:
+    """The share of files of which input health warns."""
+    return float(np.mean([health["verdict"] != "ok" for health in healths]))
 
 
 def pooled(found: Sequence[Place]) -> dict[str, float | None]:

@@ -20,6 +20,7 @@ from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, 
 from benchmarks.voices.dialogues import CUTS_DB
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.speech import Bools, Spans
+from fdbcore.recording.recorded_types import Health
 
 MAKERS: Final = (clips, dialogues, files, lines, speech)
 """The modules that decide what the files hold: kept files are those of the same code."""
@@ -129,10 +130,11 @@ def activities(made: Sequence[Made], names: Mapping[str, bool]) -> Iterator[tupl
                 print(f"{done} of {len(tasks)} after {shown - start:.0f} s", file=sys.stderr)
 
 
-def places_of(found: Sequence[tuple[Made, Bools]]) -> list[list[places.Place]]:
-    """Where the sides of each file lie, by what a detector found there."""
+def healths_of(found: Sequence[tuple[Made, Bools]], vad: str) -> list[Health]:
+    """The input health of each file, by what a detector of this name found there."""
+    tasks = [(made.path, active, vad) for made, active in found]
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        return list(pool.map(places.places, *zip(*((made.path, active) for made, active in found), strict=True)))
+        return list(pool.map(places.health_of, *zip(*tasks, strict=True)))
 
 
 def _detect(task: tuple[Made, str, bool]) -> tuple[Made, str, Bools, float]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.measures.health import echo, levels, sides, tones
+from fdbcore.measures.health import echo, levels, sides, surroundings, tones
 from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
+from fdbcore.measures.health.limits import limits_of
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, write_json
 from fdbcore.recording.left_out import NO_END, kept_ticks
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
 HEALTH_SCHEMA: Final = "fdbcore.health/3"
+UNKNOWN_VADS: Final[Mapping[Side, str]] = {}
 
 
 def examine(
@@ -33,13 +35,15 @@ def examine(
     two_files: bool = False,
     live: bool = False,
     kept: Sequence[Span] = ((0, NO_END),),
+    vads: Mapping[Side, str] = UNKNOWN_VADS,
 ) -> Health:
     """The input health of a session, as JSON values of schema HEALTH_SCHEMA.
 
     Keys: verdict ("ok", or the worst severity above "note"), sides {A, B: figures}, findings, and suspect {A, B}: the
     spans of ticks in which the activity of a side is echo of the other side. activity: bool (n_ticks,) per side.
     two_files: each side has its own file. live: the sides are known, and share one clock. kept: the spans of the
-    session that were heard, one after the other; the result has spans of ticks of the session.
+    session that were heard, one after the other; the result has spans of ticks of the session. vads: the names of the
+    detectors that decided the activity, as some are moved by what moves no other.
     """
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     with without_lines(heard) as voices:
@@ -54,10 +58,18 @@ def examine(
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
+    not_its_own = {finding.side for finding in findings}
     for side in SIDES:
         of_tones = list(tones.checks(side, unpadded[side], kept))
         tonal = tones.ticks(of_tones, unpadded[side].n_ticks)
-        of_side = [*levels.checks(side, unpadded[side], speech[side], tonal, figures[side]), *of_tones]
+        heard_by = unpadded[side], speech[side]
+        limits = limits_of(vads.get(side, ""))
+        is_explained = bool(not_its_own & {side, None}) or any(finding.id == "music" for finding in of_tones)
+        of_side = [
+            *levels.checks(side, *heard_by, tonal, figures[side], limits),
+            *surroundings.checks(side, *heard_by, figures[side], is_explained, limits),
+            *of_tones,
+        ]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(unpadded, speech)
     findings += sides.out_of_step(echo_free) if two_files else []
@@ -82,7 +94,8 @@ def keep_health(recording: Recording, probe: HealthProbe) -> None:
     two_files = len(recording.source_files) == len(SIDES)
     tracks = zip(SIDES, recording.activity, strict=True)
     activity = {side: active[kept_ticks(recording.heard, len(active))] for side, active in tracks}
-    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live, recording.heard))
+    vads = {side: str(recording.meta["settings"]["vad"][side]["name"]) for side in SIDES}
+    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live, recording.heard, vads))
 
 
 def listen_again(recording: Recording) -> None:

@@ -42,8 +42,8 @@ def figures(heard: SideAudio, active: Bools) -> SideFigures:
     is_heard = np.count_nonzero(quiet) >= LEAST_QUIET_TICKS
     noise = decibels(float(np.median(heard.powers[quiet]))) if is_heard else None
     levels: Floats = 10 * np.log10(np.maximum(heard.powers, np.float32(10 ** (LEAST_DBOV / 10))))
-    units = _units(active)
-    after, falls = _after_db(heard.powers, active, units), _falls_ms(levels, units)
+    spoken = units(active)
+    after, falls = _after_db(heard.powers, active, spoken), _falls_ms(levels, spoken)
     return {
         "speech_s": np.count_nonzero(active) / TICKS_PER_S,
         "level_dbov": level,
@@ -56,12 +56,12 @@ def figures(heard: SideAudio, active: Bools) -> SideFigures:
         if level is None or noise is None
         else float(np.quantile(levels[active], SOFTEST_SHARE)) - noise,
         "after_db": None if noise is None or not after else float(np.median(after)) - noise,
-        "fall_ms": float(np.median(falls)) if len(falls) * 2 > len(units) else None,
+        "fall_ms": float(np.median(falls)) if len(falls) * 2 > len(spoken) else None,
         "high_drop_db": _high_drop_db(heard) if level is not None and heard.spectrum.any() else None,
     }
 
 
-def _units(active: Bools) -> list[Span]:
+def units(active: Bools) -> list[Span]:
     """Stretches of speech: 60 ms without a break start one, 200 ms of silence end it."""
     found: list[Span] = []
     for start, end in runs(active):
@@ -76,17 +76,17 @@ def _deviation(levels: Floats) -> float:
     return 1.4826 * float(np.median(np.abs(levels - np.median(levels))))
 
 
-def _after_db(powers: Floats, active: Bools, units: list[Span]) -> list[float]:
+def _after_db(powers: Floats, active: Bools, spoken: list[Span]) -> list[float]:
     """The level after each unit in dBov, where nothing is said then."""
     first, last = AFTER_TICKS
-    ends = [end for _, end in units if end + last <= len(active) and not active[end : end + last].any()]
+    ends = [end for _, end in spoken if end + last <= len(active) and not active[end : end + last].any()]
     return [decibels(float(powers[end + first : end + last].mean())) for end in ends]
 
 
-def _falls_ms(levels: Floats, units: list[Span]) -> list[float]:
+def _falls_ms(levels: Floats, spoken: list[Span]) -> list[float]:
     """How long the end of each unit takes to die away, where the background does not hide it."""
     found = []
-    for start, end in units:
+    for start, end in spoken:
         peak = levels[start:end].max()
         last_loud = start + int(np.flatnonzero(levels[start:end] >= peak - FALL_DB[0])[-1])
         fallen = np.flatnonzero(levels[last_loud : end + FALLEN_WITHIN_TICKS] < peak - FALL_DB[1])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
 from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
+from fdbcore.measures.health.limits import Limits
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S // 10  # apart from speech, needed to recognise a voice without any background
 
-SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60 dBov, and speech spans about 40 dB
 LOUD_DBOV: Final = -9.0
 POOR_SNR_DB, NO_SNR_DB = 15.0, 6.0
 
@@ -45,24 +45,26 @@ EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by 
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 
-def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
+def checks(
+    side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures, limits: Limits
+) -> Iterator[HealthFinding]:
     """The findings about one side by itself. active: its speech; tonal: the ticks with tones, bool (n_ticks,) both.
-    known: its `figures`."""
-    yield from _level(side, heard, active, known)
+    known: its `figures`; limits: of its detector."""
+    yield from _level(side, heard, active, known, limits)
     yield from _clipping(side, heard, active)
     yield from _direct_current(side, heard)
     yield from _band(side, active, known)
     yield from _dropouts(side, heard, active, tonal, known)
 
 
-def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures) -> Iterator[HealthFinding]:
+def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures, limits: Limits) -> Iterator[HealthFinding]:
     level, snr = known["level_dbov"], known["snr_db"]
     if level is None:
         peak = known["peak_dbov"]
         heard_at = f"loudest {peak:.0f} dBFS" if peak > LEAST_DBOV else "digitally silent"
         means = "Nothing of this side can be measured."
         yield HealthFinding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
-    if level is not None and level < SOFT_DBOV:
+    if level is not None and level < limits.soft_dbov:
         means = (
             "Its softest sounds are below what the detectors hear: speech begins late, ends early, and parts are lost."
         )
