@@ -1,6 +1,6 @@
 """Voice activity on dialogues of real voices over many lines, beside peers, against truth by construction.
 
-    python -m benchmarks voices CLIPS_FOLDER [--music FOLDER] [--lines test|tuning] [--line NAME ...] [--dialogues 8]
+    python -m benchmarks voices CLIPS_FOLDER [--music FOLDER] [--lines test|tuning|all] [--line NAME ...]
 
 CLIPS_FOLDER holds a sub-folder of clean clips for each voice; `python -m benchmarks.voices.packages FOLDER` fetches
 those of the published tables. Dialogues, truth and lines are the same each time. What was made, and what peers found,
@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks.harness import print_table
-from benchmarks.voices import lines, places, workshop
+from benchmarks.voices import line_table, lines, workshop
 from benchmarks.voices.dialogues import CUTS_DB
+from benchmarks.voices.healths import warned_share
 from benchmarks.voices.labelled import labelled_in
 from benchmarks.voices.peers import installed_peers
 from benchmarks.voices.scoring import Tally
@@ -46,8 +47,8 @@ TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "end_abs_p95_ms": ("Ends of units: p95 of the absolute error, ms", ".0f"),
 }
 LEAST_S: Final = 30.0
+ALL: Final = "all"
 OURS: Final = tuple(name for name in VADS if name != "webrtc")  # which is a peer here
-SHIPPED: Final = (*TABLES, "transfers", "offset_within_100_ms")
 LABELLED: Final = {
     "frame_recall": ".3f",
     "frame_precision": ".3f",
@@ -107,25 +108,16 @@ def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
     if options.json:
         _write_json(options.json, figures)
     if options.table:
-        options.table.write_text(json.dumps(line_table(healths, figures), indent=1) + "\n")
-
-
-def line_table(
-    healths: Mapping[tuple[str, str], Sequence[Health]], figures: Mapping[Key, Figures]
-) -> list[dict[str, object]]:
-    """For each line and detector of ours: where it lies (`places.place`), and what it does to edges and latencies.
-
-    healths: of each file, by line and detector. `figures` are those against the first truth.
-    """
-    return [
-        {"line": line, "vad": name, "place": places.pooled([p for each in files for p in places.places(each)])}
-        | {figure: _rounded(figures[CUTS_DB[0], line, name][figure]) for figure in ("units", *SHIPPED)}
-        for (line, name), files in healths.items()
-    ]
-
-
-def _rounded(value: float | int | None) -> float | int | None:
-    return round(value, 3) if isinstance(value, float) else value
+        found = {
+            name: [
+                (each, active, health)
+                for (line, vad), of_line in ours.items()
+                if vad == name
+                for (each, active), health in zip(of_line, healths[line, vad], strict=True)
+            ]
+            for name in dict.fromkeys(vad for _, vad in ours)
+        }
+        line_table.write(options.table, line_table.line_table(found, options.clips, options.dialogues))
 
 
 def _labelled(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
@@ -171,7 +163,7 @@ def _warnings(
         shares = [_shown(known[figure], TABLES[figure][1]) for figure in BIASES]
         found = healths[line, name]
         ids = Counter(id for health in found for id in {finding["id"] for finding in health["findings"]})
-        rows.append((line, *shares, f"{places.warned_share(found):.0%}", ", ".join(id for id, _ in ids.most_common())))
+        rows.append((line, *shares, f"{warned_share(found):.0%}", ", ".join(id for id, _ in ids.most_common())))
     header = ("line", *(figure.replace("_", " ") for figure in BIASES), "warned", "of")
     print_table(f"Bias of {name}, and calls of which input health warns", header, rows)
 
@@ -204,22 +196,28 @@ def _write_json(path: Path, figures: Mapping[Key, Figures]) -> None:
 
 def _chosen(options: argparse.Namespace) -> list[lines.Line]:
     """The lines that were asked for; those with music only if there is music."""
-    by_name = {line.name: line for each in lines.SETS.values() for line in each}
+    by_name = {line.name: line for line in _set(ALL)}
     unknown = [name for name in options.line or () if name not in by_name]
     if unknown:
         sys.exit(f"--line: expected some of {', '.join(by_name)}; got {', '.join(unknown)}")
-    chosen = [by_name[name] for name in options.line] if options.line else lines.SETS[options.lines]
+    chosen = [by_name[name] for name in options.line] if options.line else _set(options.lines)
     silent = [line.name for line in chosen if line.music and options.music is None]
     if silent:
         print(f"without --music, left out: {', '.join(silent)}", file=sys.stderr)
     return [line for line in chosen if line.name not in silent]
 
 
+def _set(name: str) -> list[lines.Line]:
+    """The lines of a set, or those of all sets, each once."""
+    chosen = [lines.SETS[name]] if name in lines.SETS else lines.SETS.values()
+    return list({line.name: line for each in chosen for line in each}.values())
+
+
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks voices", description=__doc__.partition("\n")[0])
     parser.add_argument("clips", type=Path, nargs="?", help="a folder with a sub-folder of clean clips for each voice")
     parser.add_argument("--music", type=Path, help="a folder of tracks, for the lines with music")
-    parser.add_argument("--lines", choices=tuple(lines.SETS), default="test", help="which set of lines")
+    parser.add_argument("--lines", choices=(*lines.SETS, ALL), default="test", help="which set of lines")
     parser.add_argument("--line", action="append", metavar="NAME", help="only this line; may be repeated")
     parser.add_argument("--dialogues", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=100, help="of each dialogue")
@@ -228,7 +226,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--brief", action="store_true", help="four tables of the first truth")
     parser.add_argument("--json", type=Path, help="write all figures here")
-    parser.add_argument("--table", type=Path, help="write where each line lies, and what it does to edges, here")
+    parser.add_argument(
+        "--table", type=Path, help="write where each line lies, and what it does to edges, here: what fdbcore ships"
+    )
     parser.add_argument("--labelled", type=Path, help="recordings labelled by people: NAME.wav and NAME.scv")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "fdbcore-voices")
     options = parser.parse_args(arguments)
@@ -239,4 +239,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error("expected a folder of clips, or --labelled")
     if options.dialogues < 1 or options.seconds < LEAST_S:
         parser.error(f"expected one dialogue or more, of {LEAST_S:.0f} s or more each")
+    if options.table and options.dialogues < 2:
+        parser.error("--table: expected two dialogues or more: each is placed by the others")
     return options

@@ -86,7 +86,12 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Chec
                 continue
             title, damaged, content = result
             warnings = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
-            checked = {**(content["health"] or {}), "damaged": damaged, "warnings": warnings}
+            checked = {
+                **(content["health"] or {}),
+                "lines": content.get("lines"),
+                "damaged": damaged,
+                "warnings": warnings,
+            }
             found[session.name] = cast("CheckedSession", checked)
             if show:
                 click.echo(_screen(title, warnings, content))

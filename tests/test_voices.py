@@ -19,6 +19,7 @@ from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.peers import silero_spans
 from benchmarks.voices.scoring import Tally, matched
 from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, Spans, speech_spans, ticks_in, units
+from fdbcore.measures.health.measured_lines import INAUDIBLE_DB, VadTable
 
 LINES = {line.name: line for chosen in lines.SETS.values() for line in chosen}
 
@@ -274,7 +275,7 @@ def test_the_command_prints_tables_and_writes_figures(
     clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = ["--line", "clean", "--line", "pink 7 dB", "--vad", "energy", "--no-peers", "--brief"]
-    size = ["--dialogues", "1", "--seconds", "30", "--cache", str(tmp_path / "cache")]
+    size = ["--dialogues", "2", "--seconds", "30", "--cache", str(tmp_path / "cache")]
     command = [str(clips), *chosen, *size]
     written = []
     for run in ("first", "second"):
@@ -286,9 +287,15 @@ def test_the_command_prints_tables_and_writes_figures(
     assert clean["units"] > 3
     shown = capsys.readouterr().out
     assert "Units (stretches of speech by the 60 / 200 ms rule): F1" in shown
-    places = {row["line"]: row["place"] for row in json.loads((tmp_path / "table.json").read_text())}
-    assert places["pink 7 dB"]["snr_db"] == pytest.approx(7, abs=3)
-    assert places["clean"]["snr_db"] > 40
+    table = json.loads((tmp_path / "table.json").read_text())
+    assert table["clips"] == {"one": None, "two": None}
+    (measured,) = table["detectors"].values()
+    lines = {line["name"]: line for line in VadTable.from_json(measured).lines}
+    assert lines["pink 7 dB"].place["snr_db"] == pytest.approx(7, abs=3)
+    assert lines["pink 7 dB"].what == "pink noise 7 dB below the speech"
+    assert lines["clean"].place["snr_db"] == INAUDIBLE_DB
+    assert lines["clean"].unit_f1 == pytest.approx(clean["unit_f1"], abs=0.002)
+    assert "Sides of dialogues that were left out" in shown
 
 
 def test_music_needs_tracks(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, places, speech
+from benchmarks.voices import clips, detectors, dialogues, files, lines, peers, speech
 from benchmarks.voices.dialogues import CUTS_DB
+from benchmarks.voices.healths import health_of
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.speech import Bools, Spans
 from fdbcore.recording.recorded_types import Health
@@ -134,7 +135,7 @@ def healths_of(found: Sequence[tuple[Made, Bools]], vad: str) -> list[Health]:
     """The input health of each file, by what a detector of this name found there."""
     tasks = [(made.path, active, vad) for made, active in found]
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        return list(pool.map(places.health_of, *zip(*tasks, strict=True)))
+        return list(pool.map(health_of, *zip(*tasks, strict=True)))
 
 
 def _detect(task: tuple[Made, str, bool]) -> tuple[Made, str, Bools, float]:

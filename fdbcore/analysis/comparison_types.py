@@ -162,6 +162,9 @@ class GateResult(TypedDict):
     ]
     reason: Annotated[str, Meta(description="why there is no value or no interval")]
     worst: Annotated[list[GateMoment], Meta(description="of a gate that failed, the worst first")]
+    lines: NotRequired[
+        Annotated[str, Meta(description="of a gate that allows less than the lines of its calls do to its measure")]
+    ]
 
 
 class GatedCall(TypedDict):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_limit, call_verdicts
 from fdbcore.analysis.comparison import Sides
-from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_moments import Worst, worst
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
+from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, match
 from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
@@ -67,7 +68,7 @@ class Decision:
     paired_by: as in Matched. calls_needed: about how many calls of each side would decide the gate with a probability
     of 80 %, if the value stayed the same; None if unknown. calls_range: a range for that number that holds in 80 % of
     such runs, since the value will change; its second limit is None if there is none. reason: why there is no value or
-    interval. group: the calls that the gate concerns.
+    interval. group: the calls that the gate concerns; baseline_calls: those of the baseline.
     """
 
     gate: Gate
@@ -83,6 +84,7 @@ class Decision:
     calls_range: tuple[int, int | None] | None = None
     reason: str = ""
     group: CallGroup | None = None
+    baseline_calls: Sequence[Call] = ()
 
     @property
     def call_limit(self) -> CallLimit:
@@ -177,7 +179,15 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
         with_one = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
         reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
     decision = Decision(
-        gate, "passed", level, run, baseline, limit=gate.plus, paired_by=matched.paired_by, group=matched.a
+        gate,
+        "passed",
+        level,
+        run,
+        baseline,
+        limit=gate.plus,
+        paired_by=matched.paired_by,
+        group=matched.a,
+        baseline_calls=matched.b.calls,
     )
     return _with(decision, replace(found, reason=reason))
 
@@ -303,12 +313,16 @@ def gates_json(
     calls: Mapping[str, CallVerdict],
 ) -> DecidedGates:
     """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
+    shifts = LineShifts()
+    results = [
+        _result(one, worst_ones, _on_lines(one, shifts)) for one, worst_ones in zip(decisions, moments, strict=True)
+    ]
     return {
         "file": str(file),
         "level": gates.level,
         "cannot_tell": gates.cannot_tell,
         "exit_code": exit_code(decisions, gates),
-        "results": [_result(decision, worst_ones) for decision, worst_ones in zip(decisions, moments, strict=True)],
+        "results": results,
         "calls": [_call(name, verdict) for name, verdict in calls.items()],
     }
 
@@ -322,7 +336,17 @@ def _call(name: str, verdict: CallVerdict) -> GatedCall:
     }
 
 
-def _result(decision: Decision, moments: Sequence[Worst]) -> GateResult:
+def _on_lines(decision: Decision, shifts: LineShifts) -> str:
+    """What the lines of its calls do to a gate, if that is more than it allows."""
+    if decision.value is None or decision.group is None:
+        return ""
+    calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if decision.baseline else {})
+    found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
+    baseline = decision.baseline.value if decision.baseline else None
+    return gate_note(decision.gate, decision.value, decision.limit, baseline, found)
+
+
+def _result(decision: Decision, moments: Sequence[Worst], lines: str) -> GateResult:
     gate = decision.gate
     return {
         "gate": gate.text,
@@ -343,4 +367,5 @@ def _result(decision: Decision, moments: Sequence[Worst]) -> GateResult:
         "calls_range": decision.calls_range,
         "reason": decision.reason,
         "worst": [each.to_json() for each in moments],
+        "lines": lines,
     }

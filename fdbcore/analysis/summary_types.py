@@ -85,6 +85,21 @@ class PooledRecordings(TypedDict):
     measures: Measures
 
 
+class PooledLines(TypedDict):
+    """What the lines of calls do to B's answer times, by lines like them that were measured."""
+
+    calls: Annotated[Count, Meta(description="that were examined for it")]
+    answers_ms: Annotated[
+        tuple[float, float, float] | None,
+        Meta(description="B's answer times, found less true: median, least and most; null where it is not known"),
+    ]
+    answers_of: Annotated[Count, Meta(description="the calls of which it is known")]
+    not_placed: Annotated[
+        dict[str, list[str]],
+        Meta(description="calls with a side that is unlike all measured lines, not measured or not known"),
+    ]
+
+
 class ReplaySummary(PooledRecordings):
     """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
     given another meaning."""
@@ -92,6 +107,7 @@ class ReplaySummary(PooledRecordings):
     findings: Annotated[dict[str, list[str]], Meta(description="what must be known first, and of which calls")]
     warnings: Annotated[dict[str, list[str]], Meta(description="what must be known beside, and of which calls")]
     failed: Annotated[list[str], Meta(description="of each call that failed or is damaged: why")]
+    lines: NotRequired[Annotated[PooledLines | None, Meta(description="null where no call was examined for it")]]
 
 
 class CaseCounts(TypedDict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import read_quantities, read_scores, summarise_beside
 from fdbcore.errors import FdbError
 from fdbcore.measures.costs import Cost, call_cost, recipients, total
@@ -20,6 +21,7 @@ from fdbcore.measures.findings import Finding
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import fto
+from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.left_out import LeftOut
@@ -28,7 +30,8 @@ from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures
+    from fdbcore.analysis.summary_types import Measures, PooledLines
+    from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.recording.agent_log_types import AgentLog
 
 WORST: Final = 20
@@ -67,7 +70,7 @@ class CallRow:
     of each measure that is a share. findings, warnings: what a reader must know before any number. health: None if the
     audio was not examined. worst: its worst moment. verdict: what the gates say of it; None without gates, and for a
     call that is not scored. cost, recipients: of a live call: what it cost, and what went to whom; None and empty if
-    nothing left one's own network.
+    nothing left one's own network. lines: what they do to edges and answers; None if it was not examined for that.
     """
 
     call: Call
@@ -84,6 +87,7 @@ class CallRow:
     verdict: CallVerdict | None = None
     cost: Cost | None = None
     recipients: Sequence[str] = ()
+    lines: PlacedLines | None = None
 
 
 @dataclass(slots=True)
@@ -133,6 +137,11 @@ class Survey:
     def examined(self) -> list[tuple[Call, CallHealth]]:
         """The scored calls whose audio was examined, with their health."""
         return [(row.call, row.health) for row in self.scored if row.health]
+
+    @property
+    def lines(self) -> PooledLines | None:
+        """What the lines of the scored calls do to B's answer times; None if no call was examined for it."""
+        return pooled_lines((row.call.name, row.lines) for row in self.scored)
 
     def amiss(self) -> dict[str, list[tuple[Call, Finding]]]:
         """The calls with each finding, by its name, the most common finding first."""
@@ -220,6 +229,7 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         found.gated.calls.get(call.name) if found.gated else None,
         call_cost(reading),
         recipients(reading),
+        placed_lines(reading),
     )
 
 

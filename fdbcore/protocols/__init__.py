@@ -229,7 +229,7 @@ class Vad(Protocol):
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Name, version, settings and, where it was measured, bias (ms), as JSON values. Equal ones decide equally."""
+        """Name, version and settings, as JSON values. Equal ones decide equally."""
 
 
 class Model(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import clock_text, cost_text, vad_bias_sentence, vad_text
+from fdbcore.report.format import clock_text, cost_text, vad_text
 from fdbcore.report.glossary import SETTINGS
 from fdbcore.report.html.values import Cell, Fact
 from fdbcore.types import SIDES, Side
@@ -40,8 +40,7 @@ _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 
 def of_settings(settings: Settings, sha256s: Iterable[str] = ()) -> list[Fact]:
     """The detector, and each setting of the turn detector with its meaning. sha256s: the hashes of all settings."""
-    bias = vad_bias_sentence(settings)
-    facts: list[Fact] = [("voice activity", Cell(vad_text(settings), f"{bias[:1].upper()}{bias[1:]}." if bias else ""))]
+    facts: list[Fact] = [("voice activity", vad_text(settings))]
     facts += [
         (SETTING_NAMES.get(name, name.replace("_", " ")), Cell(f"{value:,} ms", SETTINGS.get(name, "")))
         for name, value in settings["turns"].items()

@@ -197,25 +197,6 @@ def vad_text(settings: Settings) -> str:
     return " / ".join(dict.fromkeys(named))
 
 
-def vad_bias_sentence(settings: Settings) -> str:
-    """What the measured bias of the detectors means for answer times, in words; empty if it is not known.
-
-    An answer time runs from an end of A's speech to a start of B's.
-    """
-    of_a, of_b = (vad.get("bias_ms") or {} for vad in _vads(settings))
-    if "offset" not in of_a or "onset" not in of_b:
-        return ""
-    end_ms, start_ms = of_a["offset"], of_b["onset"]
-    start = f", and starts {_late(start_ms)}" if start_ms else ""
-    shift_ms = end_ms - start_ms
-    longer = f"{abs(shift_ms):.0f} ms {'longer' if shift_ms > 0 else 'shorter'}" if round(shift_ms) else "the same"
-    return f"ends of speech are found {_late(end_ms)} on average{start}, so true answer times are {longer}"
-
-
-def _late(ms: float) -> str:
-    return f"{abs(ms):.0f} ms {'late' if ms > 0 else 'early'}" if round(ms) else "in time"
-
-
 def _vads(settings: Settings) -> list[Mapping[str, Any]]:
     return [settings["vad"][side] for side in SIDES]
 

@@ -96,8 +96,8 @@ TERMS: Final = {
     "answered in text.",
     "Tick": "10 ms, the unit of all times. Spans include their first tick and not their last.",
     "Timing certificate": "What was measured about the clock and the delays of the audio during the call.",
-    "Voice activity": "The decision, for each 10 ms, whether a side speaks. Its measured bias is stated with the "
-    "settings; it shifts every latency.",
+    "Voice activity": "The decision, for each 10 ms, whether a side speaks. What it does to edges and "
+    "latencies was measured on lines of many kinds; the line of each side is compared with them.",
 }
 
 

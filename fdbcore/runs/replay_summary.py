@@ -23,5 +23,6 @@ def summary_of(run: Survey) -> ReplaySummary:
         "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
         "warnings": run.warned(),
         "measures": run.measures,
+        "lines": run.lines,
         "failed": [call.reason or call.status for call in calls if call.status in (FAILED, DAMAGED)],
     }

@@ -33,10 +33,6 @@ SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the
 SEEMS_ABOVE_DBFS: Final = -60.0
 SEEMS_ABOVE_FLOOR_DB: Final = 9.0
 
-# Mean error of onsets and offsets in clean synthetic speech, positive when late: `python -m benchmarks turns`.
-ENERGY_BIAS_MS: Final = (0.0, 7.9)
-SILERO_BIAS_MS: Final = (7.2, 8.1)
-
 
 def energy(source_rate_hz: int) -> Vad:
     """The energy detector. It is the same for every source rate."""
@@ -75,12 +71,11 @@ class EnergyVad:
         return {}
 
     def describe(self) -> Mapping[str, Any]:
-        """Name, version, settings and measured bias (ms), as JSON values."""
+        """Name, version and settings, as JSON values."""
         return {
             "name": self.name,
             "version": __version__,
             "settings": _energy_settings(),
-            "bias_ms": _bias(*ENERGY_BIAS_MS),
         }
 
 
@@ -154,14 +149,13 @@ class SileroVad:
         return {f"silero_{self._rate_hz // 1000}khz_probability": np.array(self._probabilities, dtype=np.float32)}
 
     def describe(self) -> Mapping[str, Any]:
-        """Name, version, settings and measured bias (ms), as JSON values."""
+        """Name, version and settings, as JSON values."""
         from fdbcore.session.silero_model import VERSION
 
         return {
             "name": self.name,
             "version": f"{VERSION}-{RULES_VERSION}",
             "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
-            "bias_ms": _bias(*SILERO_BIAS_MS),
         }
 
 
@@ -180,11 +174,6 @@ def _is_loud(detector: EnergyDetector) -> bool:
 
 def _energy_settings() -> dict[str, Any]:
     return {"delay_ticks": EnergyDetector.delay_ticks, **EnergyDetector.settings}
-
-
-def _bias(onset_ms: float, offset_ms: float) -> dict[str, float]:
-    """The bias of onsets, offsets and floor transfer offsets; an FTO runs from an offset to the other side's onset."""
-    return {"onset": onset_ms, "offset": offset_ms, "fto": round(onset_ms - offset_ms, 1)}
 
 
 class SpansVad:
@@ -242,7 +231,7 @@ class SpansVad:
         return {name: np.concatenate([each[name] for each in self._evidence]) for name in names}
 
     def describe(self) -> Mapping[str, Any]:
-        """Name, version, settings and measured bias (ms) of the detector, as JSON values."""
+        """Name, version and settings of the detector, as JSON values."""
         return self._vad.describe()
 
 
@@ -253,7 +242,8 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     """
     makes: list[Callable[[], Vad]] = []
     for side in SIDES:
-        described = recording.meta["settings"]["vad"][side]
+        described = {**recording.meta["settings"]["vad"][side]}
+        described.pop("bias_ms", None)  # which older recordings state
         make = vad(described["name"])
         # The source rate is not stored, but it decides between the two models: try both.
         candidates = [partial(make, source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]

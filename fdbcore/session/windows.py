@@ -67,7 +67,7 @@ class WindowVad(Vad):
         return [self._is_active(tick) for tick in range(max(self._ticks - self.delay_ticks, 0), self._ticks)]
 
     def describe(self) -> Mapping[str, Any]:
-        """Name, version and settings, as JSON values. Its bias is not known."""
+        """Name, version and settings, as JSON values."""
         own = {"delay_ticks": self.delay_ticks, "rate_hz": self.rate_hz, "window_samples": self.window_samples}
         return {
             "name": self.name,

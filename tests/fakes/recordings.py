@@ -32,7 +32,6 @@ META: Final[Mapping[str, Any]] = {
                 "name": "silero",
                 "version": f"{VERSION}-{RULES_VERSION}",
                 "delay_ms": 320,
-                "bias_ms": {"onset": 10.0, "offset": 20.0},
             }
             for side in "AB"
         },

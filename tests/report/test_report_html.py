@@ -99,7 +99,7 @@ def test_the_data_is_the_document_and_the_levels(sample: Reading) -> None:
 def test_texts_from_files_stay_texts(tmp_path: Path) -> None:
     source = {"files": [{"path": "x"}, {"path": HOSTILE, "sha256": HOSTILE}], "playable_in_browser": False}
     source["sides"] = {side: {"file": 1, "channel": HOSTILE} for side in "AB"}
-    vad = {side: {"name": HOSTILE, "bias_ms": {"onset": 10.0, "offset": 20.0, HOSTILE: 1.5}} for side in "AB"}
+    vad = {side: {"name": HOSTILE, HOSTILE: 1.5} for side in "AB"}
     settings = {**META["settings"], "vad": vad}
     recording = drawn_recording(
         tmp_path / "<b>bold",

@@ -45,10 +45,7 @@ def test_the_sample(tmp_path: Path) -> None:
         f"{lines[4]} {lines[5].strip()}",
     )
     assert lines[6] == "worst            0:35 slow answer 4.0 s   0:50 talk-over 1.6 s   report.html#t=34.99"
-    assert " ".join(" ".join(lines[7:]).split()) == (
-        "VAD bias ends of speech are found 20 ms late on average, and starts 10 ms late, "
-        "so true answer times are 10 ms longer"
-    )
+    assert lines[7:] == []
 
 
 def test_nothing_is_invented_where_there_is_nothing(tmp_path: Path) -> None:
@@ -129,7 +126,6 @@ def test_detectors_that_differ_are_both_named(tmp_path: Path) -> None:
     vad = {"A": {"name": "silero", "version": "1"}, "B": {"name": "energy"}}
     text = shown(tmp_path / "call", ONE_ANSWER, settings={**META["settings"], "vad": vad})
     assert "VAD silero 1 / energy, 10 ms" in text
-    assert "VAD bias" not in text
 
 
 def test_a_long_line_is_broken_between_words_and_no_number_is_cut(tmp_path: Path) -> None:

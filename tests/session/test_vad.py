@@ -173,8 +173,6 @@ def test_a_detector_describes_itself_in_json(name: str) -> None:
     assert described["version"] == {"energy": __version__, "silero": "0.4.0-2"}[name]
     assert described["settings"]["delay_ticks"] == vad.delay_ticks
     assert described["settings"]["range_db"] == {"energy": 40, "silero": 42}[name]
-    bias_ms = described["bias_ms"]
-    assert bias_ms["fto"] == pytest.approx(bias_ms["onset"] - bias_ms["offset"])
 
 
 def test_energy_keeps_no_evidence() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.measures.placed_line_types import PlacedLines
 from fdbcore.recording.recorded_types import HealthFinding, HealthSides, SuspectSpans
 from fdbcore.recording.run_types import TimingSelftest
 
@@ -22,6 +23,7 @@ class CheckedSession(TypedDict, total=False):
     sides: HealthSides
     findings: list[HealthFinding]
     suspect: SuspectSpans
+    lines: Annotated[PlacedLines | None, Meta(description="what the line of each side does to edges and answers")]
     damaged: Annotated[list[str], Meta(description="what is missing of its files")]
     warnings: list[str]
 

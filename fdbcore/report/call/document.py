@@ -12,6 +12,7 @@ from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.types import ticks_to_s
@@ -39,6 +40,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "recording": _described(reading),
         "settings": reading.meta["settings"],
         "health": reading.health,
+        "lines": placed_lines(reading),
         "events": cast("list[Event]", events),
         "measures": scores["measures"],
         "curves": scores["curves"],

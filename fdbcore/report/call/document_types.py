@@ -14,6 +14,7 @@ from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
 from fdbcore.measures.heard_word_types import HeardLine
 from fdbcore.measures.live_record_types import Held
+from fdbcore.measures.placed_line_types import PlacedLines
 from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.labels import LabelKind
 from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Tick
@@ -125,6 +126,12 @@ class Document(TypedDict):
     recording: Described
     settings: Settings
     health: NotRequired[Annotated[Health | None, Meta(description="null where the audio was not examined")]]
+    lines: NotRequired[
+        Annotated[
+            PlacedLines | None,
+            Meta(description="what each line does to edges and answers; null where the audio was not examined for it"),
+        ]
+    ]
     events: Annotated[list[Event], Meta(description="in the order in which they became known")]
     measures: Measures
     curves: Curves

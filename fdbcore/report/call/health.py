@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.health.finding import ECHOES
+from fdbcore.measures.placed_lines import line_sentences
 from fdbcore.report.format import clock_text
 from fdbcore.report.terminal import filled
 from fdbcore.types import SIDES, ticks_to_s
@@ -54,11 +55,18 @@ def side_lines(health: Health) -> Iterator[tuple[str, str]]:
         yield side, ", ".join([spoken, *texts])
 
 
+def line_texts(content: Document) -> Iterator[tuple[str, str]]:
+    """Yields what the lines do to edges and answers, named "line of A" and "line of B", or "lines" if they agree."""
+    for sides, text in line_sentences(content.get("lines")):
+        yield f"line of {sides}" if len(sides) == 1 else "lines", text
+
+
 def health_screen(content: Document, columns: int) -> str:
     """The input health of a session that was examined, for a terminal with this many columns."""
     health = content["health"]
     assert health is not None
     lines = [f"health: {health['verdict']}", *(f"{side}  {text}" for side, text in side_lines(health))]
+    lines += [f"{name}: {text}" for name, text in line_texts(content)]
     for finding in health["findings"]:
         lines.append(f"{finding['severity']:<5}{finding['text']}{_counted(content, finding)}")
         lines.append(f"     {finding['means']}{_places(finding)}")
@@ -89,6 +97,7 @@ def panel(content: Document) -> dict[str, Any] | None:
         "state": _ok(content) if health["verdict"] == "ok" else "read this before any number",
         "findings": [_finding(content, finding) for finding in health["findings"]],
         "sides": list(side_lines(health)),
+        "lines": list(line_texts(content)),
     }
 
 

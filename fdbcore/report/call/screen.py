@@ -15,7 +15,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, verdict
 from fdbcore.report.call.document import told_first
-from fdbcore.report.call.health import health_text
+from fdbcore.report.call.health import health_text, line_texts
 from fdbcore.report.call.tools import tools_text
 from fdbcore.report.format import (
     ITEMS_FOR_P90,
@@ -28,7 +28,6 @@ from fdbcore.report.format import (
     measured_text,
     origins,
     title,
-    vad_bias_sentence,
     vad_text,
     with_interval,
 )
@@ -56,8 +55,7 @@ def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
     reason = content["unscored"]
     lines += [_labelled("not scored", reason)] if reason else _figures(reading, content)
     lines += _held(content)
-    if bias := vad_bias_sentence(content["settings"]):
-        lines.append(_labelled("VAD bias", bias))
+    lines += [_labelled(name, text) for name, text in line_texts(content)]
     indent = " " * LABEL_COLUMNS
     return "\n".join(filled(line, columns, indent) for line in lines)
 

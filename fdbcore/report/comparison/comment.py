@@ -199,7 +199,7 @@ def _gates(gates: DecidedGates | None) -> str:
             f"{limits.SIGNS[gate['status']]} {VERDICTS[gate['status']]}",
             words.label(gate["measure"]),
             escaped(words.whole_limit(gate)),
-            escaped(words.gate_basis(gate)),
+            escaped("; ".join(filter(None, [words.gate_basis(gate), gate.get("lines")]))),
         )
         for gate in (gates["results"] if gates else [])
     ]

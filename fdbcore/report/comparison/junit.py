@@ -55,7 +55,11 @@ def _xml(suite: ElementTree.Element) -> str:
 
 
 def _lines(gate: GateResult) -> list[str]:
-    lines = [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])]
+    lines = [
+        words.gate_finding(gate),
+        words.gate_basis(gate),
+        *filter(None, [words.gate_advice(gate), gate.get("lines")]),
+    ]
     moments = (
         f"{clock_text(moment['start_s'])} {moment['text']}, {moment['file']}: {moment['page']}"
         for moment in gate["worst"]

@@ -136,7 +136,11 @@ def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
         "css": gate["status"].replace(" ", "-"),
         "status": words.STATUSES[gate["status"]],
         "name": words.gate_name(gate),
-        "lines": [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])],
+        "lines": [
+            words.gate_finding(gate),
+            words.gate_basis(gate),
+            *filter(None, [words.gate_advice(gate), gate.get("lines")]),
+        ],
         "source": gate["source"],
         "cards": cards,
         "above": f"Of its {len(gate['worst'])} worst moments, {above} are listed above." if above else "",

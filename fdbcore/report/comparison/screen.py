@@ -57,6 +57,8 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
         yield f"  {words.gate_basis(gate)}"
         if advice := words.gate_advice(gate):
             yield f"  {advice}"
+        if lines := gate.get("lines"):
+            yield f"  !! {lines}"
         yield from _moments(gate["worst"])
 
 

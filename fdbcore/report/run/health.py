@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fdbcore.analysis.call_health import health_kinds
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.survey import Survey
 from fdbcore.report.format import counted
 
@@ -71,6 +72,7 @@ def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
     return {
         "verdict": next((verdict for verdict in ("bad", "warn") if verdict in verdicts), "ok"),
         "line": line(run).split(" | ")[0],
+        "lines": pooled_text(found) if (found := run.lines) else "",
         "kinds": [
             {
                 "id": kind.id,

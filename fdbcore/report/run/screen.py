@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
@@ -52,6 +53,7 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
+        yield from (("lines", pooled_text(found)) for found in [run.lines] if found)
         yield from () if compared else _figures_beside(run)
         yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
         yield from _worst(run)

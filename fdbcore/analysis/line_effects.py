@@ -1,0 +1,137 @@
+"""What the lines of many calls do to their figures, and whether that is more than a gate allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fdbcore.analysis.corpus import Call
+from fdbcore.errors import FdbError
+from fdbcore.measures.placed_lines import placed_lines, shift_text
+from fdbcore.types import SIDES, TICK_MS, Side
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fdbcore.analysis.gate_file import Gate
+    from fdbcore.analysis.summary_types import PooledLines
+    from fdbcore.measures.placed_line_types import LineStatus, PlacedLines
+
+Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
+TIMES: Final[Mapping[str, tuple[Edge, Edge]]] = {
+    r"response_(latency|latency_minus_harness|long_ipu_latency)_ms": (("B", "turn_start_ms"), ("A", "turn_end_ms")),
+    r"a_fto_after_b_ms": (("A", "turn_start_ms"), ("B", "turn_end_ms")),
+    r"b_stop_latency_ms_per_(long|short)_a_onset": (("B", "end_ms"), ("A", "start_ms")),
+    r"a_stop_latency_ms_per_(long|short)_b_onset": (("A", "end_ms"), ("B", "start_ms")),
+}
+"""From which edge of which side to which the measures of latencies run: the later edge first."""
+PREMATURE: Final = "premature_per_turn"
+LEAST_POINTS: Final = 2.0
+MOST_NAMES: Final = 3
+NOT_PLACED: Final[Mapping[LineStatus, str]] = {
+    "unlike": "unlike all lines that were measured",
+    "not measured": "of a detector that was not measured",
+    "not known": "with too little beside the speech to know",
+}
+
+
+def shift_of(measure: str, lines: PlacedLines) -> float | None:
+    """How far the lines of a call move one of its figures, found less true: ms for latencies, points for premature
+    answers; None where that is not known, and for other measures."""
+    a, b = (line["like"] if (line := lines[side]) is not None else None for side in SIDES)
+    if a is None or b is None:
+        return None
+    if measure == PREMATURE:
+        return ((a["premature_points"] or 0.0) + (b["premature_points"] or 0.0)) / 2
+    for pattern, edges in TIMES.items():
+        if re.fullmatch(pattern, measure):
+            later, earlier = ({"A": a, "B": b}[side][edge] for side, edge in edges)
+            return None if later is None or earlier is None else later - earlier
+    return None
+
+
+def pooled_lines(found: Iterable[tuple[str, PlacedLines | None]]) -> PooledLines | None:
+    """What the lines of calls do to B's answer times, and which calls lie on lines that nobody measured.
+
+    found: the name of each call with its lines. None if no call was examined for it.
+    """
+    examined = [(name, lines) for name, lines in found if lines is not None]
+    if not examined:
+        return None
+    shifts = [line["answers_ms"] for _, lines in examined if (line := lines["B"]) is not None]
+    known = [shift for shift in shifts if shift is not None]
+    not_placed: dict[str, list[str]] = {}
+    for name, lines in examined:
+        statuses = dict.fromkeys(line["status"] for side in SIDES if (line := lines[side]) is not None)
+        for status in statuses:
+            if status in NOT_PLACED:
+                not_placed.setdefault(status, []).append(name)
+    return {
+        "calls": len(examined),
+        "answers_ms": (median(known), min(known), max(known)) if known else None,
+        "answers_of": len(known),
+        "not_placed": not_placed,
+    }
+
+
+def pooled_text(found: PooledLines) -> str:
+    """The same in a sentence."""
+    parts = []
+    if found["answers_ms"] is not None:
+        middle, least, most = found["answers_ms"]
+        several = f", from {shift_text(least)} to {shift_text(most)}" if round(least) != round(most) else ""
+        calls = f"{found['answers_of']:,} of {found['calls']:,} calls"
+        parts.append(f"answers of B seem {shift_text(middle)} (median of {calls}{several})")
+    for status, told in NOT_PLACED.items():
+        if names := found["not_placed"].get(status):
+            more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+            calls = f"{len(names):,} call{'s' * (len(names) > 1)}"
+            parts.append(f"{calls} {told}: {', '.join(names[:MOST_NAMES])}{more}")
+    return "; ".join(parts)
+
+
+class LineShifts:
+    """The lines of the calls of gates, each read once."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Path, PlacedLines | None] = {}
+
+    def median_of(self, measure: str, calls: Sequence[Call]) -> float | None:
+        """The median of `shift_of` over the calls for which it is known; None if that is less than half of them."""
+        found = [
+            shift for call in calls if (lines := self._of(call)) and (shift := shift_of(measure, lines)) is not None
+        ]
+        return median(found) if found and 2 * len(found) >= len(calls) else None
+
+    def _of(self, call: Call) -> PlacedLines | None:
+        if call.path not in self._lines:
+            try:
+                self._lines[call.path] = placed_lines(call.recording)
+            except (FdbError, KeyError):
+                self._lines[call.path] = None
+        return self._lines[call.path]
+
+
+def gate_note(
+    gate: Gate, value: float, limit: float, baseline: float | None, shifts: Mapping[str, float | None]
+) -> str:
+    """What to know of a gate that allows less than the lines of its calls do to its measure; "" for others.
+
+    value, limit: as of a `Decision`. baseline: the statistic of the baseline, if the limit depends on it. shifts: as of
+    `LineShifts.median_of`, by the name of the run. What a tick or two points can do is said of no gate.
+    """
+    is_share = gate.measure == PREMATURE
+    allowed = abs(limit - value) if baseline is None else abs(gate.plus + (gate.times - 1) * baseline)
+    allowed *= 100 if is_share else 1
+    known = {name: shift for name, shift in shifts.items() if shift is not None}
+    most = max(map(abs, known.values()), default=0.0)
+    if most <= max(allowed, LEAST_POINTS if is_share else TICK_MS):
+        return ""
+    unit = "points" if is_share else "ms"
+    moved = [f"{abs(shift):.0f} {unit} too {'large' if shift > 0 else 'small'}" for shift in known.values()]
+    if baseline is None:
+        return f"the figure is {allowed:.0f} {unit} from its limit, but on lines like these it is {moved[0]}"
+    told = " and ".join(f"{text} in the {name}" for text, name in zip(moved, known, strict=True))
+    return f"it allows {allowed:.0f} {unit}, but on lines like these the figure is {told}"

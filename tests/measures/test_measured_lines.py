@@ -1,0 +1,200 @@
+"""The line of a side among those that were measured: placing against plain loops, and made calls through the CLI."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+import soxr
+from click.testing import CliRunner
+from fakes.recordings import META, drawn_recording
+from helpers.documents import document_of
+from helpers.faulty_audio import sample
+
+from benchmarks.voices import files
+from benchmarks.voices.dialogues import CUTS_DB, Dialogue
+from benchmarks.voices.lines import SETS, Line, Material, gate
+from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, runs
+from fdbcore.cli.replay import replay
+from fdbcore.measures.health.measured_lines import MeasuredLine, VadTable, measured_lines, place
+from fdbcore.measures.placed_lines import line_sentences, placed_lines
+from fdbcore.recording.files import HEALTH, write_json
+from fdbcore.registry import vad
+from fdbcore.report.call.screen import screen
+from fdbcore.types import SAMPLE_RATE_HZ
+
+LINES: Final = {line.name: line for chosen in SETS.values() for line in chosen}
+UNKNOWN: Final = "what it does to edges and answers is not known"
+
+
+def measured(name: str, at: dict[str, float | None], **errors: float | None) -> MeasuredLine:
+    known: dict[str, Any] = {
+        "units": 100, "unit_f1": 0.98, "edges_within_ms": 20.0, "start_ms": 0.0, "end_ms": 3.0, "turn_start_ms": 1.0,
+        "turn_end_ms": 5.0, "premature_points": None,
+    }  # fmt: skip
+    return MeasuredLine(name=name, what=name, place=at, **(known | errors))
+
+
+def test_the_nearest_line_is_that_of_plain_loops() -> None:
+    rng = np.random.default_rng(0)
+    varies = {"snr_db": 1.5, "after_db": 2.0, "fall_ms": 18.0}
+    for _ in range(200):
+        places = [
+            {name: None if rng.random() < 0.2 else float(rng.normal() * 5 * unit) for name, unit in varies.items()}
+            for _ in range(6)
+        ]
+        to, *others = places
+        table = VadTable("1", varies, 2.0, [measured(str(number), at) for number, at in enumerate(others)])
+        apart = []
+        for other in others:
+            sum_of_squares, counted = 0.0, 0
+            for name, unit in varies.items():
+                a, b = to[name], other[name]
+                if a is None and b is None:
+                    continue
+                counted += 1
+                sum_of_squares += 4.0 if a is None or b is None else ((a - b) / unit) ** 2
+            apart.append(math.sqrt(sum_of_squares / counted) if counted else math.inf)
+        nearest, distance = table.nearest(to)
+        assert distance == pytest.approx(min(apart))
+        assert apart[int(nearest.name)] == min(apart)
+
+
+def test_the_shipped_table_is_of_the_detectors_of_today() -> None:
+    """Where this fails, a detector has another version: `python -m benchmarks voices` measures the table anew."""
+    for name, table in measured_lines().items():
+        assert table.version == vad(name)(source_rate_hz=SAMPLE_RATE_HZ).describe()["version"]
+        assert {"clean", "comfort -55", "room 500 ms", "mu-law 8 kHz", "babble 10 dB"} <= {x.name for x in table.lines}
+        assert 1 < table.like_within < 10
+        for line in table.lines:
+            assert line.place.keys() == table.varies.keys()
+            assert table.nearest(line.place)[1] == 0
+    assert set(measured_lines()) == {"silero", "energy"}
+
+
+@pytest.fixture(scope="module")
+def clean() -> Dialogue:
+    """The first 40 s of the sample with silence between its words."""
+    pcm: Floats = soxr.resample(sample()[: 40 * SAMPLE_RATE_HZ].astype(np.float32) / 32_768, SAMPLE_RATE_HZ, RATE_HZ)
+    pcm -= pcm.mean(axis=0)  # its silence would be a step
+    ticks = pcm.reshape(-1, TICK_SAMPLES, 2)
+    levels = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-12)
+    spoken: Bools = levels > levels.max(axis=0) - 36
+    ticks[~spoken.repeat(TICK_SAMPLES, axis=0).reshape(ticks.shape)] = 0
+    a, b = (runs(spoken[:, side]) * TICK_SAMPLES for side in (0, 1))
+    return Dialogue(ticks.reshape(-1, 2), {cut: (a, b) for cut in CUTS_DB}, ("one", "two"))
+
+
+def replayed(path: Path, out: Path, detector: str = "silero") -> dict[str, Any]:
+    result = CliRunner().invoke(replay, [str(path), "--vad", detector, "--out", str(out), "--json"])
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        (
+            "clean",
+            ("clean", "gain", "speech", "floor", "clicks", "crosstalk", "MP3", "Opus", "comfort -7", "comfort -6"),
+        ),
+        ("comfort -50", ("comfort -5", "comfort -4")),
+        ("mu-law 8 kHz", ("mu-law", "A-law", "GSM")),
+        ("room 800 ms", ("room",)),
+        ("white 10 dB", ("white", "pink")),
+    ],
+)
+def test_a_made_call_is_placed_on_its_line(clean: Dialogue, tmp_path: Path, name: str, kinds: tuple[str, ...]) -> None:
+    line: Line = LINES[name]
+    path = tmp_path / f"call{files.suffix(line.encoding)}"
+    files.write(path, line.audio(clean, Material({}, []), 1), line.encoding)
+    lines = replayed(path, tmp_path / "run")["lines"]
+    for side in "AB":
+        assert lines[side]["status"] == "like"
+        assert lines[side]["like"]["name"].startswith(kinds), lines[side]["like"]["name"]
+        other = lines["B" if side == "A" else "A"]["like"]
+        assert lines[side]["answers_ms"] == pytest.approx(lines[side]["like"]["turn_start_ms"] - other["turn_end_ms"])
+
+
+def test_a_line_unlike_all_and_a_detector_that_was_not_measured_are_said_to_be_so(
+    clean: Dialogue, tmp_path: Path
+) -> None:
+    """A gate that lets loud noise through after the words of B: nothing like it was measured."""
+    loud = gate(-30, 300).audio(clean, Material({}, []), 1)
+    path = tmp_path / "call.wav"
+    files.write(path, np.stack([clean.pcm[:, 0], loud[:, 1]], axis=1), "s16")
+    lines = replayed(path, tmp_path / "run")["lines"]
+    assert lines["B"]["status"] == "unlike"
+    assert lines["B"]["text"] == f"unlike all lines that were measured: {UNKNOWN}"
+    assert lines["A"]["answers_ms"] is None
+    assert "answers" not in lines["A"]["text"]
+
+    pytest.importorskip("webrtcvad")
+    lines = replayed(path, tmp_path / "other", "webrtc")["lines"]
+    assert lines["A"]["status"] == "not measured"
+    assert lines["A"]["text"].startswith("nothing was measured for webrtc ")
+
+
+def health_at(of_a: MeasuredLine, of_b: MeasuredLine) -> dict[str, Any]:
+    """Input health with both sides exactly on measured lines."""
+    sides = {}
+    for side, line in (("A", of_a), ("B", of_b)):
+        at = {name: value for name, value in line.place.items()}
+        snr_db = at["snr_db"]
+        assert snr_db is not None
+        sides[side] = {
+            "level_dbov": at["level_dbov"],
+            "snr_db": snr_db,
+            "spread_db": at["spread_db"],
+            "under_db": None if at["softest_db"] is None else at["softest_db"] + snr_db,
+            "after_db": None if at["after_db"] is None else at["after_db"] + snr_db,
+            "fall_ms": at["fall_ms"],
+            "high_drop_db": at["high_drop_db"],
+            "speech_s": 3.0,
+        }
+    return {
+        "schema": "fdbcore.health/3",
+        "verdict": "ok",
+        "findings": [],
+        "suspect": {"A": [], "B": []},
+        "sides": sides,
+    }
+
+
+def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:
+    lines = {line.name: line for line in measured_lines()["silero"].lines}
+    own, room = lines["clean"], lines["room 800 ms"]
+    recording = drawn_recording(tmp_path / "call", "A 0-2 5-6 | B 2.4-4")
+    write_json(recording.path / HEALTH, health_at(room, own))
+    text = " ".join(screen(recording, document_of(recording)).split())
+    assert own.turn_start_ms is not None
+    assert room.turn_end_ms is not None
+    early = round(room.turn_end_ms - own.turn_start_ms)
+    assert f"line of A nearest to {room.what}: " in text
+    assert f"line of B nearest to {own.what}: 9 of 10 edges within {own.edges_within_ms:.0f} ms, " in text
+    assert text.endswith(f"answers seem {early} ms early")
+
+    both = drawn_recording(tmp_path / "both", "A 0-2 5-6 | B 2.4-4")
+    write_json(both.path / HEALTH, health_at(own, own))
+    assert "line of" not in (text := screen(both, document_of(both)))
+    assert f"\nlines            nearest to {own.what}: " in text
+    assert place(both.health["sides"]["A"] if both.health else {}) == own.place  # type: ignore[arg-type]
+
+
+def test_recordings_of_earlier_versions_are_still_read(tmp_path: Path) -> None:
+    """They lack the figures, and state a bias that nobody measured on their line."""
+    vad_of = {side: {**META["settings"]["vad"][side], "bias_ms": {"onset": 1.0, "offset": 2.0}} for side in "AB"}
+    recording = drawn_recording(tmp_path / "call", "A 0-2 | B 2.4-4", settings={**META["settings"], "vad": vad_of})
+    sides = {side: {"speech_s": 2.0, "level_dbov": -26.0, "noise_dbov": -60.0, "snr_db": 34.0} for side in "AB"}
+    write_json(
+        recording.path / HEALTH,
+        {"schema": "fdbcore.health/2", "verdict": "ok", "findings": [], "suspect": {"A": [], "B": []}, "sides": sides},
+    )
+    assert placed_lines(recording) is None
+    assert line_sentences(None) == []
+    assert "bias" not in screen(recording, document_of(recording))
