@@ -290,11 +290,11 @@ def test_the_command_prints_tables_and_writes_figures(
     table = json.loads((tmp_path / "table.json").read_text())
     assert table["clips"] == {"one": None, "two": None}
     (measured,) = table["detectors"].values()
-    lines = {line["name"]: line for line in VadTable.from_json(measured).lines}
-    assert lines["pink 7 dB"].place["snr_db"] == pytest.approx(7, abs=3)
-    assert lines["pink 7 dB"].what == "pink noise 7 dB below the speech"
-    assert lines["clean"].place["snr_db"] == INAUDIBLE_DB
-    assert lines["clean"].unit_f1 == pytest.approx(clean["unit_f1"], abs=0.002)
+    placed = {line.name: line for line in VadTable.from_json(measured).lines}
+    assert placed["pink 7 dB"].place["snr_db"] == pytest.approx(7, abs=3)
+    assert placed["pink 7 dB"].what == "pink noise 7 dB below the speech"
+    assert placed["clean"].place["snr_db"] == INAUDIBLE_DB
+    assert placed["clean"].unit_f1 == pytest.approx(clean["unit_f1"], abs=0.002)
     assert "Sides of dialogues that were left out" in shown
 
 

@@ -348,7 +348,7 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
 
 def _result(decision: Decision, moments: Sequence[Worst], lines: str) -> GateResult:
     gate = decision.gate
-    return {
+    result: GateResult = {
         "gate": gate.text,
         "where": dict(gate.where),
         "source": gate.source,
@@ -367,5 +367,7 @@ def _result(decision: Decision, moments: Sequence[Worst], lines: str) -> GateRes
         "calls_range": decision.calls_range,
         "reason": decision.reason,
         "worst": [each.to_json() for each in moments],
-        "lines": lines,
     }
+    if lines:
+        result["lines"] = lines
+    return result

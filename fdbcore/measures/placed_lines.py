@@ -61,14 +61,14 @@ def _line(status: LineStatus, text: str, distance: float | None = None, like: Me
 
 
 def _sentence(line: MeasuredLine, answers_ms: float | None) -> str:
-    """ "nearest to clean speech: 9 of 10 edges within 9 ms, answers seem 4 ms early"."""
+    """ "nearest to clean speech: 9 of 10 edges within 9 ms, answers 4 ms early"."""
     parts = []
     if line.unit_f1 < GOOD_F1:
         parts.append(f"{100 * line.unit_f1:.0f} % of stretches of speech right")
     if line.edges_within_ms is not None:
         parts.append(f"9 of 10 {'of their ' if parts else ''}edges within {line.edges_within_ms:.0f} ms")
     if answers_ms is not None:
-        parts.append(f"answers seem {shift_text(answers_ms)}")
+        parts.append(f"answers {shift_text(answers_ms)}")
     if line.premature_points is not None:
         more = "too many" if line.premature_points > 0 else "too few"
         parts.append(f"{abs(line.premature_points):.0f} points {more} premature")

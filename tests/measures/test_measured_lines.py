@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from fakes.recordings import META, drawn_recording
 from helpers.documents import document_of
 from helpers.faulty_audio import sample
+from helpers.on_lines import health_at
 
 from benchmarks.voices import files
 from benchmarks.voices.dialogues import CUTS_DB, Dialogue
@@ -140,32 +141,6 @@ def test_a_line_unlike_all_and_a_detector_that_was_not_measured_are_said_to_be_s
     assert lines["A"]["text"].startswith("nothing was measured for webrtc ")
 
 
-def health_at(of_a: MeasuredLine, of_b: MeasuredLine) -> dict[str, Any]:
-    """Input health with both sides exactly on measured lines."""
-    sides = {}
-    for side, line in (("A", of_a), ("B", of_b)):
-        at = {name: value for name, value in line.place.items()}
-        snr_db = at["snr_db"]
-        assert snr_db is not None
-        sides[side] = {
-            "level_dbov": at["level_dbov"],
-            "snr_db": snr_db,
-            "spread_db": at["spread_db"],
-            "under_db": None if at["softest_db"] is None else at["softest_db"] + snr_db,
-            "after_db": None if at["after_db"] is None else at["after_db"] + snr_db,
-            "fall_ms": at["fall_ms"],
-            "high_drop_db": at["high_drop_db"],
-            "speech_s": 3.0,
-        }
-    return {
-        "schema": "fdbcore.health/3",
-        "verdict": "ok",
-        "findings": [],
-        "suspect": {"A": [], "B": []},
-        "sides": sides,
-    }
-
-
 def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:
     lines = {line.name: line for line in measured_lines()["silero"].lines}
     own, room = lines["clean"], lines["room 800 ms"]
@@ -177,13 +152,14 @@ def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path)
     early = round(room.turn_end_ms - own.turn_start_ms)
     assert f"line of A nearest to {room.what}: " in text
     assert f"line of B nearest to {own.what}: 9 of 10 edges within {own.edges_within_ms:.0f} ms, " in text
-    assert text.endswith(f"answers seem {early} ms early")
+    assert text.endswith(f"answers {early} ms early")
 
     both = drawn_recording(tmp_path / "both", "A 0-2 5-6 | B 2.4-4")
     write_json(both.path / HEALTH, health_at(own, own))
     assert "line of" not in (text := screen(both, document_of(both)))
     assert f"\nlines            nearest to {own.what}: " in text
-    assert place(both.health["sides"]["A"] if both.health else {}) == own.place  # type: ignore[arg-type]
+    assert both.health is not None
+    assert place(both.health["sides"]["A"]) == own.place
 
 
 def test_recordings_of_earlier_versions_are_still_read(tmp_path: Path) -> None:
