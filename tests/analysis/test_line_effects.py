@@ -99,9 +99,7 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     shifts = [clean.turn_start_ms - end for end in (clean.turn_end_ms, room.turn_end_ms, clean.turn_end_ms)]
     assert found["answers_ms"] == pytest.approx((shifts[0], shifts[1], shifts[0]))
     text = pooled_text(found)
-    assert text.startswith(
-        f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms"
-    )
+    assert text.startswith(f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms")
     assert text.endswith("; 1 call unlike all lines that were measured: far")
 
 
