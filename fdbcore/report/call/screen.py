@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import one_of_each_kind_first
+from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
@@ -36,6 +38,7 @@ from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Scores, Summary
+    from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.report.call.document_types import Document
 
 COLUMNS: Final = 100
@@ -127,6 +130,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         f"answered {_with_n(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
+        *([f"lines: {pooled_text(lines)}"] if (lines := pooled_lines(_placed(scored))) else []),
         columns_of.note(),
     ]
     beneath = (line for note in notes for line in filled(note, columns).splitlines())
@@ -138,6 +142,10 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
             *beneath,
         ]
     )
+
+
+def _placed(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[tuple[str, PlacedLines | None]]:
+    return ((reading.name, placed_lines(reading)) for reading, _ in scored)
 
 
 def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[str]:
