@@ -289,11 +289,15 @@ def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
     source, target = sides[other_side(echo.side)], sides[echo.side]
     ticks = _explained_ticks(source, target, echo.paths)
     lag_ticks = round(echo.lag_samples / LOW_TICK)
-    loudest = np.max([np.roll(source.powers, lag_ticks + shift) for shift in range(-2, 5)], axis=0)
     background = 2 * np.quantile(target.until_its_end.powers, BACKGROUND_SHARE)
-    possible = target.powers <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
-    taken: Bools = ticks | (near(ticks, NEAR_TICKS) & possible)
-    return taken
+    of_source, of_target = source.powers, target.powers
+    beside = near(ticks, NEAR_TICKS)
+    for start in range(0, len(ticks), EXPLAIN_TICKS):
+        at = np.arange(start, min(start + EXPLAIN_TICKS, len(ticks)))
+        loudest = np.max([of_source.take(at - lag_ticks - shift, mode="wrap") for shift in range(-2, 5)], axis=0)
+        possible = of_target[at] <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
+        ticks[at] |= beside[at] & possible
+    return ticks
 
 
 def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[EchoPath]) -> Bools:

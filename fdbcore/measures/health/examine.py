@@ -45,7 +45,7 @@ def examine(
     session that were heard, one after the other; the result has spans of ticks of the session. vads: the names of the
     detectors that decided the activity, as some are moved by what moves no other.
     """
-    active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
+    active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
     with without_lines(heard) as voices:
         found = echo.find(voices, active, one_clock=live)
         findings = list(sides.echoes(found, active))
@@ -86,6 +86,11 @@ def examine(
             "B": in_session(runs(suspect["B"]), kept),
         },
     }
+
+
+def _fitted(activity: Bools, n_ticks: int) -> Bools:
+    """The activity, as long as the audio: silent where it is shorter."""
+    return activity if len(activity) == n_ticks else np.pad(activity[:n_ticks], (0, max(n_ticks - len(activity), 0)))
 
 
 def keep_health(recording: Recording, probe: HealthProbe) -> None:

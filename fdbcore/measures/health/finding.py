@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
+COUNTED_TICKS: Final = 100_000  # at a time
 ECHOES: Final = ("echo", "repeats")
 """The ids of findings that make speech of a side count as echo of the other side."""
 
@@ -77,9 +78,24 @@ def in_session(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
 
 def near(ticks: Bools, distance_ticks: int) -> Bools:
     """The ticks, bool (n,), within `distance_ticks` of one that is True."""
-    before = np.cumsum(np.pad(ticks, (distance_ticks + 1, distance_ticks)), dtype=np.int32)
-    widened: Bools = before[2 * distance_ticks + 1 :] > before[: len(ticks)]
+    widened = np.zeros(len(ticks), np.bool_)
+    for block, counted in counts(ticks, distance_ticks, distance_ticks):
+        widened[block] = counted > 0
     return widened
+
+
+def counts(ticks: Bools, before: int, after: int) -> Iterator[tuple[slice, npt.NDArray[np.int32]]]:
+    """How many ticks are True from `before` ticks before each tick of (n,) to `after` ticks after it, in blocks.
+
+    Yields a block of ticks, and its counts, int32.
+    """
+    n = len(ticks)
+    for start in range(0, n, COUNTED_TICKS):
+        end = min(start + COUNTED_TICKS, n)
+        first, last = start - before - 1, end + after
+        around = np.pad(ticks[max(first, 0) : last], (max(-first, 0), max(last - n, 0)))
+        sums = np.cumsum(around, dtype=np.int32)
+        yield slice(start, end), sums[before + after + 1 :] - sums[: end - start]
 
 
 def decibels(power: float) -> float:

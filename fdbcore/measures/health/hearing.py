@@ -1,11 +1,12 @@
-"""Collects what the health checks need in one pass over the audio; memory grows by a few bytes per tick."""
+"""Collects what the health checks need in one pass over the audio, in temporary files: memory does not grow with it."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import IO, Final, Self, TypeAlias
+from typing import IO, Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,37 @@ FULL_SCALE: Final = 32_768
 BLOCK_TICKS: Final = 1_000
 SPECTRUM_EVERY_TICKS: Final = 10
 LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
+
+
+class Column:
+    """A value per tick, in a temporary file. A context manager; what was read stays valid after it.
+
+    dtype: of the values, such as np.float32.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
+
+    def append(self, values: npt.NDArray[np.generic]) -> None:
+        """Add the values of the next n ticks, (n,)."""
+        self._file.write(values.astype(self._dtype, copy=False).tobytes())
+
+    def read(self, n_ticks: int, writes: bool = False) -> npt.NDArray[Any]:
+        """The first values, (n_ticks,), mapped from the file: what is looked at takes memory, until it is let go.
+
+        writes: whether values that change in the array change in the file.
+        """
+        if not n_ticks:
+            return np.zeros(0, self._dtype)
+        self._file.flush()
+        return np.asarray(np.memmap(self._file, self._dtype, "r+" if writes else "r", shape=(n_ticks,)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
 
 class LowBand:
@@ -61,6 +93,20 @@ class LowBand:
         self._file.close()
 
 
+class Columns:
+    """What is known of each tick of a side. A context manager."""
+
+    def __init__(self) -> None:
+        with ExitStack() as opened:
+            self.powers, self.means = (opened.enter_context(Column(np.float32)) for _ in range(2))
+            self.peaks, self.flat = (opened.enter_context(Column(np.uint16)) for _ in range(2))
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self._opened.close()
+
+
 def _low_pass() -> Floats:
     """A windowed sinc of 48 taps, flat to 1.6 kHz: float32 (48,)."""
     taps = 4 * FACTOR
@@ -74,16 +120,14 @@ def _low_pass() -> Floats:
 class SideAudio:
     """The audio of one side of a session. Powers are relative to full scale 1, without direct current.
 
-    powers: per tick. peaks: the largest absolute sample per tick, of 32768. flat: how many samples of the tick have
-    that value, if it looks cut off, else 0 (see `Ear.hear`). spectrum: mean power of loud ticks by frequency, 100 Hz
-    per bin. mean: the direct current, relative to full scale. low: the side at 4 kHz, direct current included. holes:
-    start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz. end_tick: where the side's own
-    audio ends and padding with silence begins.
+    n_ticks: its length in ticks of 10 ms. columns: what is known of each tick. spectrum: mean power of loud ticks by
+    frequency, 100 Hz per bin. mean: the direct current, relative to full scale. low: the side at 4 kHz, direct current
+    included. holes: start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz. end_tick: where
+    the side's own audio ends and padding with silence begins.
     """
 
-    powers: Floats
-    peaks: npt.NDArray[np.uint16]
-    flat: npt.NDArray[np.uint16]
+    n_ticks: int
+    columns: Columns
     spectrum: npt.NDArray[np.float64]
     mean: float
     low: LowBand
@@ -91,15 +135,24 @@ class SideAudio:
     end_tick: int
 
     @property
-    def until_its_end(self) -> SideAudio:
-        """The same without the padding that makes both sides equally long."""
-        columns = {name: getattr(self, name)[: self.end_tick] for name in ("powers", "peaks", "flat")}
-        return replace(self, **columns)
+    def powers(self) -> Floats:
+        """The power of each tick, float32 (n_ticks,); like `peaks` and `flat` a map of a file (see `Column.read`)."""
+        return self.columns.powers.read(self.n_ticks)
 
     @property
-    def n_ticks(self) -> int:
-        """The length in ticks of 10 ms."""
-        return len(self.powers)
+    def peaks(self) -> npt.NDArray[np.uint16]:
+        """The largest absolute sample of each tick, of 32768, uint16 (n_ticks,)."""
+        return self.columns.peaks.read(self.n_ticks)
+
+    @property
+    def flat(self) -> npt.NDArray[np.uint16]:
+        """How many samples of the tick have its peak, if it looks cut off, else 0 (see `Ear.hear`): uint16 (n_ticks,)."""
+        return self.columns.flat.read(self.n_ticks)
+
+    @property
+    def until_its_end(self) -> SideAudio:
+        """The same without the padding that makes both sides equally long."""
+        return replace(self, n_ticks=self.end_tick)
 
     def read(self, start_tick: int, end_tick: int) -> Floats:
         """The samples of a span of ticks at 4 kHz, full scale 1, without direct current; silence outside the audio."""
@@ -145,14 +198,16 @@ class HealthProbe:
     def __exit__(self, *error: object) -> None:
         for track in self._tracks.values():
             track.low.close()
+            track.columns.close()
 
 
 class _Track:
     def __init__(self) -> None:
         self.n_ticks = 0
         self.low = LowBand()
+        self.columns = Columns()
         self._ear = Ear(_low_pass())
-        self._powers, self._means, self._peaks, self._flat, self._holes = (bytearray() for _ in range(5))
+        self._holes = bytearray()
         self._rest = np.zeros(0, np.int16)
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
@@ -173,10 +228,10 @@ class _Track:
 
     def _take(self, pcm: Pcm) -> None:
         powers, means, peaks, flat, low, holes = self._ear.hear(pcm)
-        self._powers += powers.tobytes()
-        self._means += means.tobytes()
-        self._peaks += peaks.tobytes()
-        self._flat += flat.tobytes()
+        self.columns.powers.append(powers)
+        self.columns.means.append(means)
+        self.columns.peaks.append(peaks)
+        self.columns.flat.append(flat)
         self._holes += holes.tobytes()
         self.low.append(low)
         at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
@@ -188,18 +243,14 @@ class _Track:
         self.n_ticks += len(powers)
 
     def heard(self, n_ticks: int) -> SideAudio:
-        """The audio until `flush`, padded with silence to `n_ticks`. The columns become those of the result."""
-        means = np.frombuffer(self._means, np.float32)
+        """The audio until `flush`, padded with silence to `n_ticks`. Call it once."""
+        means = self.columns.means.read(self.n_ticks)
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
-        for column, width in ((self._powers, 4), (self._peaks, 2), (self._flat, 2)):
-            column += bytes(width * (n_ticks - self.n_ticks))
-        powers = np.frombuffer(self._powers, np.float32)
-        for tick in range(0, self.n_ticks, BLOCK_TICKS):  # in place: an hour has 360,000 ticks
-            powers[tick : tick + BLOCK_TICKS][: self.n_ticks - tick] += (
-                means[tick : tick + BLOCK_TICKS] - np.float32(mean)
-            ) ** 2
-        del means
-        self._means = bytearray()
-        peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
+        powers = self.columns.powers.read(self.n_ticks, writes=True)
+        for tick in range(0, self.n_ticks, BLOCK_TICKS):
+            powers[tick : tick + BLOCK_TICKS] += (means[tick : tick + BLOCK_TICKS] - np.float32(mean)) ** 2
+        padding = np.zeros(n_ticks - self.n_ticks, np.uint16)
+        for column in (self.columns.powers, self.columns.peaks, self.columns.flat):
+            column.append(padding)
         spectrum, holes = self._spectrum / max(self._spectra, 1), np.frombuffer(self._holes, np.int64).reshape(-1, 2)
-        return SideAudio(powers, peaks, flat, spectrum, mean, self.low, holes, self.n_ticks)
+        return SideAudio(n_ticks, self.columns, spectrum, mean, self.low, holes, self.n_ticks)

@@ -140,7 +140,7 @@ def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: 
         edge_dbov = min(edge_dbov, decibels(float(np.quantile(heard.powers[background], 0.1))))
         below = [span for span in runs(heard.peaks <= min(NEARLY_SILENT_PEAK, floor / FAR_BELOW)) if np.ptp(span) > 1]
         holes = np.concatenate([holes, np.array(below, np.int64).reshape(-1, 2) * FRAME_SAMPLES])
-    found = []
+    found, powers = [], heard.powers
     spoken, tonal = near(active, BESIDE_SPEECH_TICKS), near(tonal, TONAL_MARGIN_TICKS)
     for start, end in _joined(holes):
         first, last = start // FRAME_SAMPLES, (end - 1) // FRAME_SAMPLES  # the ticks at its edges are partly speech
@@ -148,7 +148,7 @@ def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: 
             continue
         if tonal[first : last + 1].any():  # tones begin and end at once
             continue
-        before, after = heard.powers[max(first - EDGE_TICKS, 0) : first + 1], heard.powers[last : last + 1 + EDGE_TICKS]
+        before, after = powers[max(first - EDGE_TICKS, 0) : first + 1], powers[last : last + 1 + EDGE_TICKS]
         if min(decibels(before.max()), decibels(after.max())) > edge_dbov:
             found.append((start, end))
     if found:

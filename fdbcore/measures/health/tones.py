@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, HealthFinding, in_session, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.finding import Bools, HealthFinding, counts, in_session, near, runs
+from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Column, Floats, SideAudio
 from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
 
 LEAST_POWER: Final = 1e-5  # -50 dBov
@@ -104,20 +104,24 @@ def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
 def _tones(heard: SideAudio) -> Tones:
     window = np.hanning(WINDOW).astype(np.float32)
     sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
-    power, hz = np.zeros((2, heard.n_ticks), np.float32)
-    found = Tones(power, hz, np.zeros(heard.n_ticks, np.int8), np.zeros(heard.n_ticks, np.bool_))
-    for tick in range(0, heard.n_ticks, BLOCK_TICKS):
-        n = min(BLOCK_TICKS, heard.n_ticks - tick)
-        pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
-        frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
-        at = np.flatnonzero(sounding[tick : tick + n])
-        columns = np.zeros((len(Peaks._fields), n), np.float32)
-        columns[:, at] = _strongest(frames[at], window)
-        block, within = Peaks(*columns), slice(tick, tick + n)
-        found.power[within], found.hz[within] = block.power, block.hz
-        found.key[within] = _key(block)
-        found.tonal[within] = _tonal(block, found.hz[tick - 1] if tick else block.hz[0])
-    return found
+    n_ticks = heard.n_ticks
+    key, tonal = np.zeros(n_ticks, np.int8), np.zeros(n_ticks, np.bool_)
+    hz_before = None
+    with Column(np.float32) as power, Column(np.float32) as hz:
+        for tick in range(0, n_ticks, BLOCK_TICKS):
+            n = min(BLOCK_TICKS, n_ticks - tick)
+            pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
+            frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
+            at = np.flatnonzero(sounding[tick : tick + n])
+            columns = np.zeros((len(Peaks._fields), n), np.float32)
+            columns[:, at] = _strongest(frames[at], window)
+            block, within = Peaks(*columns), slice(tick, tick + n)
+            power.append(block.power)
+            hz.append(block.hz)
+            key[within] = _key(block)
+            tonal[within] = _tonal(block, block.hz[0] if hz_before is None else hz_before)
+            hz_before = block.hz[-1]
+        return Tones(power.read(n_ticks), hz.read(n_ticks), key, tonal)
 
 
 def _strongest(frames: Floats, window: Floats) -> Floats:
@@ -212,21 +216,13 @@ def _in_notes(heard: SideAudio, hz: Floats, tonal: Bools) -> Bools:
     at = np.flatnonzero(tonal)
     changes = np.zeros(heard.n_ticks, np.bool_)
     changes[at[1:][np.abs(np.diff(hz[at])) > 2 * TONE_HZ]] = True
-    sounding = _counted(heard.powers > LEAST_POWER)
-    notes: Bools = _counted(tonal) > np.float32(NOTES_SHARE) * sounding
-    notes &= sounding > NOTES_OVER_TICKS // 2
-    notes &= _counted(changes) >= FEWEST_CHANGES
+    notes = np.zeros(heard.n_ticks, np.bool_)
+    over = min(NOTES_OVER_TICKS, heard.n_ticks)
+    around = (counts(each, over // 2, (over - 1) // 2) for each in (heard.powers > LEAST_POWER, tonal, changes))
+    for (block, sounding), (_, tonal_ticks), (_, changed) in zip(*around, strict=True):
+        notes[block] = (tonal_ticks > NOTES_SHARE * sounding) & (sounding > NOTES_OVER_TICKS // 2)
+        notes[block] &= changed >= FEWEST_CHANGES
     return notes
-
-
-def _counted(ticks: Bools) -> npt.NDArray[np.int16]:
-    """How many of the NOTES_OVER_TICKS around each tick are True, int16 (n,)."""
-    n = len(ticks)
-    over = min(NOTES_OVER_TICKS, n)
-    before, after = over // 2, (over - 1) // 2 + 1
-    sums = np.cumsum(np.pad(ticks, (before + 1, after - 1)), dtype=np.int32)
-    counted: npt.NDArray[np.int16] = (sums[over:] - sums[:-over]).astype(np.int16)
-    return counted[:n]
 
 
 def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Iterator[HealthFinding]:
