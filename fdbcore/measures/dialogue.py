@@ -124,10 +124,9 @@ class Dialogue:
         """Whether each side is in an IPU, bool (n_ticks,)."""
         tracks: dict[Side, npt.NDArray[np.bool_]] = {}
         for side, spans in self.ipus.items():
-            edges = np.zeros(self.n_ticks + 1, dtype=np.int64)
-            np.add.at(edges, spans[:, 0], 1)
-            np.add.at(edges, spans[:, 1], -1)
-            tracks[side] = np.cumsum(edges[:-1]) > 0
+            tracks[side] = np.zeros(self.n_ticks, np.bool_)
+            for start, end in spans.tolist():
+                tracks[side][start:end] = True
         return tracks
 
     def speech_min(self, side: Side) -> float:
@@ -143,44 +142,41 @@ class Dialogue:
     @cached_property
     def lapses(self) -> Spans:
         """All silences of both sides between the first and the last speech of a span, int64 (n, 2) in ticks."""
-        any_speech = np.flatnonzero(self.speaking["A"] | self.speaking["B"])
-        is_whole = (any_speech[1:] < self._ends[any_speech[:-1]]) & (any_speech[:-1] + 1 >= self.muted_ticks)
-        jumps = np.flatnonzero((np.diff(any_speech) > 1) & is_whole)
-        return np.stack([any_speech[jumps] + 1, any_speech[jumps + 1]], axis=1).astype(np.int64)
+        any_speech = (self.speaking["A"] | self.speaking["B"]).view(np.int8)
+        changes = np.flatnonzero(np.diff(any_speech, prepend=0, append=0))
+        silences = changes[1:-1].reshape(-1, 2)
+        is_whole = (silences[:, 1] < self._span_ends(silences[:, 0] - 1)) & (silences[:, 0] >= self.muted_ticks)
+        return silences[is_whole]
 
-    def ticks_until_stop(self, side: Side) -> npt.NDArray[np.int64]:
-        """For each tick (n_ticks,), how many ticks later `side` falls silent for at least yield_hold_ms.
+    def ticks_until_stop(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of the ticks (n,), how many ticks later `side` falls silent for at least yield_hold_ms.
 
         It is more than NEVER_TICKS / 2 if it never does. The end of the recording (or of a kept span) is no stop, since
         nobody knows how long that silence would have lasted.
         """
         spans, hold = self.ipus[side], self.settings.ticks("yield_hold_ms")
-        following = np.minimum(np.append(spans[1:, 0], NEVER_TICKS)[: len(spans)], self._ends[spans[:, 0]])
+        following = np.minimum(np.append(spans[1:, 0], NEVER_TICKS)[: len(spans)], self._span_ends(spans[:, 0]))
         stops = spans[following - spans[:, 1] >= hold, 1]
-        return self._until(stops)
+        return self._until(stops, ticks)
 
-    def ticks_until_end(self, side: Side) -> npt.NDArray[np.int64]:
-        """For each tick (n_ticks,), how many ticks later `side` next ends an IPU."""
-        return self._until(self.ipus[side][:, 1])
+    def ticks_until_end(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of the ticks (n,), how many ticks later `side` next ends an IPU."""
+        return self._until(self.ipus[side][:, 1], ticks)
 
-    def ticks_since_start(self, side: Side) -> npt.NDArray[np.int64]:
-        """For each tick (n_ticks,), how many ticks ago `side` last began an IPU."""
-        ticks = np.arange(self.n_ticks)
+    def ticks_since_start(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of the ticks (n,), how many ticks ago `side` last began an IPU."""
         starts = np.concatenate([[-NEVER_TICKS], self.ipus[side][:, 0]])
         since: npt.NDArray[np.int64] = ticks - starts[np.searchsorted(starts, ticks, side="right") - 1]
         return since
 
-    def _until(self, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each tick (n_ticks,), how many ticks later the next of the sorted moments of its span comes."""
-        ticks = np.arange(self.n_ticks)
+    def _until(self, moments: npt.NDArray[np.int64], ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of the ticks (n,), how many ticks later the next of the sorted moments of its span comes."""
         following = np.append(moments, NEVER_TICKS)[np.searchsorted(moments, ticks, side="right")]
-        until: npt.NDArray[np.int64] = np.where(following > self._ends, NEVER_TICKS, following) - ticks
+        until: npt.NDArray[np.int64] = np.where(following > self._span_ends(ticks), NEVER_TICKS, following) - ticks
         return until
 
-    @cached_property
-    def _ends(self) -> npt.NDArray[np.int64]:
-        """For each tick (n_ticks,), the end of the kept span that it lies in; 0 if it is left out."""
-        ends = np.zeros(self.n_ticks, dtype=np.int64)
-        for start, end in self.spans:
-            ends[start:end] = end
-        return ends
+    def _span_ends(self, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of the ticks (n,), the end of the kept span that it lies in; 0 if it is left out."""
+        starts, ends = np.array([(-1, 0), *self.spans], np.int64).T
+        found: npt.NDArray[np.int64] = ends[np.searchsorted(starts, ticks, side="right") - 1]
+        return np.where(ticks < found, found, 0)

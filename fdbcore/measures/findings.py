@@ -125,7 +125,8 @@ def nothing_to_measure(recording: Recording) -> str | None:
 
 
 def _heard_peaks(recording: Recording) -> npt.NDArray[np.uint16]:
-    return recording.peaks[kept_ticks(recording.heard, len(recording.peaks))]
+    peaks = recording.peaks
+    return peaks[kept_ticks(recording.heard, len(peaks))] if recording.left_out else peaks
 
 
 def loudest(peaks: npt.NDArray[np.uint16]) -> str:

@@ -256,14 +256,13 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     As with unlabelled onsets, contributions that begin within 200 ms of B's own start or end are excluded.
     """
     measures: dict[str, Quantity] = {}
-    until_stop = dialogue.ticks_until_stop("B")
     for name, kinds in (*((kind, (kind,)) for kind in CONTRIBUTIONS), ("distraction", DISTRACTIONS)):
         found = labels.of("A", *kinds)
         if not found:
             continue
         contributions, excluded = clear(dialogue, found)
         starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
-        until = until_stop[starts]
+        until = dialogue.ticks_until_stop("B", starts)
         has_stopped = until <= STOP_S * TICKS_PER_S
         chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S) if contributions else None
         found_share = _share(list(zip(contributions, has_stopped.tolist(), strict=True)), excluded)
@@ -281,17 +280,17 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
 
 def clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict[str, int]]:
     """The labels that begin while B speaks, away from its start and end; and how many are excluded, by reason."""
-    since, until = dialogue.ticks_since_start("B"), dialogue.ticks_until_end("B")
+    ticks = np.array([label.start_tick for label in found], np.int64)
+    since, until = dialogue.ticks_since_start("B", ticks), dialogue.ticks_until_end("B", ticks)
     settings = dialogue.settings
     clear: list[Label] = []
     excluded = {"b_was_silent": 0, "simultaneous": 0, "terminal": 0}
-    for label in found:
-        tick = label.start_tick
-        if not dialogue.speaking["B"][tick]:
+    for number, label in enumerate(found):
+        if not dialogue.speaking["B"][label.start_tick]:
             excluded["b_was_silent"] += 1
-        elif since[tick] <= settings.ticks("simultaneous_ms"):
+        elif since[number] <= settings.ticks("simultaneous_ms"):
             excluded["simultaneous"] += 1
-        elif until[tick] <= settings.ticks("terminal_ms"):
+        elif until[number] <= settings.ticks("terminal_ms"):
             excluded["terminal"] += 1
         else:
             clear.append(label)

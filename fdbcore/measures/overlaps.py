@@ -116,12 +116,11 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
         f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets), in_overlap),
         f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", len(short), speech_min, len(short), short),
     }
-    until_stop = dialogue.ticks_until_stop(other)
     for size, is_short in (("long", False), ("short", True)):
         of_size = [e for e in apart if (lengths[e.start_tick] <= short_ticks) == is_short]
         of_all = np.array([e.start_tick for e in of_size], np.int64)
         starts = np.array([e.start_tick for e in of_size if not e.terminal], np.int64)
-        stops = until_stop[starts]
+        stops = dialogue.ticks_until_stop(other, starts)
         for seconds in STOP_WITHIN_S:
             limit_ticks = seconds * TICKS_PER_S
             chance = chance_of_stop(dialogue, other, limit_ticks) if with_chance and len(starts) else None
@@ -130,7 +129,7 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
             )
         at_once_ticks = dialogue.settings.ticks("terminal_ms")
         measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share.of(
-            *_divided(spans, of_all, until_stop[of_all] <= at_once_ticks),
+            *_divided(spans, of_all, dialogue.ticks_until_stop(other, of_all) <= at_once_ticks),
             {"simultaneous": excluded["simultaneous"]},
             chance_of_stop(dialogue, other, at_once_ticks, also_terminal=True) if with_chance and len(of_all) else None,
         )
@@ -159,11 +158,10 @@ def chance_of_stop(dialogue: Dialogue, other: Side, limit_ticks: int, also_termi
     Ticks count if the other speaks there, and if an onset there is neither simultaneous nor (unless also_terminal)
     terminal. None if there is no such tick.
     """
-    settings = dialogue.settings
-    clear = (
-        dialogue.speaking[other]
-        & (dialogue.ticks_since_start(other) > settings.ticks("simultaneous_ms"))
-        & (also_terminal | (dialogue.ticks_until_end(other) > settings.ticks("terminal_ms")))
-    )
-    stops = dialogue.ticks_until_stop(other)[clear]
-    return float((stops <= limit_ticks).mean()) if len(stops) else None
+    settings, ipus = dialogue.settings, dialogue.ipus[other]
+    starts = ipus[:, 0] + settings.ticks("simultaneous_ms") + 1
+    ends = ipus[:, 1] - (0 if also_terminal else settings.ticks("terminal_ms"))
+    stops = ipus[:, 1] - 1 + dialogue.ticks_until_stop(other, ipus[:, 1] - 1)  # the same from any tick of the IPU
+    clear = np.maximum(ends - starts, 0)
+    stopped = np.maximum(ends - np.maximum(starts, stops - limit_ticks), 0)
+    return float(stopped.sum() / clear.sum()) if clear.any() else None

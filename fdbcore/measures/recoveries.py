@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_within
 from fdbcore.measures.measure import Measure
@@ -62,13 +64,13 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
     if not found:
         return {}
     interrupted, excluded = clear(dialogue, found)
-    until_stop = dialogue.ticks_until_stop("B")
+    until_stop = dialogue.ticks_until_stop("B", np.array([label.start_tick for label in interrupted], np.int64)).tolist()
     latencies_ms: list[float] = []
     others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
     recovered: list[Span] = []
     said: dict[str, list[Span]] = {}
-    for label in interrupted:
-        stop_tick = label.start_tick + int(until_stop[label.start_tick])
+    for label, until in zip(interrupted, until_stop, strict=True):
+        stop_tick = label.start_tick + until
         if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
             others["did_not_stop"] += 1
             continue

@@ -79,7 +79,6 @@ def _others(transfers: Sequence[TurnEvent], cut_short: Sequence[CutShort]) -> li
 def _yields(dialogue: Dialogue) -> list[ScoredMoment]:
     """Scores of B where A began in its speech: not at its very start or end, where nobody could react."""
     short_ticks = dialogue.settings.ticks("short_ms")
-    until_stop = dialogue.ticks_until_stop("B")
     starts = [
         each.start_tick
         for each in dialogue.uncensored("intrusion", side="A")
@@ -87,4 +86,8 @@ def _yields(dialogue: Dialogue) -> list[ScoredMoment]:
         and not (each.simultaneous or each.terminal)
         and dialogue.ipu_length_ticks("A", each.start_tick) > short_ticks
     ]
-    return [ScoredMoment(start, max(0.0, 1 - int(until_stop[start]) / (YIELD_S * TICKS_PER_S))) for start in starts]
+    until_stop = dialogue.ticks_until_stop("B", np.array(starts, np.int64)).tolist()
+    return [
+        ScoredMoment(start, max(0.0, 1 - until / (YIELD_S * TICKS_PER_S)))
+        for start, until in zip(starts, until_stop, strict=True)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,15 +34,24 @@ def write_text(path: Path, text: str) -> None:
     Bytes of a file name that are not valid text are written as escapes; JSON reads them back as the same name. Raises
     RecordingError if the file cannot be written.
     """
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    write_pieces(path, [text])
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write the pieces of a text, one after the other, in the same way as `write_text`."""
+    _write(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write `data` in the same way as `write_text`. RecordingError if the file cannot be written."""
+    _write(path, [data])
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
-            file.write(data)
+            file.writelines(parts)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -56,10 +65,33 @@ def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
     write_text(path, json.dumps(clean(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401
-    """The JSON value in `path`. RecordingError if it cannot be read or is not JSON."""
+def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", ", ": ")) -> Iterator[str]:
+    """The JSON of a mapping in one line, item by item of its lists, so that a long list is never held as text.
+
+    A value may be an iterator: what it yields is a list.
+    """
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=separators).encode
+    comma, colon = separators
+    yield "{"
+    for number, (name, inner) in enumerate(value.items()):
+        yield f"{comma if number else ''}{encode(name)}{colon}"
+        if isinstance(inner, list | Iterator):
+            yield "["
+            for place, item in enumerate(inner):
+                yield f"{comma if place else ''}{encode(item)}"
+            yield "]"
+        else:
+            yield encode(inner)
+    yield "}"
+
+
+def read_json(path: Path, as_value: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
+    """The JSON value in `path`. RecordingError if it cannot be read or is not JSON.
+
+    as_value: what stands for each JSON object, as soon as it is read.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), object_hook=as_value)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -70,7 +71,7 @@ class Arrivals(NamedTuple):
 
 
 class Recording:
-    """A recording in its folder. Each of its files is read once, when it is first needed.
+    """A recording in its folder. Each of its files is read once, when it is first needed; values per tick, each time.
 
     RecordingError if a file that is needed is missing, damaged, or of another schema.
     """
@@ -154,22 +155,24 @@ class Recording:
         if not path.is_file():
             raise self._unfinished()
         try:
-            return [TurnEvent.from_json(event) for event in read_json(path)["events"]]
+            events = read_json(path, _event_or_settings)["events"]
+            return [event if isinstance(event, TurnEvent) else TurnEvent.from_json(event) for event in events]
         except (KeyError, TypeError) as error:
             raise RecordingError(f"{path}: expected turn events of schema {TURNS_SCHEMA}, got {error!r}") from error
 
-    @cached_property
+    @property
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The voice activity of A and of B, bool (n_ticks,) each."""
-        stored = self._derived
-        n_ticks = int(stored["n_ticks"])
-        a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
+        with self._derived() as stored:
+            n_ticks = int(stored["n_ticks"])
+            a, b = (np.unpackbits(stored[side], count=n_ticks).view(np.bool_) for side in "ab")
         return a, b
 
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
         """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
-        peaks: npt.NDArray[np.uint16] = self._derived["peaks"]
+        with self._derived() as stored:
+            peaks: npt.NDArray[np.uint16] = stored["peaks"]
         return peaks
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
@@ -177,8 +180,8 @@ class Recording:
 
         name: as the detector calls them. None if it did not use such values.
         """
-        stored = self._derived
-        return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+        with self._derived() as stored:
+            return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
 
     @property
     def marks(self) -> AgentLog | None:
@@ -260,15 +263,21 @@ class Recording:
         got = f"one without {ACTIVITY}" if status == "complete" else f"one that is {status}"
         return RecordingError(f"{self.path}: expected a finished recording, got {got}: {remedy}")
 
-    @cached_property
-    def _derived(self) -> Mapping[str, npt.NDArray[Any]]:
+    @contextmanager
+    def _derived(self) -> Iterator[Mapping[str, npt.NDArray[Any]]]:
+        """The arrays with values per tick. They are not kept: of a day they take more memory than all else."""
         if not (self.path / ACTIVITY).is_file():
             raise self._unfinished()
         try:
             with open(self.path / ACTIVITY, "rb") as file, np.load(file) as stored:
-                return dict(stored)
+                yield stored
         except (OSError, EOFError, ValueError, BadZipFile) as error:
             raise RecordingError(f"{self.path / ACTIVITY}: expected NumPy arrays, found a damaged file") from error
+
+
+def _event_or_settings(values: dict[str, Any]) -> TurnEvent | dict[str, Any]:
+    """A turn event as soon as it is read, since as a mapping it takes several times the memory."""
+    return TurnEvent.from_json(values) if "known_tick" in values else values
 
 
 def folders_in(path: Path) -> list[Path]:

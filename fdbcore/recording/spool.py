@@ -51,7 +51,8 @@ class Spool:
         self._lines: deque[Any] = deque()
         self._as_line = as_line
         self._written_ticks = 0
-        self._peaks: list[npt.NDArray[np.uint16]] = []
+        self._peaks = bytearray()
+        self._loudest = np.zeros(2, np.uint16)
         self._failure: Exception | None = None
         self._over = Event()
         self._thread = Thread(target=self._keep_writing, name="fdbcore-spool", daemon=True) if realtime else None
@@ -90,12 +91,12 @@ class Spool:
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
         """Largest absolute sample of each tick, uint16 (n_ticks, 2); 0 where audio was lost. Complete after `close`."""
-        missing = np.zeros((self.n_ticks - self._written_ticks, 2), dtype=np.uint16)
-        return np.concatenate([*self._peaks, missing])
+        peaks, missing = np.frombuffer(self._peaks, np.uint16).reshape(-1, 2), self.n_ticks - self._written_ticks
+        return np.pad(peaks, ((0, missing), (0, 0))) if missing else peaks
 
     def loudest(self) -> tuple[int, int]:
         """The largest absolute sample of each channel in the audio written so far (all but the last second)."""
-        a, b = np.concatenate([np.zeros((1, 2), dtype=np.uint16), *self._peaks]).max(axis=0)
+        a, b = self._loudest
         return int(a), int(b)
 
     def close(self) -> None:
@@ -163,5 +164,7 @@ class Spool:
         low, high = frames.min(axis=2).astype(np.int32), frames.max(axis=2).astype(np.int32)  # -(-32768) needs 17 bits
         if self._wav is not None:
             self._wav.write(frames.transpose(0, 2, 1).reshape(-1, 2))
-        self._peaks.append(np.maximum(-low, high).astype(np.uint16))
+        peaks = np.maximum(-low, high).astype(np.uint16)
+        self._loudest = np.maximum(self._loudest, peaks.max(axis=0))
+        self._peaks += peaks.tobytes()
         self._written_ticks += len(frames)

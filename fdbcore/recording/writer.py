@@ -6,6 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -23,7 +24,9 @@ from fdbcore.recording.files import (
     REPORT,
     TURNS,
     TURNS_SCHEMA,
+    json_pieces,
     write_json,
+    write_pieces,
 )
 from fdbcore.recording.spool import Spool
 from fdbcore.runtime.redaction import clean
@@ -187,9 +190,10 @@ class RecordingWriter:
         except OSError as error:
             (self.path / ACTIVITY).unlink(missing_ok=True)
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
-        turns = [event.to_json() for event in self._turns]
+        events = (clean(event.to_json()) for event in self._turns)
         settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
-        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns}, in_one_line=True)
+        turns = {"schema": TURNS_SCHEMA, "settings": clean(settings), "events": events}
+        write_pieces(self.path / TURNS, chain(json_pieces(turns), "\n"))
 
 
 def _event_line(event: tuple[int, Side | None, str, Mapping[str, Any]]) -> str:

@@ -162,7 +162,7 @@ def test_shares_of_time_and_stops_equal_naive_counts(runs_a: list[int], runs_b: 
     overlap = measures["overlap_share_of_speech"]
     assert isinstance(overlap, Ratio)
     assert (overlap.total, overlap.exposure) == (both, any_speech)
-    until = drawn.ticks_until_stop("B")
+    until = drawn.ticks_until_stop("B", np.arange(n_ticks))
     for tick in range(0, n_ticks, 37):
         held = (
             t for t in range(tick + 1, n_ticks - 49) if speaking["B"][t - 1] and not speaking["B"][t : t + 50].any()
