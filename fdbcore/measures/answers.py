@@ -80,7 +80,8 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """The measures of this module. Those without the harness only if the transport of B states its delays."""
     found = opportunities(dialogue)
     answers, premature, missing = ([e.span for e in of] for of in (found.answered, found.premature, found.missed))
-    long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
+    turn_ends = {e.start_tick: e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B"}
+    long_ms = [_first_long_ipu(dialogue, e, turn_ends.get(turn_start(e))) for e in found.answered]
     excluded = found.excluded
     latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
     missed = {e.start_tick for e in found.missed}
@@ -124,13 +125,11 @@ def _after(tick: int, ticks: int) -> Span:
     return min(tick, tick + ticks), max(tick, tick + ticks)
 
 
-def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
+def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent, turn_end: int | None) -> float | None:
     """Latency (ms) until the first IPU longer than 1 s in the turn that a transfer begins; None without one."""
-    start = turn_start(transfer)
-    turn_ends = (e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B" and e.start_tick == start)
-    turn_end = next(turn_ends, None)
     if turn_end is None:
         return None
+    start = turn_start(transfer)
     ipus = dialogue.ipus["B"]
     within = ipus[(ipus[:, 0] >= start) & (ipus[:, 0] < turn_end) & (ipus[:, 1] - ipus[:, 0] > LONG_IPU_TICKS)]
     return float((within[0, 0] - start + fto(transfer)) * TICK_MS) if len(within) else None

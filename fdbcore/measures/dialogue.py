@@ -142,9 +142,8 @@ class Dialogue:
     @cached_property
     def lapses(self) -> Spans:
         """All silences of both sides between the first and the last speech of a span, int64 (n, 2) in ticks."""
-        any_speech = (self.speaking["A"] | self.speaking["B"]).view(np.int8)
-        changes = np.flatnonzero(np.diff(any_speech, prepend=0, append=0))
-        silences = changes[1:-1].reshape(-1, 2)
+        any_speech = np.pad(self.speaking["A"] | self.speaking["B"], 1)
+        silences = np.flatnonzero(any_speech[1:] != any_speech[:-1])[1:-1].reshape(-1, 2)
         is_whole = (silences[:, 1] < self._span_ends(silences[:, 0] - 1)) & (silences[:, 0] >= self.muted_ticks)
         return silences[is_whole]
 

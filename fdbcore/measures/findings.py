@@ -6,6 +6,7 @@ CHECKS lists all checks, in the order in which their findings are shown.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,8 +167,9 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
     lapses = [start for start, end in heard.dialogue.lapses.tolist() if end - start > lapse_ticks]
     for side in SIDES:
         for start, end in _between(heard.dialogue.ipus[side], heard.start_tick, heard.end_tick):
-            spoken = [span for span in heard.times[other_side(side)].tolist() if start <= span[0] < end]
-            waits = sum(start <= lapse < end for lapse in lapses)
+            times = heard.times[other_side(side)]
+            spoken = times[slice(*np.searchsorted(times[:, 0], (start, end)))].tolist()
+            waits = bisect_left(lapses, end) - bisect_left(lapses, start)
             last = spoken[-1][1] if spoken else start
             went_on_ticks = heard.dialogue.measured_before(last) - heard.dialogue.measured_before(start)
             gone = side == "B" and end == heard.end_tick and went_on_ticks >= LEAST_SILENT_TICKS

@@ -143,16 +143,16 @@ def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
 def _silences(dialogue: Dialogue) -> Iterator[Moment]:
     """All other silences of both sides between the first and the last speech."""
     found = opportunities(dialogue)
-    missed = {event.start_tick for event in found.missed}
+    missed, answered = {event.start_tick for event in found.missed}, set(found.answered)
     for event in dialogue.uncensored("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
-            kind: MomentKind = "slow_answer" if event in found.answered else "lapse"
+            kind: MomentKind = "slow_answer" if event in answered else "lapse"
             yield _moment(dialogue, kind, event.side, event.start_tick, _end(event))
 
 
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
     """Stretches in which both speak, except those of premature responses."""
-    premature = opportunities(dialogue).premature
+    premature = set(opportunities(dialogue).premature)
     for event in dialogue.uncensored("overlap_within", "overlap_between"):
         if event.kind == "overlap_within":
             yield _moment(dialogue, "talk_over", event.side, event.start_tick, _end(event))

@@ -146,7 +146,7 @@ class SideAudio:
 
     @property
     def flat(self) -> npt.NDArray[np.uint16]:
-        """How many samples of the tick have its peak, if it looks cut off, else 0 (see `Ear.hear`): uint16 (n_ticks,)."""
+        """How many samples have its peak, if it looks cut off, else 0 (see `Ear.hear`), uint16 (n_ticks,)."""
         return self.columns.flat.read(self.n_ticks)
 
     @property

@@ -28,7 +28,7 @@ DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 def document(reading: Reading, scores: Scores) -> Document:
     """Everything that is known of a recording and its scores, as JSON values."""
     unscored = scores.get("unscored")
-    unanswered = [event for event in opportunities(reading.dialogue).missed if event.kind == "pause"]
+    unanswered = {event for event in opportunities(reading.dialogue).missed if event.kind == "pause"}
     events = [
         event.to_json()
         | ({"suspect": True} if suspect else {})

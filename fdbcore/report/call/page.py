@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,7 +15,7 @@ from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import REPORT, write_text
+from fdbcore.recording.files import REPORT, write_pieces
 from fdbcore.report.call import agent_log as marks
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
@@ -26,7 +26,7 @@ from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.comparison import limits
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
 from fdbcore.report.glossary import terms
-from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.templates import INDEX, render_pieces
 from fdbcore.report.html.values import Links
 from fdbcore.types import TurnSettings
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fdbcore.report.call.document_types import Document
 
 FULL_SCALE: Final = 32_768
+PIECE_BYTES: Final = 3 << 15  # base64 codes three bytes at a time
 
 
 class ScoredIn(NamedTuple):
@@ -80,7 +81,7 @@ def write_report(
     """
     share(reading.path.parent)
     path = reading.path / REPORT
-    write_text(path, page(reading, content, shown, lists))
+    write_pieces(path, pieces(reading, content, shown, lists))
     return path
 
 
@@ -91,6 +92,16 @@ def page(
     lists: Mapping[str, MomentList] | None = None,
 ) -> str:
     """The whole page. lists: those of its moments; by default they are made."""
+    return "".join(pieces(reading, content, shown, lists))
+
+
+def pieces(
+    reading: Reading,
+    content: Document,
+    shown: CallPage = CallPage(),
+    lists: Mapping[str, MomentList] | None = None,
+) -> Iterator[str]:
+    """The page in pieces: that of a day would be a text of 50 million characters."""
     if not shown.audio or shown.sound is not None:
         content = {
             **content,
@@ -117,7 +128,7 @@ def page(
         lists = moment_lists(reading) if is_scored else {}
     link, dialogue = Links(titles(lists).keys()), transcript.section(content, shown.remarks.rows)
     scored = _scored(content, settings, reading.dialogue, link, shown.verdict) if is_scored else {}
-    return render(
+    return render_pieces(
         "report.html",
         content=content,
         title=title(reading),
@@ -197,11 +208,18 @@ def _scored(
     }
 
 
-def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
-    """The peaks as base64, one byte per tick, first all of A, then all of B.
+def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> Iterator[str]:
+    """The peaks as base64 in pieces, one byte per tick, first all of A, then all of B.
 
     A byte is 255 times the square root of the peak's share of full scale; the root makes soft speech visible beside
     loud speech. peaks: uint16 (n_ticks, 2).
     """
-    companded = np.round(255 * np.sqrt(np.minimum(peaks, FULL_SCALE) / FULL_SCALE)).astype(np.uint8)
-    return base64.b64encode(companded.T.tobytes()).decode("ascii")
+    shares = np.minimum(np.arange(1 << 16), FULL_SCALE) / FULL_SCALE
+    bytes_of = np.round(255 * np.sqrt(shares)).astype(np.uint8)
+    companded = np.empty(peaks.T.shape, np.uint8)
+    for tick in range(0, len(peaks), PIECE_BYTES):
+        companded[:, tick : tick + PIECE_BYTES] = bytes_of[peaks[tick : tick + PIECE_BYTES].T]
+    del peaks
+    joined = companded.reshape(-1)
+    for start in range(0, len(joined), PIECE_BYTES):
+        yield base64.b64encode(joined[start : start + PIECE_BYTES]).decode("ascii")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.recording.files import json_pieces
 from fdbcore.report.format import clock_text, counted
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import NOTES
@@ -27,7 +29,12 @@ OWN: Final = "fdbcore.report"
 
 def render(template: str, package: str = OWN, **values: Any) -> str:  # noqa: ANN401
     """Render a template of a package with these values."""
-    return environment(package).get_template(template).render(values)
+    return "".join(render_pieces(template, package, **values))
+
+
+def render_pieces(template: str, package: str = OWN, **values: Any) -> Iterator[str]:  # noqa: ANN401
+    """Render it in pieces, so that a large page is never held as one text."""
+    return environment(package).get_template(template).generate(values)
 
 
 @cache
@@ -46,6 +53,7 @@ def environment(package: str = OWN) -> Environment:
         "clock": clock_text,
         "counted": counted,
         "embedded": embedded_json,
+        "embedded_pieces": embedded_pieces,
         "g": lambda value: f"{value:g}",
         "in_words": in_words,
         "linked": linked,
@@ -78,3 +86,8 @@ def linked(text: str) -> Markup:
 def embedded_json(value: object) -> str:
     """JSON that is safe in a script element: nothing in it can end the element or open a comment."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def embedded_pieces(value: Mapping[str, object]) -> Iterator[str]:
+    """The same of a mapping, in pieces."""
+    return (piece.replace("<", "\\u003c") for piece in json_pieces(value, (",", ":")))
