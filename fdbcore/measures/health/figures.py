@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, near, runs
-from fdbcore.measures.health.hearing import FULL_SCALE, Floats, SideAudio
+from fdbcore.measures.health.hearing import BLOCK_TICKS, FULL_SCALE, Column, Floats, SideAudio
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def figures(heard: SideAudio, active: Bools) -> SideFigures:
     level = decibels(float(heard.powers[active].mean())) if active.any() else None
     quiet = ~near(active, MARGIN_TICKS)
     is_heard = np.count_nonzero(quiet) >= LEAST_QUIET_TICKS
-    noise = decibels(float(np.median(heard.powers[quiet]))) if is_heard else None
-    levels: Floats = 10 * np.log10(np.maximum(heard.powers, np.float32(10 ** (LEAST_DBOV / 10))))
-    spoken = units(active)
+    noise = decibels(float(np.median(heard.powers[quiet], overwrite_input=True))) if is_heard else None
+    levels, spoken = levels_of(heard), units(active)
     after, falls = _after_db(heard.powers, active, spoken), _falls_ms(levels, spoken)
     return {
         "speech_s": np.count_nonzero(active) / TICKS_PER_S,
@@ -54,7 +53,7 @@ def figures(heard: SideAudio, active: Bools) -> SideFigures:
         "spread_db": _deviation(levels[quiet]) if is_heard else None,
         "under_db": None
         if level is None or noise is None
-        else float(np.quantile(levels[active], SOFTEST_SHARE)) - noise,
+        else float(np.quantile(levels[active], SOFTEST_SHARE, overwrite_input=True)) - noise,
         "after_db": None if noise is None or not after else float(np.median(after)) - noise,
         "fall_ms": float(np.median(falls)) if len(falls) * 2 > len(spoken) else None,
         "high_drop_db": _high_drop_db(heard) if level is not None and heard.spectrum.any() else None,
@@ -72,8 +71,20 @@ def units(active: Bools) -> list[Span]:
     return found
 
 
+def levels_of(heard: SideAudio) -> Floats:
+    """The level of each tick in dBov, float32 (n_ticks,); a map of a file."""
+    powers = heard.powers
+    with Column(np.float32) as levels:
+        for tick in range(0, len(powers), BLOCK_TICKS):
+            block = powers[tick : tick + BLOCK_TICKS]
+            levels.append(10 * np.log10(np.maximum(block, np.float32(10 ** (LEAST_DBOV / 10)))))
+        return levels.read(len(powers))
+
+
 def _deviation(levels: Floats) -> float:
-    return 1.4826 * float(np.median(np.abs(levels - np.median(levels))))
+    """A robust standard deviation. It changes the levels."""
+    levels -= np.median(levels)
+    return 1.4826 * float(np.median(np.abs(levels, out=levels), overwrite_input=True))
 
 
 def _after_db(powers: Floats, active: Bools, spoken: list[Span]) -> list[float]:
