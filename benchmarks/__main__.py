@@ -1,6 +1,7 @@
 """Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`. Missed goals are listed last.
 
 `python -m benchmarks voices CLIPS_FOLDER` and `silero CLIPS_FOLDER` need clips, and are run by their names alone.
+`day` takes long, and is run only if it is named.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ NAMES = (
     *("align", "acts", "resample", "turns", "replay", "corpus"),
     *("pages", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
+LONG = ("day",)
 OF_CLIPS = ("voices", "silero")
 
 
@@ -23,8 +25,8 @@ def main() -> None:
         print(machine())
         importlib.import_module(f"benchmarks.bench_{asked[0]}").main(asked[1:])
     else:
-        if unknown := set(asked) - set(NAMES):
-            sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}: expected some of {', '.join(NAMES)}")
+        if unknown := set(asked) - {*NAMES, *LONG}:
+            sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}: expected some of {', '.join([*NAMES, *LONG])}")
         print(machine())
         for name in asked or NAMES:
             importlib.import_module(f"benchmarks.bench_{name}").main()

@@ -35,7 +35,7 @@ def with_suspects(echo_free: Sequence[TurnEvent], with_echo: Sequence[TurnEvent]
 
     Events of the two lists are the same if they differ in nothing but the tick at which they became known.
     """
-    unmatched = Counter(_without_known_tick(event) for event in echo_free)
+    unmatched = Counter(_without_known_tick(event) for event in echo_free if with_echo)
     found = [(event, False) for event in echo_free]
     for event in with_echo:
         key = _without_known_tick(event)

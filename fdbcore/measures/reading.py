@@ -64,7 +64,7 @@ class Reading(Recording):
     @cached_property
     def events_with_suspects(self) -> Sequence[tuple[TurnEvent, bool]]:
         """All turn events in the order in which they became known, each with whether only echo makes it (suspect)."""
-        return with_suspects(self.dialogue.events, self.dialogue_with_echo.events)
+        return with_suspects(self.dialogue.events, self.dialogue_with_echo.events if self.has_suspects else ())
 
     @cached_property
     def moments(self) -> Sequence[Moment]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fdbcore.measures.health.figures import MARGIN_TICKS, units
-from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, near, runs
+from fdbcore.measures.health.figures import MARGIN_TICKS, levels_of, units
+from fdbcore.measures.health.finding import Bools, HealthFinding, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_TICK, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
 from fdbcore.types import TICK_MS, Side
@@ -62,9 +62,7 @@ def checks(
     level, snr = known["level_dbov"], known["snr_db"]
     if level is None:
         return
-    levels = np.maximum(heard.powers, np.float32(10 ** (LEAST_DBOV / 10)))
-    np.log10(levels, out=levels)
-    levels *= 10
+    levels = levels_of(heard)
     fade_ms = _fade_ms(levels, active)
     if fade_ms > limits.fade_ms:
         yield _reverberation(side, fade_ms)

@@ -37,7 +37,9 @@ class MomentList(NamedTuple):
 
 def moment_lists(reading: Reading) -> dict[str, MomentList]:
     """All lists of a scored call that have an item, by their addresses without `.all`."""
-    lists = {name: _of_measure(name, quantity) for name, quantity in with_spans(reading).items()}
+    quantities = with_spans(reading)
+    lengths = _Lengths()
+    lists = {name: _of_measure(name, quantity, lengths) for name, quantity in quantities.items()}
     lists |= {over_address(side): _over(side, lists) for side in SIDES}
     for kind in MOMENTS:
         found = [(each.start_tick, each.end_tick, each.text) for each in reading.moments if each.kind == kind.id]
@@ -80,14 +82,31 @@ def _of_stage(log: AgentLog, stage: Stage) -> Iterator[Item]:
             yield start, end, amount(end_ms - start_ms, MACHINE_MS)
 
 
-def _of_measure(name: str, quantity: Quantity) -> MomentList:
+class _Lengths:
+    """The items of spans, each with its length. Many measures count the same spans: those share their items."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Item]] = {}
+        self._texts: dict[int, str] = {}
+
+    def of(self, spans: Sequence[Span]) -> list[Item]:
+        """The items of these spans, which must live as long as this object does."""
+        if id(spans) not in self._known:
+            self._known[id(spans)] = sorted((start, end, self._text(end - start)) for start, end in spans)
+        return self._known[id(spans)]
+
+    def _text(self, ticks: int) -> str:
+        return self._texts.setdefault(ticks, amount(ticks_to_s(ticks), "s"))
+
+
+def _of_measure(name: str, quantity: Quantity, lengths: _Lengths) -> MomentList:
     measure = MEASURES.get(name)
     title = measure.label if measure else name
     if isinstance(quantity, Share):
         whole = f"{measure.of} (yes: {title})" if measure and measure.of else f"{title}: yes or no"
-        return MomentList(title, _lengths(quantity.spans), _lengths(quantity.others), whole)
+        return MomentList(title, lengths.of(quantity.spans), lengths.of(quantity.others), whole)
     if isinstance(quantity, Ratio):
-        return MomentList(title, _lengths(quantity.spans))
+        return MomentList(title, lengths.of(quantity.spans))
     told = [amount(value, quantity.unit) for value in quantity.values]
     return MomentList(title, sorted((*span, text) for span, text in zip(quantity.spans, told, strict=False)))
 
@@ -101,7 +120,3 @@ def _over(side: Side, lists: Mapping[str, MomentList]) -> MomentList:
     told = ((within.items, "stopped within 2 s"), (within.others, "went on"), (at_once.items, "stopped at once"))
     found = [(start, end, f"{other} {text}") for items, text in told for start, end, _ in items]
     return MomentList(f"{side} talks over {other}", sorted(found))
-
-
-def _lengths(spans: Sequence[Span]) -> list[Item]:
-    return sorted((start, end, amount(ticks_to_s(end - start), "s")) for start, end in spans)
