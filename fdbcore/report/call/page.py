@@ -222,4 +222,4 @@ def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> Iterator[str]:
     del peaks
     joined = companded.reshape(-1)
     for start in range(0, len(joined), PIECE_BYTES):
-        yield base64.b64encode(joined[start : start + PIECE_BYTES]).decode("ascii")
+        yield base64.b64encode(joined[start : start + PIECE_BYTES].tobytes()).decode("ascii")
