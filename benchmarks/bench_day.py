@@ -49,12 +49,12 @@ def _repeated(path: Path) -> None:
     with av.open(str(SAMPLE)) as sample, av.open(str(once), "w", options={"write_xing": "0"}) as out:
         rate_hz = sample.streams.audio[0].rate
         stream = out.add_stream("libmp3lame", rate=rate_hz)
-        stream.layout, stream.bit_rate = "stereo", 128_000  # type: ignore[union-attr]
+        stream.layout, stream.bit_rate = "stereo", 128_000
         resampler = av.AudioResampler(format="s16p", layout="stereo", rate=rate_hz)
         for frame in [*sample.decode(audio=0), None]:
             for resampled in resampler.resample(frame):
-                out.mux(stream.encode(resampled))  # type: ignore[union-attr]
-        out.mux(stream.encode(None))  # type: ignore[union-attr]
+                out.mux(stream.encode(resampled))
+        out.mux(stream.encode(None))
         length_s = float(sample.duration or 0) / 1_000_000
     data = once.read_bytes()
     with path.open("wb") as file:
