@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, FULL_SCALE, Column, Floats, SideAudio
+from fdbcore.measures.health.hearing import BLOCK_TICKS, FULL_SCALE, Floats, SideAudio, TickColumn
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def units(active: Bools) -> list[Span]:
 def levels_of(heard: SideAudio) -> Floats:
     """The level of each tick in dBov, float32 (n_ticks,); a map of a file."""
     powers = heard.powers
-    with Column(np.float32) as levels:
+    with TickColumn(np.float32) as levels:
         for tick in range(0, len(powers), BLOCK_TICKS):
             block = powers[tick : tick + BLOCK_TICKS]
             levels.append(10 * np.log10(np.maximum(block, np.float32(10 ** (LEAST_DBOV / 10)))))

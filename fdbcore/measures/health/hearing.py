@@ -27,7 +27,7 @@ SPECTRUM_EVERY_TICKS: Final = 10
 LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
 
 
-class Column:
+class TickColumn:
     """A value per tick, in a temporary file. A context manager; what was read stays valid after it.
 
     dtype: of the values, such as np.float32.
@@ -93,13 +93,13 @@ class LowBand:
         self._file.close()
 
 
-class Columns:
+class TickColumns:
     """What is known of each tick of a side. A context manager."""
 
     def __init__(self) -> None:
         with ExitStack() as opened:
-            self.powers, self.means = (opened.enter_context(Column(np.float32)) for _ in range(2))
-            self.peaks, self.flat = (opened.enter_context(Column(np.uint16)) for _ in range(2))
+            self.powers, self.means = (opened.enter_context(TickColumn(np.float32)) for _ in range(2))
+            self.peaks, self.flat = (opened.enter_context(TickColumn(np.uint16)) for _ in range(2))
             self._opened = opened.pop_all()
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class SideAudio:
     """
 
     n_ticks: int
-    columns: Columns
+    columns: TickColumns
     spectrum: npt.NDArray[np.float64]
     mean: float
     low: LowBand
@@ -136,7 +136,7 @@ class SideAudio:
 
     @property
     def powers(self) -> Floats:
-        """The power of each tick, float32 (n_ticks,); like `peaks` and `flat` a map of a file (see `Column.read`)."""
+        """The power of each tick, float32 (n_ticks,); like `peaks` and `flat` mapped from a file (`TickColumn.read`)."""
         return self.columns.powers.read(self.n_ticks)
 
     @property
@@ -205,7 +205,7 @@ class _Track:
     def __init__(self) -> None:
         self.n_ticks = 0
         self.low = LowBand()
-        self.columns = Columns()
+        self.columns = TickColumns()
         self._ear = Ear(_low_pass())
         self._holes = bytearray()
         self._rest = np.zeros(0, np.int16)

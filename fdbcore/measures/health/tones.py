@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.finding import Bools, HealthFinding, counts, in_session, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Column, Floats, SideAudio
+from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
 from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
 
 LEAST_POWER: Final = 1e-5  # -50 dBov
@@ -107,7 +107,7 @@ def _tones(heard: SideAudio) -> Tones:
     n_ticks = heard.n_ticks
     key, tonal = np.zeros(n_ticks, np.int8), np.zeros(n_ticks, np.bool_)
     hz_before = None
-    with Column(np.float32) as power, Column(np.float32) as hz:
+    with TickColumn(np.float32) as power, TickColumn(np.float32) as hz:
         for tick in range(0, n_ticks, BLOCK_TICKS):
             n = min(BLOCK_TICKS, n_ticks - tick)
             pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
