@@ -136,7 +136,7 @@ class SideAudio:
 
     @property
     def powers(self) -> Floats:
-        """The power of each tick, float32 (n_ticks,); like `peaks` and `flat` mapped from a file (`TickColumn.read`)."""
+        """The power of each tick, float32 (n_ticks,); like `peaks` and `flat` mapped from a file."""
         return self.columns.powers.read(self.n_ticks)
 
     @property
