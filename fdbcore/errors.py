@@ -4,6 +4,7 @@
     ├── InputError (ValueError)         a file or value that the user gave cannot be used
     │   ├── AudioError                  an audio file: missing, not audio, truncated, not finite
     │   ├── SettingsError               a setting out of its range
+    │   │   └── VadError                a detector of another's failed
     │   └── ActError                    a dialogue-act sequence; names the item
     ├── FrameError (ValueError)         a block of PCM of the wrong shape, type or order
     ├── RecordingError (OSError)        a recording that cannot be written or read
@@ -35,6 +36,10 @@ class AudioError(InputError):
 
 class SettingsError(InputError):
     """A setting is unknown or out of its range."""
+
+
+class VadError(SettingsError):
+    """A voice activity detector of another's failed; the message names its class, the tick and the line."""
 
 
 class ActError(InputError):

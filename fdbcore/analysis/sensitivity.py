@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.endpoints.replay import replayed_sides
-from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
+from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError, VadError
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
@@ -35,6 +35,7 @@ from fdbcore.runtime.parallel import spread
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.session.turns import sweep_turns
 from fdbcore.session.vad import make_vads
+from fdbcore.session.vad_errors import blame
 from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
 
@@ -174,8 +175,15 @@ def _detected(recording: Recording, detector: str) -> Tracks:
         for tick in range(recording.n_ticks):
             for side, vad, track in zip(sides, vads, tracks, strict=True):
                 frame = side.say(tick)
-                track.append(vad.push(SILENT_FRAME if frame is None else frame))
-    a, b = (np.array((t + vad.finish())[-recording.n_ticks :], np.bool_) for t, vad in zip(tracks, vads, strict=True))
+                try:
+                    track.append(vad.push(SILENT_FRAME if frame is None else frame))
+                except Exception as error:
+                    blame(detector, error, tick)
+    try:
+        ends = [vad.finish() for vad in vads]
+    except Exception as error:
+        blame(detector, error, recording.n_ticks)
+    a, b = (np.array((t + end)[-recording.n_ticks :], np.bool_) for t, end in zip(tracks, ends, strict=True))
     return a, b
 
 
@@ -270,9 +278,11 @@ def sensitivity(
 
 
 def _reread_or_error(path: Path, chosen: Sequence[Variant]) -> Reread | str:
-    """`reread`, or its error as text, which can leave a worker process."""
+    """`reread`, or its error as text, which can leave a worker process. A detector that fails ends all."""
     try:
         return reread(path, chosen)
+    except VadError:
+        raise
     except FdbError as error:
         return str(error)
 

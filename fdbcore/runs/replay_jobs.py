@@ -24,11 +24,10 @@ from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
-from fdbcore.registry import vad
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
-from fdbcore.session.vad import DEFAULT_VAD, vads_of
+from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput
@@ -249,8 +248,7 @@ def _expected_settings(source: Mapping[str, Any], held: Recording | None, settin
 
 @cache
 def _vad_description(name: str, rate_hz: int) -> Mapping[str, Any]:
-    described: Mapping[str, Any] = vad(name)(source_rate_hz=rate_hz).describe()
-    return described
+    return make_vad(name, rate_hz).describe()
 
 
 _versions = cache(versions)

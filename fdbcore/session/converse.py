@@ -19,11 +19,11 @@ from fdbcore.recording.labels import Label, LabelKind, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.registry import vad
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
+from fdbcore.session.vad import make_vads
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
 from fdbcore.types.session_events import LOUD_DBFS
 from fdbcore.types.usage import USAGE
@@ -99,8 +99,7 @@ def converse(
     if b cannot call tools. ruled: given the closed recording, which has no outcome yet, and the outcome that it shall
     get, returns the one that it does get. A process that is killed before that leaves a case without outcome.
     """
-    make = vad(settings.vad)
-    vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
+    vads = make_vads(settings.vad, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
     known = _known(a, b, vads, settings)
     desk = None
     if world is not None:

@@ -11,7 +11,8 @@ from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.muting import Muting
 from fdbcore.session.turns import SpansTurnDetector, TurnDetector
-from fdbcore.types import SILENT_FRAME, Span, TurnSettings
+from fdbcore.session.vad_errors import blame
+from fdbcore.types import SIDES, SILENT_FRAME, Span, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.session.tools import ToolDesk
@@ -34,9 +35,9 @@ def run(
     Both endpoints must be open; tick 0 is now. In each tick, `over(tick, a_left, b_left)` decides whether the
     conversation ended before this tick; a_left and b_left say whether a side will never speak again. `on_tick` is
     called after each tick, for progress. tools: carries the tool calls of B, if it has tools. kept: the spans of ticks
-    to find turn events in; None for all. Errors of an endpoint go to the caller, who closes `recording`, `tools` and
-    both endpoints in every case. SettingsError if a virtual clock would drive a side that follows real time, or if the
-    two detectors differ in their delay.
+    to find turn events in; None for all. Errors of an endpoint go to the caller, and those of a detector as VadError;
+    the caller closes `recording`, `tools` and both endpoints in every case. SettingsError if a virtual clock would
+    drive a side that follows real time, or if the two detectors differ in their delay.
 
     A side whose partner `mutes_ticks` is silent for all in these ticks: its partner, the detectors and the recording.
 
@@ -74,9 +75,13 @@ def run(
         if not (missed and b.clocking != "tick"):
             b.hear(tick, frame_a)
         recording.write(frame_a, frame_b)
-        active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
+        try:
+            active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
+            seeming = (vad_a.seems_active, vad_b.seems_active) if sensing else (False, False)
+        except Exception as error:
+            blame(vad_a.name, error, tick)
         for party in sensing:
-            party.sense(tick, vad_a.seems_active, vad_b.seems_active)
+            party.sense(tick, *seeming)
         if tick >= delay:
             recording.activity(active_a, active_b)
             events = detector.push(tick - delay, active_a, active_b)  # the VAD decides `delay` ticks behind the audio
@@ -99,12 +104,17 @@ def run(
     if tools is not None:
         recording.happenings("B", tools.finish(tick))
     _tell(muting, recording)
-    for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
+    try:
+        rest = list(zip(vad_a.finish(), vad_b.finish(), strict=True))
+        evidence = vad_a.evidence(), vad_b.evidence()
+    except Exception as error:
+        blame(vad_a.name, error, tick)
+    for last, (active_a, active_b) in enumerate(rest, max(tick - delay, 0)):
         recording.activity(active_a, active_b)
         recording.turns(detector.push(last, active_a, active_b))
     recording.turns(detector.finish())
-    recording.evidence("A", vad_a.evidence())
-    recording.evidence("B", vad_b.evidence())
+    for side, own in zip(SIDES, evidence, strict=True):
+        recording.evidence(side, own)
     return tick
 
 

@@ -18,6 +18,7 @@ from fdbcore._version import __version__
 from fdbcore.protocols import Vad
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import vad
+from fdbcore.session.vad_errors import blame
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, Span
 
 DEFAULT_VAD: Final = "silero"
@@ -244,9 +245,8 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     for side in SIDES:
         described = {**recording.meta["settings"]["vad"][side]}
         described.pop("bias_ms", None)  # which older recordings state
-        make = vad(described["name"])
         # The source rate is not stored, but it decides between the two models: try both.
-        candidates = [partial(make, source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
+        candidates = [partial(make_vad, described["name"], rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
         makes.append(next((make for make in candidates if make().describe() == described), candidates[0]))
     return _made(makes, kept)
 
@@ -257,8 +257,16 @@ def make_vads(name: str, source_rates_hz: Sequence[int], kept: Sequence[Span] | 
     name: as `fdbcore.registry.vad` knows it, else SettingsError. source_rates_hz: the rates of A's and B's source.
     kept: the spans of ticks that they hear; None for all.
     """
+    return _made([partial(make_vad, name, rate_hz) for rate_hz in source_rates_hz], kept)
+
+
+def make_vad(name: str, source_rate_hz: int) -> Vad:
+    """The detector `name` for one side, as in `make_vads`. VadError if it cannot be made."""
     make = vad(name)
-    return _made([partial(make, source_rate_hz=rate_hz) for rate_hz in source_rates_hz], kept)
+    try:
+        return make(source_rate_hz=source_rate_hz)
+    except Exception as error:
+        blame(name, error)
 
 
 def _made(makes: Sequence[Callable[[], Vad]], kept: Sequence[Span] | None) -> tuple[Vad, Vad]:

@@ -228,6 +228,90 @@ def test_processes_of_their_own_find_it_too(here: Path) -> None:
         assert {Recording(path).meta["settings"]["vad"]["B"]["name"] for path in held} == {"my_vad:MyVad"}
 
 
+BAD = """from fdbcore import WindowVad
+
+
+class Detector(WindowVad):
+    rate_hz = 16_000
+    window_samples = 512
+    heard = 0
+
+    def judge(self, window):
+        self.heard += 1
+        if self.heard > 50:
+            raise ZeroDivisionError("of mine")
+        return self.heard % 20 > 5
+
+
+class Ends(Detector):
+    def judge(self, window):
+        return False
+
+    def finish(self):
+        raise KeyError("gone")
+
+
+class Made(Detector):
+    def __init__(self, source_rate_hz):
+        raise FileNotFoundError("no model.onnx")
+"""
+
+
+def refused(*arguments: str) -> str:
+    """The line that a command ends with."""
+    ran = CliRunner().invoke(main, arguments)
+    assert ran.exit_code != 0
+    assert isinstance(ran.exception, SystemExit), ran.exception
+    told = [line for line in ran.output.splitlines() if "bad:" in line]
+    assert len(told) == 1, ran.output
+    return told[0]
+
+
+@pytest.fixture
+def bad(here: Path) -> Iterator[Path]:
+    """A folder with a module whose detectors fail."""
+    (here / "bad.py").write_text(BAD)
+    yield here
+    sys.modules.pop("bad", None)
+
+
+# 51 windows of 32 ms, and the resampler's delay.
+FAILED = "bad:Detector failed at tick 163 (1.63 s): ZeroDivisionError: of mine (bad.py, line 12)"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Detector", FAILED),
+        ("Ends", "bad:Ends failed at tick {n_ticks} ({seconds} s): KeyError: 'gone' (bad.py, line 21)"),
+        ("Made", "bad:Made failed as it was made: FileNotFoundError: no model.onnx (bad.py, line 26)"),
+    ],
+)
+def test_a_detector_that_fails_is_one_line_of_replay(bad: Path, name: str, told: str) -> None:
+    n_ticks = replayed("--vad", "energy").n_ticks
+    expected = told.format(n_ticks=n_ticks, seconds=f"{n_ticks / 100:.2f}")
+    assert refused("replay", "call.wav", "--vad", f"bad:{name}", "--out", "OTHER", "--quiet").endswith(expected)
+    assert Recording(Path("RUN/call")).n_ticks == n_ticks
+
+
+def test_so_it_is_where_it_is_compared(bad: Path) -> None:
+    """What the first detector decided stays."""
+    assert refused("replay", "call.wav", "--vad", "energy", "--vad", "bad:Detector", "--out", "RUN").endswith(FAILED)
+    held = {path: path.read_bytes() for path in Path("RUN").rglob("*") if path.is_file()}
+    assert Path("RUN/call/report.html") in held
+    assert refused("score", "RUN", "--vad", "bad:Detector").endswith(FAILED)
+    assert {path: path.read_bytes() for path in held} == held
+
+
+def test_so_it_is_live_and_what_was_heard_can_be_replayed(bad: Path) -> None:
+    asked = ["--clips", "call.wav", "--system", "echo", "--clock", "virtual", "--max-s", "3", "--out", "LIVE"]
+    assert refused("run", *asked, "--vad", "bad:Detector", "--quiet").endswith(FAILED)
+    (held,) = {path.parent for path in Path("LIVE").glob("*/meta.json")}
+    ran = CliRunner().invoke(main, ["replay", str(held), "--vad", "energy", "--out", "AGAIN"], catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    assert Recording(Path("AGAIN") / held.name).n_ticks == 164
+
+
 def test_a_change_of_the_module_is_another_version(here: Path) -> None:
     before = vad("my_vad:MyVad")(source_rate_hz=16_000).describe()
     (here / "my_vad.py").write_text((here / "my_vad.py").read_text().replace("> 10", ">= 10"))
