@@ -287,6 +287,9 @@ def test_the_command_prints_tables_and_writes_figures(
     assert clean["units"] > 3
     shown = capsys.readouterr().out
     assert "Units (stretches of speech by the 60 / 200 ms rule): F1" in shown
+    warned = shown.partition("Bias of energy, and calls of which input health warns")[2].splitlines()
+    assert next(row for row in warned if row.startswith("clean")).split()[-1] == "0%"
+    assert next(row for row in warned if row.startswith("pink 7 dB")).split()[-2:] == ["100%", "noise"]
     table = json.loads((tmp_path / "table.json").read_text())
     assert table["clips"] == {"one": None, "two": None}
     (measured,) = table["detectors"].values()
