@@ -162,7 +162,8 @@ def _warnings(
         known = figures[CUTS_DB[0], line, name]
         shares = [_shown(known[figure], TABLES[figure][1]) for figure in BIASES]
         found = healths[line, name]
-        ids = Counter(id for health in found for id in {finding["id"] for finding in health["findings"]})
+        warnings = [{each["id"] for each in health["findings"] if each["severity"] != "note"} for health in found]
+        ids = Counter(id for of_call in warnings for id in of_call)
         rows.append((line, *shares, f"{warned_share(found):.0%}", ", ".join(id for id, _ in ids.most_common())))
     header = ("line", *(figure.replace("_", " ") for figure in BIASES), "warned", "of")
     print_table(f"Bias of {name}, and calls of which input health warns", header, rows)
