@@ -27,7 +27,7 @@ def main() -> None:
         commands = {
             "replay, with health and page": ["replay", "--quiet", "--vad", "energy", "--out", run, audio],
             "score": ["score", run],
-            "compare with itself": ["compare", run, run],
+            "report, with pages and tables": ["report", run],
         }
         rows: list[tuple[object, ...]] = []
         for what, command in commands.items():

@@ -159,6 +159,7 @@ def replay_session(
                 recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
             if held is not None:
                 _keep_live_facts(recording, held)
+        del recording  # what it still holds of each tick is written
         reading = Reading(path)
         keep_health(reading, probe)
     if held is not None:

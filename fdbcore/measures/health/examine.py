@@ -97,8 +97,9 @@ def keep_health(recording: Recording, probe: HealthProbe) -> None:
     """Examine the audio that a probe heard, and store the result with the recording's derived data."""
     live = any(party.get("kind") != "replay" for party in recording.parties.values())
     two_files = len(recording.source_files) == len(SIDES)
-    tracks = zip(SIDES, recording.activity, strict=True)
-    activity = {side: active[kept_ticks(recording.heard, len(active))] for side, active in tracks}
+    activity = dict(zip(SIDES, recording.activity, strict=True))
+    if recording.left_out:
+        activity = {side: track[kept_ticks(recording.heard, len(track))] for side, track in activity.items()}
     vads = {side: str(recording.meta["settings"]["vad"][side]["name"]) for side in SIDES}
     write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live, recording.heard, vads))
 
