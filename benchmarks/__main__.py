@@ -12,7 +12,7 @@ import sys
 from benchmarks.harness import MISSED, machine
 
 NAMES = (
-    *("align", "acts", "resample", "turns", "replay", "corpus"),
+    *("align", "acts", "resample", "turns", "detectors", "replay", "corpus"),
     *("pages", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
 LONG = ("day",)
