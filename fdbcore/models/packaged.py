@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError, nearest
+from fdbcore.runtime.cache_folder import cache_folder
 
 CATALOGUE: Final = Path(__file__).parent / "data" / "packages.toml"
 FOLDER_VARIABLE: Final = "FDBCORE_MODELS"
@@ -73,8 +74,7 @@ def home() -> Path:
     """The folder of all models."""
     if own := os.environ.get(FOLDER_VARIABLE):
         return Path(own)
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "fdbcore" / "models"
+    return cache_folder() / "models"
 
 
 def catalogue() -> Mapping[str, PackagedModel]:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore._version import __version__
 from fdbcore.recording.files import json_pieces
 from fdbcore.report.format import clock_text, counted
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import NOTES
+from fdbcore.runtime.cache_folder import cache_folder
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
     from markupsafe import Markup
 
 INDEX: Final = "index.html"
@@ -48,6 +51,7 @@ def environment(package: str = OWN) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_compiled(),
     )
     made.filters |= {
         "clock": clock_text,
@@ -63,6 +67,27 @@ def environment(package: str = OWN) -> Environment:
     made.globals["NOTES"] = NOTES
     made.globals["static"] = lambda name, owner=package: static(name, owner)
     return made
+
+
+def _compiled() -> BytecodeCache | None:
+    """Where compiled templates are kept, as Python keeps modules: to compile them takes a tenth of a short replay.
+
+    None if there is no place for them. Jinja2 tells by its source whether a template is still the same.
+    """
+    from jinja2 import FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
+
+    class Kept(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):  # a full disk there is no reason to refuse a page here
+                super().dump_bytecode(bucket)
+
+    try:
+        folder = cache_folder() / f"templates-{__version__}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
+    return Kept(str(folder))
 
 
 @cache
