@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,8 @@ from fdbcore.types import SIDES, Side, TurnEvent
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Spans: TypeAlias = Sequence[Sequence[int]]
 """Half-open spans in ticks: [start, end] each."""
+
+_BUT_KNOWN_TICK = attrgetter(*(field.name for field in fields(TurnEvent) if field.name != "known_tick"))
 
 
 def echo_free_activity(activity: tuple[Bools, Bools], suspect: Mapping[Side, Spans]) -> tuple[Bools, Bools]:
@@ -35,16 +38,12 @@ def with_suspects(echo_free: Sequence[TurnEvent], with_echo: Sequence[TurnEvent]
 
     Events of the two lists are the same if they differ in nothing but the tick at which they became known.
     """
-    unmatched = Counter(_without_known_tick(event) for event in echo_free if with_echo)
+    unmatched = Counter(map(_BUT_KNOWN_TICK, echo_free if with_echo else ()))
     found = [(event, False) for event in echo_free]
     for event in with_echo:
-        key = _without_known_tick(event)
+        key = _BUT_KNOWN_TICK(event)
         if unmatched[key]:
             unmatched[key] -= 1
         else:
             found.append((event, True))
     return sorted(found, key=lambda each: each[0].known_tick)
-
-
-def _without_known_tick(event: TurnEvent) -> TurnEvent:
-    return replace(event, known_tick=0)
