@@ -178,12 +178,13 @@ def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[
     starts: list[int] = []
     spectra: list[tuple[Complexes, Complexes]] = []
     for tick in range(0, source.n_ticks, FRAME_TICKS):
-        mask = np.pad(speaking[tick : tick + FRAME_TICKS], (0, FRAME_TICKS))[:FRAME_TICKS]
-        if np.count_nonzero(mask) >= LEAST_SPEAKING_TICKS:
+        spoken = np.flatnonzero(speaking[tick : tick + FRAME_TICKS])
+        if len(spoken) >= LEAST_SPEAKING_TICKS:
             x = source.low.read(tick, tick + FRAME_TICKS)
             y = target.low.read(tick - REACH_TICKS, tick + FRAME_TICKS + REACH_TICKS)
-            x = _levelled(x + dither_x[: len(x)]) * np.repeat(mask, LOW_TICK)
-            spectra.append((_spectrum(x, len(y)), _spectrum(_levelled(y + dither_y), len(y))))
+            levelled, said = _levelled(x + dither_x[: len(x)]), np.zeros((FRAME_TICKS, LOW_TICK), np.float32)
+            said[spoken] = levelled[spoken]
+            spectra.append((_spectrum(said, len(y)), _spectrum(_levelled(y + dither_y), len(y))))
             starts.append(tick)
         if len(starts) == WINDOW_FRAMES or (starts and tick + FRAME_TICKS >= source.n_ticks):
             for lag_samples, deviations in _lags(spectra):
@@ -191,16 +192,17 @@ def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[
             starts, spectra = [], []
 
 
-def _spectrum(pcm: Floats, size: int) -> Complexes:
-    return np.fft.rfft(pcm, size).astype(np.complex64, copy=False)
+def _spectrum(ticks: Floats, size: int) -> Complexes:
+    return np.fft.rfft(ticks.reshape(-1), size).astype(np.complex64, copy=False)
 
 
 def _levelled(pcm: Floats) -> Floats:
-    """The samples with the level equalised over 50 ms, and without the spectral slope of speech."""
-    sharp = np.diff(pcm, prepend=np.float32(0))
-    powers = np.mean(sharp.reshape(-1, LOW_TICK) ** 2, axis=1)
-    smooth = np.convolve(powers, np.full(5, 0.2, np.float32), "same")
-    levelled: Floats = sharp / np.repeat(np.sqrt(smooth), LOW_TICK)
+    """The samples with the level equalised over 50 ms, without the spectral slope of speech: float32 (n_ticks, 40)."""
+    sharp = pcm.copy()
+    sharp[1:] -= pcm[:-1]
+    ticks = sharp.reshape(-1, LOW_TICK)
+    smooth = np.convolve(np.mean(ticks**2, axis=1), np.full(5, 0.2, np.float32), "same")
+    levelled: Floats = ticks / np.sqrt(smooth)[:, None]
     return levelled
 
 
