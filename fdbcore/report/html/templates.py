@@ -77,7 +77,7 @@ def _compiled() -> BytecodeCache | None:
     from jinja2 import FileSystemBytecodeCache
     from jinja2.bccache import Bucket
 
-    class Kept(FileSystemBytecodeCache):
+    class KeptTemplates(FileSystemBytecodeCache):
         def dump_bytecode(self, bucket: Bucket) -> None:
             with suppress(OSError):  # a full disk there is no reason to refuse a page here
                 super().dump_bytecode(bucket)
@@ -87,7 +87,7 @@ def _compiled() -> BytecodeCache | None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         return None
-    return Kept(str(folder))
+    return KeptTemplates(str(folder))
 
 
 @cache
