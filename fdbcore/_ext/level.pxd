@@ -1,9 +1,22 @@
-from libc.stdint cimport int16_t, int32_t
+from libc.math cimport fmax, fmin
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 cdef enum:
     FRAME = 480
     BANDS = 3
     LANES = 4  # the bands' filters run side by side in one vector register; the last lane idles
+
+cdef extern from *:
+    """
+    static const double SILENCE_DB = -120.0;  // levels below this, digital silence included, count as this
+    static const double FORMAT_DB = -95.0;  // rounding to int16 leaves noise just below this level
+    static const double FLAT_DB = 1.4;  // the standard deviation of a level that stays the same
+    static const double FAR_BELOW_DB = 20.0;  // what stays so far below the side's speech is another's: crosstalk, or talk behind
+    static const double VOICE_RISE_DB = 2.0;  // a tick; a bang is no voice
+    static const double VOICE_FALL_DB = 0.01;  // a tick of speech: 1 dB/s, ...
+    static const double FAR_VOICE_FALL_DB = 0.001;  // ... or of what may be another's
+    """
+    const double SILENCE_DB, FORMAT_DB, FLAT_DB, FAR_BELOW_DB, VOICE_RISE_DB, VOICE_FALL_DB, FAR_VOICE_FALL_DB
 
 
 # A high-pass at 80 Hz (x in, y and v out); after it, per band, a high-pass at its lower edge (u) and a low-pass at its
@@ -22,3 +35,28 @@ cdef void design_bank(FilterBank *bank) noexcept nogil
 cdef double filter_frame(FilterBank *bank, const int16_t *frame, double *band_powers) noexcept nogil
 cdef double decibels(double power) noexcept nogil
 cdef const int16_t[::1] one_frame(frame)
+
+
+cdef inline double followed_voice(double voice, double level) noexcept nogil:
+    """The level of a side's voice after one more tick of its speech, or of what may be another's."""
+    voice -= VOICE_FALL_DB if level > voice - FAR_BELOW_DB else FAR_VOICE_FALL_DB
+    return fmax(voice, fmin(level, voice + VOICE_RISE_DB))
+
+
+cdef inline bint is_flat(
+    const double *levels, int apart, int64_t first, int n_ticks, int ring, double *mean
+) noexcept nogil:
+    """Whether the levels of `n_ticks` ticks from `first` on stay the same; sets their mean.
+
+    levels: of a ring of ticks (a power of two), `apart` values from tick to tick.
+    """
+    cdef double squares = 0.0, away
+    cdef int64_t tick
+    mean[0] = 0.0
+    for tick in range(first, first + n_ticks):
+        mean[0] += levels[(tick & (ring - 1)) * apart]
+    mean[0] /= n_ticks
+    for tick in range(first, first + n_ticks):
+        away = levels[(tick & (ring - 1)) * apart] - mean[0]
+        squares += away * away
+    return squares <= n_ticks * FLAT_DB * FLAT_DB

@@ -1,6 +1,7 @@
 """Level, background and energy-based voice activity of one side, one frame of 10 ms at a time.
 
-A tick is speech if one of three bands stands out from its background, and if the tick is within the range of speech.
+A tick is speech if one of three bands stands out from its background, if the tick is within the range of speech, if it is
+no comfort noise, and if it is not far below the side's voice. All of this is relative, so the gain of a line moves nothing.
 
 Bands: 80-1000 Hz (voicing), 1000-4000 Hz (formants) and 4000-8000 Hz (friction). Each shows speech where either white
 or pink noise is weak. The background of a band is the mean of its level (averaged over 50 ms) in the ticks without
@@ -8,8 +9,15 @@ speech, and the mean deviation from that mean. The deviation is small for line h
 room; so speech need not stand out further than the background requires. The background stays within 15 dB above the
 noise floor, which is the least level in 2 s.
 
-Range: a tick's own level above 80 Hz is within 40 dB of the loudest tick in 2 s (48 dB while it rises or fades), and
-above -60 dBFS. This keeps edges without noise sharp. Both windows of 2 s end 140 ms after the tick that is judged.
+Range: a tick's own level above 80 Hz is within 40 dB of the loudest tick in 2 s (42 dB while it rises or fades). This
+keeps edges without noise sharp. Both windows of 2 s end 140 ms after the tick that is judged.
+
+Comfort noise, and the noise of a gate: 80 ms in which no band changes, 15 dB below the voice, and 25 dB above the floor.
+Nearer to the floor it is comfort noise only where flat noise is common so far above the floor, else it may be soft
+speech in steady noise: steady noise lies under the speech, and then it is the floor. What is like the last such noise in
+all bands is such noise too.
+
+Voice: the level of the side's loud ticks of speech. What stays 20 dB below it is another's: crosstalk, or talk behind.
 """
 
 cimport cython
@@ -25,6 +33,9 @@ cdef enum:
     WINDOW_TICKS = 200  # 2 s: longer than a breath group's stretches without a dip, shorter than changes of noise
     SMOOTH_TICKS = 2  # a band's level is averaged over this many ticks on either side
     DELAY_TICKS = 20
+    FLAT_TICKS = 8  # a sound of speech seldom stays the same for so long
+    ONSET_TICKS = 4  # comfort noise may begin so long before it is flat
+    ABOUT_TICKS = 15  # how long soft sounds may go on after loud ones
     LEAD_TICKS = 4  # speech may be taken to begin this many ticks before the first one that stands out
     DECISION_TICKS = DELAY_TICKS - LEAD_TICKS  # a tick is judged once this many later ticks have come
     QUEUE = 256  # a power of two above WINDOW_TICKS
@@ -34,11 +45,9 @@ assert FRAME == _FRAME_SAMPLES and RATE_HZ == _SAMPLE_RATE_HZ
 
 cdef double[BANDS + 1] EDGES_HZ = [80.0, 1000.0, 4000.0, 8000.0]
 cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
-cdef double SILENCE_DB = -120.0  # levels below this, digital silence included, count as this
-cdef double LOWEST_DB = -60.0  # no tick below is speech ...
-cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
+cdef double BAND_BELOW_DB = 6.0  # one band of three stands out at most so far below the least level of speech
 cdef double RANGE_DB = 40.0  # speech starts within this range below the loudest tick ...
-cdef double FADING_RANGE_DB = 48.0  # ... or within this range while the level rises or fades from tick to tick
+cdef double FADING_RANGE_DB = 42.0  # ... or within this range while the level rises or fades from tick to tick
 cdef double ON_DEVIATIONS = 6.0  # speech starts this many mean deviations above the background ...
 cdef double OFF_DEVIATIONS = 4.0  # ... and goes on above this many, ...
 cdef double GREATEST_ON_DB = 9.0  # ... but at most this far above the background are required to start ...
@@ -51,11 +60,21 @@ cdef double FIRST_TICKS = 20.0  # the first guess of the background has the weig
 cdef double BACKGROUND_TICKS = 200.0  # time constant of the background without speech ...
 cdef double BACKGROUND_TICKS_IN_SPEECH = 2000.0  # ... and in speech, so that varying noise does not stay speech
 cdef double STEADY_DB = 6.0  # if no band varies by more at the start, the recording starts with noise
-cdef double START_DB = -45.0  # at any other start the background is taken to be no louder than this, ...
+cdef double START_BELOW_DB = 25.0  # at any other start the background is taken to be so far below what is loudest, ...
 cdef double START_ABOVE_LEAST_DB = 6.0  # ... this far above the least level so far, ...
 cdef double START_DEVIATION_DB = 2.0  # ... and restless
 cdef double HEARD_WHOLE_DB = 28.0  # if its loudest tick is this far above the background, speech is heard to its ends
 cdef double HIDDEN_DB_PER_TICK = 5.0  # for each 5 dB less, noise hides one tick more at the start, and two at the end
+cdef double NOISE_BELOW_VOICE_DB = 15.0  # comfort noise lies so far below the voice, ...
+cdef double NOISE_ABOVE_FLOOR_DB = 25.0  # ... and so far above the floor; ...
+cdef double COMMON_ABOVE_FLOOR_DB = 7.0  # ... where it is common, ...
+cdef double COMMON = 0.1  # ... which is this share of the ticks that are near the floor or flat, this is enough
+cdef double COMMON_TICKS = 200.0  # time constant of that share
+cdef double NOISE_WEIGHT = 0.2  # of the newest flat tick in the levels of comfort noise, ...
+cdef double OTHER_NOISE_DB = 6.0  # ... unless it is so far from them
+cdef double LIKE_NOISE_DB = 3.0
+cdef double INTO_NOISE_DB = 2.0  # above comfort noise, before it is flat
+cdef double SEEMS_ABOVE_FLOOR_DB = 9.0
 cdef double INAUDIBLE = 1e-4  # filter states below this (1 is one step of int16) are 0: denormal numbers are slow
 
 
@@ -176,6 +195,11 @@ cdef class EnergyDetector:
     cdef double[BANDS] _mean, _deviation, _on, _off
     cdef double _learned_ticks
     cdef bint[RING] _active
+    cdef bint[RING] _flat
+    cdef double[RING] _flat_level  # of the last flat stretch that holds the tick
+    cdef double[BANDS] _noise  # the levels of the last comfort noise
+    cdef bint _knows_noise, _voiced
+    cdef double _common, _voice, _greatest_floor
     cdef bint _speaking, _in_range
     cdef bint _ended
     cdef int64_t _ticks
@@ -188,13 +212,15 @@ cdef class EnergyDetector:
         "off_deviations": OFF_DEVIATIONS,
         "range_db": RANGE_DB,
         "fading_range_db": FADING_RANGE_DB,
-        "lowest_dbfs": LOWEST_DB,
+        "noise_below_voice_db": NOISE_BELOW_VOICE_DB,
+        "far_below_db": FAR_BELOW_DB,
     }
 
     def __cinit__(self):
         design_bank(&self._bank)
         memset(&self._peak, 0, sizeof(self._peak))
         memset(self._floor, 0, sizeof(self._floor))
+        self._voice, self._voiced, self._knows_noise, self._common = SILENCE_DB, False, False, 0.0
         self._learned_ticks = FIRST_TICKS
         self._speaking = self._in_range = self._ended = False
         self._ticks = 0
@@ -242,6 +268,23 @@ cdef class EnergyDetector:
             return None
         return tuple([self._floor[band].value[self._floor[band].first] for band in range(BANDS)])
 
+    @property
+    def seems_active(self):
+        """Whether the newest tick is as loud as speech: near the side's voice, and well above the floor of one band."""
+        cdef int64_t slot = (self._ticks - 1) & (RING - 1)
+        cdef double least_db = FORMAT_DB
+        cdef int band
+        if self._ticks <= DECISION_TICKS:
+            return False
+        if self._voiced:
+            least_db = max(least_db, self._voice - FAR_BELOW_DB)
+        if self._level[slot] < least_db:
+            return False
+        for band in range(BANDS):
+            if self._band[slot][band] >= self._floor[band].value[self._floor[band].first] + SEEMS_ABOVE_FLOOR_DB:
+                return True
+        return False
+
     cdef void _measure(self, const int16_t *frame) noexcept nogil:
         cdef int64_t slot = self._ticks & (RING - 1)
         cdef int band
@@ -250,8 +293,24 @@ cdef class EnergyDetector:
         self._level[slot] = decibels(filter_frame(&self._bank, frame, self._power[slot]))
         for band in range(BANDS):
             self._band[slot][band] = decibels(self._power[slot][band])
-        self._active[slot] = False
+        self._active[slot] = self._flat[slot] = False
+        if self._ticks >= FLAT_TICKS - 1:
+            self._find_flat(self._ticks - FLAT_TICKS + 1)
         slide(&self._peak, self._ticks, -self._level[slot])
+
+    cdef void _find_flat(self, int64_t first) noexcept nogil:
+        """Mark the FLAT_TICKS ticks from `first` on if neither the level nor any band changes in them."""
+        cdef double mean
+        cdef int64_t tick
+        cdef int band
+        for band in range(BANDS):
+            if not is_flat(&self._band[0][band], BANDS, first, FLAT_TICKS, RING, &mean):
+                return
+        if not is_flat(&self._level[0], 1, first, FLAT_TICKS, RING, &mean):
+            return
+        for tick in range(first, first + FLAT_TICKS):
+            self._flat[tick & (RING - 1)] = True
+            self._flat_level[tick & (RING - 1)] = mean
 
     cdef void _advance(self, int64_t tick) noexcept nogil:
         """Do the steps that `tick` makes possible. At the end of the stream, `tick` may lie beyond the last one."""
@@ -277,25 +336,27 @@ cdef class EnergyDetector:
     cdef void _start_background(self, int64_t last) noexcept nogil:
         """Guess the background from ticks 0 to `last`, and start the floors as if the 2 s before had been no louder."""
         cdef double[BANDS] least
-        cdef double greatest, total
+        cdef double greatest, total, loudest = SILENCE_DB, start
         cdef bint steady = True
-        cdef int64_t tick
+        cdef int64_t tick, first = min(SMOOTH_TICKS + 1, last)  # the filters start in tick 0, which is louder by that
         cdef int band
         for band in range(BANDS):
-            least[band] = greatest = self._smooth[0][band]
+            least[band] = greatest = self._smooth[first][band]
             total = 0.0
-            for tick in range(last + 1):
+            for tick in range(first, last + 1):
                 least[band] = min(least[band], self._smooth[tick][band])
                 greatest = max(greatest, self._smooth[tick][band])
                 total += self._smooth[tick][band]
-            self._mean[band] = total / (last + 1)
+            self._mean[band] = total / (last + 1 - first)
             self._deviation[band] = FIRST_DEVIATION_DB
-            steady = steady and greatest - least[band] < STEADY_DB
+            steady = steady and max(greatest, FORMAT_DB) - max(least[band], FORMAT_DB) < STEADY_DB
+            loudest = max(loudest, greatest)
         for band in range(BANDS):
             if not steady:
-                self._mean[band] = min(least[band] + START_ABOVE_LEAST_DB, START_DB)
+                start = loudest - START_BELOW_DB
+                self._mean[band] = min(least[band] + START_ABOVE_LEAST_DB, start)
                 self._deviation[band] = START_DEVIATION_DB
-                least[band] = min(least[band], START_DB)
+                least[band] = min(least[band], start)
             slide(&self._floor[band], -1, least[band])
         for tick in range(last + 1):
             self._slide_floors(tick)
@@ -309,32 +370,98 @@ cdef class EnergyDetector:
         """Decide whether `tick` is speech, mark the ticks that this makes active, and learn the background."""
         cdef double peak = -self._peak.value[self._peak.first]
         cdef double background = SILENCE_DB, floor, level, least_db
-        cdef bint fades
+        cdef bint fades, other_sound
         cdef int64_t hidden, other
         cdef int band
+        self._greatest_floor = SILENCE_DB
+        least_db = max(FORMAT_DB, peak - FADING_RANGE_DB - BAND_BELOW_DB)
         for band in range(BANDS):
             floor = self._floor[band].value[self._floor[band].first]
+            self._greatest_floor = max(self._greatest_floor, floor)
             self._mean[band] = max(floor, min(self._mean[band], floor + ABOVE_FLOOR_DB))
             self._on[band] = self._mean[band] + min(ON_DEVIATIONS * self._deviation[band], GREATEST_ON_DB)
             self._off[band] = self._mean[band] + min(OFF_DEVIATIONS * self._deviation[band], GREATEST_OFF_DB)
-            self._on[band] = max(self._on[band], LOWEST_BAND_DB)
-            self._off[band] = max(self._off[band], LOWEST_BAND_DB)
+            self._on[band] = max(self._on[band], least_db)
+            self._off[band] = max(self._off[band], least_db)
             background = max(background, self._mean[band])
-        self._speaking = self._stands_out(self._smooth[tick & (RING - 1)], self._off) and (
+        other_sound = self._is_noise(tick) or not self._is_near(tick)
+        self._speaking = not other_sound and self._stands_out(self._smooth[tick & (RING - 1)], self._off) and (
             self._speaking or self._starts(tick)
         )
         level = self._level[tick & (RING - 1)]
         fades = self._in_range and level < self._level[(tick - 1) & (RING - 1)]
-        least_db = max(LOWEST_DB, peak - RANGE_DB)
+        least_db = max(FORMAT_DB, peak - RANGE_DB)
         if fades or self._rises(tick, least_db):
-            least_db = max(LOWEST_DB, peak - FADING_RANGE_DB)
+            least_db = max(FORMAT_DB, peak - FADING_RANGE_DB)
         self._in_range = self._speaking and level >= least_db
         if self._in_range and self._sharp(tick):
+            self._voice = followed_voice(self._voice, level) if self._voiced else level
+            self._voiced = True
             hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - background)) / HIDDEN_DB_PER_TICK)
             hidden = min(hidden, LEAD_TICKS)
             for other in range(max(tick - hidden, 0), tick + 2 * hidden + 1):
                 self._active[other & (RING - 1)] = True
         self._learn(tick)
+
+    cdef bint _is_near(self, int64_t tick) noexcept nogil:
+        """Whether what is heard around `tick` is as loud as the side's own voice."""
+        cdef int64_t other
+        if not self._voiced:
+            return True
+        for other in range(max(tick - ABOUT_TICKS, 0), min(tick + DECISION_TICKS, self._ticks - 1) + 1):
+            if self._level[other & (RING - 1)] > self._voice - FAR_BELOW_DB:
+                return True
+        return False
+
+    cdef bint _is_noise(self, int64_t tick) noexcept nogil:
+        """Whether `tick` is comfort noise, or the noise of a gate; learn it."""
+        cdef int64_t at = self._flat_from(tick)
+        cdef int64_t slot = (tick if at < 0 else at) & (RING - 1)
+        cdef double above_db = SILENCE_DB
+        cdef bint flat = at >= 0 and self._flat_level[slot] < self._voice - NOISE_BELOW_VOICE_DB
+        cdef int band
+        if not self._voiced:
+            return False
+        for band in range(BANDS):
+            above_db = max(above_db, self._smooth[slot][band] - self._greatest_floor)
+        if at <= tick and (flat or above_db <= COMMON_ABOVE_FLOOR_DB):
+            self._common += ((1.0 if above_db > COMMON_ABOVE_FLOOR_DB else 0.0) - self._common) / COMMON_TICKS
+        if above_db <= NOISE_ABOVE_FLOOR_DB and self._common <= COMMON:
+            return False
+        if flat and above_db > COMMON_ABOVE_FLOOR_DB:
+            if at == tick:
+                self._learn_noise(tick)
+            return True
+        return self._is_like_noise(tick)
+
+    cdef int64_t _flat_from(self, int64_t tick) noexcept nogil:
+        """`tick` if it is flat; else the flat tick that the sound soon comes to without being louder; -1 if none."""
+        cdef int64_t flat = tick, other
+        while not self._flat[flat & (RING - 1)]:
+            flat += 1
+            if flat > min(tick + ONSET_TICKS, self._ticks - 1):
+                return -1
+        if flat > tick and self._active[(tick - 1) & (RING - 1)]:
+            return -1
+        for other in range(tick, flat):
+            if self._level[other & (RING - 1)] >= self._flat_level[flat & (RING - 1)] + INTO_NOISE_DB:
+                return -1
+        return flat
+
+    cdef void _learn_noise(self, int64_t tick) noexcept nogil:
+        cdef double away
+        cdef int band
+        for band in range(BANDS):
+            away = self._smooth[tick & (RING - 1)][band] - self._noise[band]
+            self._noise[band] += away * (NOISE_WEIGHT if self._knows_noise and fabs(away) <= OTHER_NOISE_DB else 1.0)
+        self._knows_noise = True
+
+    cdef bint _is_like_noise(self, int64_t tick) noexcept nogil:
+        cdef int band
+        for band in range(BANDS):
+            if fabs(self._smooth[tick & (RING - 1)][band] - self._noise[band]) >= LIKE_NOISE_DB:
+                return False
+        return self._knows_noise
 
     cdef bint _rises(self, int64_t tick, double start_db) noexcept nogil:
         """Whether the level rises from tick to tick until it reaches `start_db`, within the ticks known so far."""

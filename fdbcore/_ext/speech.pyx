@@ -22,7 +22,20 @@ from libc.math cimport fabs, fmax, fmin, pow
 from libc.stdint cimport int16_t, int64_t
 from libc.string cimport memmove, memset
 
-from fdbcore._ext.level cimport BANDS, FRAME, FilterBank, decibels, design_bank, filter_frame, one_frame
+from fdbcore._ext.level cimport (
+    BANDS,
+    FAR_BELOW_DB,
+    FORMAT_DB,
+    FRAME,
+    SILENCE_DB,
+    FilterBank,
+    decibels,
+    design_bank,
+    filter_frame,
+    followed_voice,
+    is_flat,
+    one_frame,
+)
 
 from fdbcore.errors import FrameError
 
@@ -66,15 +79,9 @@ cdef enum:
     FEWEST_FADES = 3  # ... once there are so many
     SLOW_FADE_TICKS = 5  # 12 dB in more than 50 ms: a reverberation time above 0.25 s
 
-cdef double SILENCE_DB = -120.0
-cdef double FORMAT_DB = -95.0  # rounding to int16 leaves noise just below this level
 cdef double RANGE_DB = 42.0  # speech lies within this range below its loudest tick
 cdef double FADE_DB = 28.0  # from here down to the range a fade is timed
-cdef double FAR_BELOW_DB = 20.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind
 cdef double CROWD_BELOW_DB = 10.0  # the background is then what stays so far below the side's speech
-cdef double VOICE_RISE_DB = 2.0  # a tick; a bang is no voice
-cdef double VOICE_FALL_DB = 0.01  # a tick of speech: 1 dB/s, ...
-cdef double FAR_VOICE_FALL_DB = 0.001  # ... or of what may be another's
 cdef double NO_SPEECH = 0.2  # the model's probability of background is below this one ...
 cdef double SURE_SPEECH = 0.9  # ... and that inside speech is above this one
 cdef double ON = 0.5  # probabilities at which the model's speech starts and ends; its authors' defaults
@@ -87,7 +94,6 @@ cdef double LEAST_BELOW_DB = 5.0
 cdef double LEAST_SPREAD_DB = 0.1
 cdef double RESTLESS_DB = 1.8  # steady noise spreads by 0.5 to 1 dB in a band, talk and music by 2.5 and more
 cdef double EXPLAINED = 0.6  # of the model's speech must stand out, else restless noise hides it
-cdef double FLAT_DB = 1.4  # standard deviation of each band within FLAT_TICKS
 cdef double FLAT_BELOW_PEAK_DB = 12.0
 cdef double FLAT_ABOVE_INSIDE_DB = 3.0
 cdef double FLAT_OFF_BACKGROUND_DB = 4.0  # nearer it is the background itself
@@ -278,18 +284,11 @@ cdef class SpeechDetector:
 
     cdef void _find_flat(self, int64_t first) noexcept nogil:
         """Mark the FLAT_TICKS ticks from `first` on if no band changes in them."""
-        cdef double mean, squares, away
+        cdef double mean
         cdef int64_t tick
         cdef int band
         for band in range(BANDS + 1):
-            mean = squares = 0.0
-            for tick in range(first, first + FLAT_TICKS):
-                mean += self._level[tick & (RING - 1)][band]
-            mean /= FLAT_TICKS
-            for tick in range(first, first + FLAT_TICKS):
-                away = self._level[tick & (RING - 1)][band] - mean
-                squares += away * away
-            if squares > FLAT_TICKS * FLAT_DB * FLAT_DB:
+            if not is_flat(&self._level[0][band], BANDS + 1, first, FLAT_TICKS, RING, &mean):
                 return
         for tick in range(first, first + FLAT_TICKS):
             if self._flat_first[tick & (RING - 1)] < 0:
@@ -338,9 +337,7 @@ cdef class SpeechDetector:
             if self._speech[other & (RING - 1)]:
                 level = self._level[other & (RING - 1)][ALL]
                 self._queue_peak(other, level)
-                self._voice -= VOICE_FALL_DB if level > self._voice - FAR_BELOW_DB else FAR_VOICE_FALL_DB
-                if level > self._voice:
-                    self._voice = level if self._n_voiced == 0 else fmin(level, self._voice + VOICE_RISE_DB)
+                self._voice = followed_voice(self._voice, level) if self._n_voiced else level
                 self._n_voiced += 1
                 self._unbroken += 1
                 self._pause = 0

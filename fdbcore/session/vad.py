@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fdbcore._ext.level import EnergyDetector
 from fdbcore._ext.resample import Resampler
 from fdbcore._ext.speech import SpeechDetector
-from fdbcore._version import __version__
 from fdbcore.protocols import Vad
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import vad
@@ -29,10 +28,8 @@ WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
 ON: Final = 0.5
 RULES_VERSION: Final = 2  # of `fdbcore._ext.speech`; with other rules the same model is another detector
+ENERGY_VERSION: Final = "2"  # of `fdbcore._ext.level`; before it, the version of fdbcore stood in its place
 SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
-
-SEEMS_ABOVE_DBFS: Final = -60.0
-SEEMS_ABOVE_FLOOR_DB: Final = 9.0
 
 
 def energy(source_rate_hz: int) -> Vad:
@@ -61,7 +58,7 @@ class EnergyVad:
     @property
     def seems_active(self) -> bool:
         """Whether the newest tick is loud enough to be speech."""
-        return _is_loud(self._detector)
+        return self._detector.seems_active
 
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
@@ -75,7 +72,7 @@ class EnergyVad:
         """Name, version and settings, as JSON values."""
         return {
             "name": self.name,
-            "version": __version__,
+            "version": ENERGY_VERSION,
             "settings": _energy_settings(),
         }
 
@@ -158,19 +155,6 @@ class SileroVad:
             "version": f"{VERSION}-{RULES_VERSION}",
             "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
         }
-
-
-def _is_loud(detector: EnergyDetector) -> bool:
-    """Whether the last tick of a detector stands out from the noise floor in one band."""
-    floors = detector.floors_dbfs
-    return (
-        floors is not None
-        and detector.level_dbfs >= SEEMS_ABOVE_DBFS
-        and any(
-            level >= floor + SEEMS_ABOVE_FLOOR_DB
-            for level, floor in zip(detector.band_levels_dbfs, floors, strict=True)
-        )
-    )
 
 
 def _energy_settings() -> dict[str, Any]:

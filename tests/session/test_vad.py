@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.speech import Accuracy, Span, int16, inter_pausal_units, make_dialogue
-from fdbcore import __version__
 from fdbcore._ext.resample import Resampler
 from fdbcore.protocols import Vad
 from fdbcore.recording.left_out import NO_END
@@ -170,7 +169,7 @@ def test_a_detector_describes_itself_in_json(name: str) -> None:
     vad: Vad = resolve("vad", VADS, name)(source_rate_hz=16_000)
     described = json.loads(json.dumps(vad.describe()))
     assert described["name"] == vad.name == name
-    assert described["version"] == {"energy": __version__, "silero": "0.4.0-2"}[name]
+    assert described["version"] == {"energy": "2", "silero": "0.4.0-2"}[name]
     assert described["settings"]["delay_ticks"] == vad.delay_ticks
     assert described["settings"]["range_db"] == {"energy": 40, "silero": 42}[name]
 
