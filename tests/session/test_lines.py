@@ -61,9 +61,7 @@ def strays(found: list[Span], true: list[Span], ticks: int) -> int:
 
 
 @pytest.mark.parametrize(("name", "off_share"), [("energy", 0.05), ("silero", 0.02)])
-def test_units_depend_on_neither_gain_nor_floor_nor_comfort_noise(
-    speech: Floats, name: str, off_share: float
-) -> None:
+def test_units_depend_on_neither_gain_nor_floor_nor_comfort_noise(speech: Floats, name: str, off_share: float) -> None:
     """The energy detector has to hear the first comfort noise before it knows some."""
     rng = np.random.default_rng(0)
     full = 32_768 * 10 ** (LOUD_DBFS / 20)
