@@ -293,6 +293,8 @@ cdef class EnergyDetector:
         self._level[slot] = decibels(filter_frame(&self._bank, frame, self._power[slot]))
         for band in range(BANDS):
             self._band[slot][band] = decibels(self._power[slot][band])
+            if self._band[slot][band] <= SILENCE_DB:
+                self._power[slot][band] = 0.0
         self._active[slot] = self._flat[slot] = False
         if self._ticks >= FLAT_TICKS - 1:
             self._find_flat(self._ticks - FLAT_TICKS + 1)
@@ -423,7 +425,7 @@ cdef class EnergyDetector:
         if not self._voiced:
             return False
         for band in range(BANDS):
-            above_db = max(above_db, self._smooth[slot][band] - self._greatest_floor)
+            above_db = max(above_db, (self._smooth[slot][band] if at < 0 else self._band[slot][band]) - self._greatest_floor)
         if at <= tick and (flat or above_db <= COMMON_ABOVE_FLOOR_DB):
             self._common += ((1.0 if above_db > COMMON_ABOVE_FLOOR_DB else 0.0) - self._common) / COMMON_TICKS
         if above_db <= NOISE_ABOVE_FLOOR_DB and self._common <= COMMON:
@@ -452,7 +454,7 @@ cdef class EnergyDetector:
         cdef double away
         cdef int band
         for band in range(BANDS):
-            away = self._smooth[tick & (RING - 1)][band] - self._noise[band]
+            away = self._band[tick & (RING - 1)][band] - self._noise[band]
             self._noise[band] += away * (NOISE_WEIGHT if self._knows_noise and fabs(away) <= OTHER_NOISE_DB else 1.0)
         self._knows_noise = True
 

@@ -14,7 +14,7 @@ WINDOW, AHEAD, SMOOTH, START, FLAT = 200, 16, 2, 15, 8  # ticks
 def naive_activity(levels_dbfs: Floats, bands_dbfs: Floats) -> list[bool]:
     """Activity of each tick from its level, (n,), and the levels of its bands, (n, bands)."""
     n, last = len(levels_dbfs), len(levels_dbfs) - 1
-    powers = 10 ** (bands_dbfs / 10)
+    powers = np.where(bands_dbfs > -120, 10 ** (bands_dbfs / 10), 0)
     smooth = np.array([decibels(powers[max(t - SMOOTH, 0) : t + SMOOTH + 1]) for t in range(n)])
     mean, deviation, past = first_background(smooth[:START])
     learned, speaking, in_range = 20.0, False, False
@@ -58,7 +58,7 @@ class _Noise:
     """Comfort noise and the noise of gates, as it is heard from tick to tick."""
 
     def __init__(self, levels: Floats, bands: Floats, smooth: Floats) -> None:
-        self.levels, self.smooth = levels, smooth
+        self.levels, self.bands, self.smooth = levels, bands, smooth
         self.common, self.known = 0.0, np.full(bands.shape[1], np.nan)
         every = np.column_stack((bands, levels))
         self.firsts = {t for t in range(len(levels) - FLAT + 1) if (every[t : t + FLAT].std(axis=0) <= 1.4).all()}
@@ -79,15 +79,15 @@ class _Noise:
             flat = flat if quieter.all() and not was_active else []
         at = flat[0] if flat else tick
         soft = bool(flat) and self.flat_level(at, known) < voice - 15
-        above = self.smooth[at].max() - floor
+        above = (self.bands if flat else self.smooth)[at].max() - floor
         if at == tick and (soft or above <= 7):
             self.common += (float(above > 7) - self.common) / 200
         if above <= 25 and self.common <= 0.1:
             return False
         if soft and above > 7:
             if at == tick:
-                away = self.smooth[tick] - self.known
-                self.known = np.where(np.abs(away) <= 6, self.known + 0.2 * away, self.smooth[tick])
+                away = self.bands[tick] - self.known
+                self.known = np.where(np.abs(away) <= 6, self.known + 0.2 * away, self.bands[tick])
             return True
         return bool((np.abs(self.smooth[tick] - self.known) < 3).all())
 
