@@ -10,13 +10,11 @@ cdef extern from *:
     """
     static const double SILENCE_DB = -120.0;  // levels below this, digital silence included, count as this
     static const double FORMAT_DB = -95.0;  // rounding to int16 leaves noise just below this level
-    static const double FLAT_DB = 1.4;  // the standard deviation of a level that stays the same
-    static const double FAR_BELOW_DB = 20.0;  // what stays so far below the side's speech is another's: crosstalk, or talk behind
     static const double VOICE_RISE_DB = 2.0;  // a tick; a bang is no voice
     static const double VOICE_FALL_DB = 0.01;  // a tick of speech: 1 dB/s, ...
     static const double FAR_VOICE_FALL_DB = 0.001;  // ... or of what may be another's
     """
-    const double SILENCE_DB, FORMAT_DB, FLAT_DB, FAR_BELOW_DB, VOICE_RISE_DB, VOICE_FALL_DB, FAR_VOICE_FALL_DB
+    const double SILENCE_DB, FORMAT_DB, VOICE_RISE_DB, VOICE_FALL_DB, FAR_VOICE_FALL_DB
 
 
 # A high-pass at 80 Hz (x in, y and v out); after it, per band, a high-pass at its lower edge (u) and a low-pass at its
@@ -37,16 +35,16 @@ cdef double decibels(double power) noexcept nogil
 cdef const int16_t[::1] one_frame(frame)
 
 
-cdef inline double followed_voice(double voice, double level) noexcept nogil:
-    """The level of a side's voice after one more tick of its speech, or of what may be another's."""
-    voice -= VOICE_FALL_DB if level > voice - FAR_BELOW_DB else FAR_VOICE_FALL_DB
+cdef inline double followed_voice(double voice, double level, double far_below_db) noexcept nogil:
+    """The level of a side's voice after one more tick of its speech, or of what lies so far below: maybe another's."""
+    voice -= VOICE_FALL_DB if level > voice - far_below_db else FAR_VOICE_FALL_DB
     return fmax(voice, fmin(level, voice + VOICE_RISE_DB))
 
 
 cdef inline bint is_flat(
-    const double *levels, int apart, int64_t first, int n_ticks, int ring, double *mean
+    const double *levels, int apart, int64_t first, int n_ticks, int ring, double most_db, double *mean
 ) noexcept nogil:
-    """Whether the levels of `n_ticks` ticks from `first` on stay the same; sets their mean.
+    """Whether the levels of `n_ticks` ticks from `first` on deviate by at most `most_db` (standard); sets their mean.
 
     levels: of a ring of ticks (a power of two), `apart` values from tick to tick.
     """
@@ -59,4 +57,4 @@ cdef inline bint is_flat(
     for tick in range(first, first + n_ticks):
         away = levels[(tick & (ring - 1)) * apart] - mean[0]
         squares += away * away
-    return squares <= n_ticks * FLAT_DB * FLAT_DB
+    return squares <= n_ticks * most_db * most_db

@@ -48,6 +48,8 @@ cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
 cdef double BAND_BELOW_DB = 6.0  # one band of three stands out at most so far below the least level of speech
 cdef double RANGE_DB = 40.0  # speech starts within this range below the loudest tick ...
 cdef double FADING_RANGE_DB = 42.0  # ... or within this range while the level rises or fades from tick to tick
+cdef double FLAT_DB = 1.4  # the standard deviation of a level that stays the same
+cdef double FAR_BELOW_DB = 20.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind
 cdef double ON_DEVIATIONS = 6.0  # speech starts this many mean deviations above the background ...
 cdef double OFF_DEVIATIONS = 4.0  # ... and goes on above this many, ...
 cdef double GREATEST_ON_DB = 9.0  # ... but at most this far above the background are required to start ...
@@ -306,9 +308,9 @@ cdef class EnergyDetector:
         cdef int64_t tick
         cdef int band
         for band in range(BANDS):
-            if not is_flat(&self._band[0][band], BANDS, first, FLAT_TICKS, RING, &mean):
+            if not is_flat(&self._band[0][band], BANDS, first, FLAT_TICKS, RING, FLAT_DB, &mean):
                 return
-        if not is_flat(&self._level[0], 1, first, FLAT_TICKS, RING, &mean):
+        if not is_flat(&self._level[0], 1, first, FLAT_TICKS, RING, FLAT_DB, &mean):
             return
         for tick in range(first, first + FLAT_TICKS):
             self._flat[tick & (RING - 1)] = True
@@ -397,7 +399,7 @@ cdef class EnergyDetector:
             least_db = max(FORMAT_DB, peak - FADING_RANGE_DB)
         self._in_range = self._speaking and level >= least_db
         if self._in_range and self._sharp(tick):
-            self._voice = followed_voice(self._voice, level) if self._voiced else level
+            self._voice = followed_voice(self._voice, level, FAR_BELOW_DB) if self._voiced else level
             self._voiced = True
             hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - background)) / HIDDEN_DB_PER_TICK)
             hidden = min(hidden, LEAD_TICKS)

@@ -24,7 +24,6 @@ from libc.string cimport memmove, memset
 
 from fdbcore._ext.level cimport (
     BANDS,
-    FAR_BELOW_DB,
     FORMAT_DB,
     FRAME,
     SILENCE_DB,
@@ -68,7 +67,9 @@ cdef enum:
     REACH_TICKS = AFTER_TICKS + 8  # how far back the end of speech is searched
     EXPLAINED_TICKS = 100
 
-    ABOUT_TICKS = 30  # how long soft sounds may go on after loud ones: a drawn-out "s" at the end of a word
+    SOFT_TICKS = 30  # how long soft sounds may go on after loud ones: a drawn-out "s" at the end of a word
+    OTHERS_BEFORE = 6  # while others are heard, what comes so long before loud sounds may be theirs, ...
+    OTHERS_AFTER = 20  # ... and so long after them
 
     CROWD_TICKS = 500  # nobody speaks for 5 s without a pause: if the model hears none, others talk behind
     CROWD_PAUSE_TICKS = 10
@@ -81,6 +82,10 @@ cdef enum:
 
 cdef double RANGE_DB = 42.0  # speech lies within this range below its loudest tick
 cdef double FADE_DB = 28.0  # from here down to the range a fade is timed
+cdef double FAR_BELOW_DB = 18.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind; ...
+cdef double OTHERS_BELOW_DB = 11.0  # ... so is this while others are heard: a party seldom speaks so much softer, ...
+cdef double OTHERS_SHARE = 0.2  # ... so they are heard if more of the model's speech than this lies so far below ...
+cdef double OTHERS_TICKS = 500.0  # ... in about its last 5 s
 cdef double CROWD_BELOW_DB = 10.0  # the background is then what stays so far below the side's speech
 cdef double NO_SPEECH = 0.2  # the model's probability of background is below this one ...
 cdef double SURE_SPEECH = 0.9  # ... and that inside speech is above this one
@@ -94,6 +99,8 @@ cdef double LEAST_BELOW_DB = 5.0
 cdef double LEAST_SPREAD_DB = 0.1
 cdef double RESTLESS_DB = 1.8  # steady noise spreads by 0.5 to 1 dB in a band, talk and music by 2.5 and more
 cdef double EXPLAINED = 0.6  # of the model's speech must stand out, else restless noise hides it
+cdef double FLAT_DB = 1.2  # standard deviation of a band within FLAT_TICKS ...
+cdef double FLAT_LOW_DB = 1.6  # ... and of the lowest band, as of the whole: noise of so few hertz varies more
 cdef double FLAT_BELOW_PEAK_DB = 12.0
 cdef double FLAT_ABOVE_INSIDE_DB = 3.0
 cdef double FLAT_OFF_BACKGROUND_DB = 4.0  # nearer it is the background itself
@@ -155,7 +162,7 @@ cdef class SpeechDetector:
     cdef double[RING][BANDS + 1] _level  # of single ticks: bands, then all above 80 Hz, dBFS
     cdef double[RING][BANDS] _smooth
     cdef double[RING] _flat_level  # of the last flat stretch that holds the tick
-    cdef int64_t[RING] _flat_first, _flat_last
+    cdef int64_t[RING] _flat_last  # its last tick; -1 if there is none
     cdef float[RING] _probability
     cdef bint[RING] _speech, _stood_out, _active
     cdef double[RING] _peak_level  # an ascending queue of what may become the peak, negated
@@ -165,7 +172,7 @@ cdef class SpeechDetector:
     cdef Recent _inside
     cdef double[BANDS + 1] _background
     cdef double[BANDS] _above, _below
-    cdef double _peak, _least, _voice, _loudest, _unheard
+    cdef double _peak, _least, _voice, _others, _loudest, _unheard
     cdef bint _knows_background, _restless, _explained
     cdef int64_t _model_start, _model_end, _fade
     cdef int64_t[FADES] _fades
@@ -262,7 +269,7 @@ cdef class SpeechDetector:
         for band in range(BANDS):
             self._level[slot][band] = decibels(self._power[slot][band])
         self._loudest = fmax(self._loudest, self._level[slot][ALL])
-        self._flat_first[slot] = self._flat_last[slot] = -1
+        self._flat_last[slot] = -1
         if tick >= FLAT_TICKS - 1:
             self._find_flat(tick - FLAT_TICKS + 1)
         self._ticks += 1
@@ -284,15 +291,14 @@ cdef class SpeechDetector:
 
     cdef void _find_flat(self, int64_t first) noexcept nogil:
         """Mark the FLAT_TICKS ticks from `first` on if no band changes in them."""
-        cdef double mean
+        cdef double mean, most
         cdef int64_t tick
         cdef int band
         for band in range(BANDS + 1):
-            if not is_flat(&self._level[0][band], BANDS + 1, first, FLAT_TICKS, RING, &mean):
+            most = FLAT_LOW_DB if band == 0 or band == ALL else FLAT_DB
+            if not is_flat(&self._level[0][band], BANDS + 1, first, FLAT_TICKS, RING, most, &mean):
                 return
         for tick in range(first, first + FLAT_TICKS):
-            if self._flat_first[tick & (RING - 1)] < 0:
-                self._flat_first[tick & (RING - 1)] = first
             self._flat_last[tick & (RING - 1)] = first + FLAT_TICKS - 1
             self._flat_level[tick & (RING - 1)] = mean
 
@@ -337,7 +343,7 @@ cdef class SpeechDetector:
             if self._speech[other & (RING - 1)]:
                 level = self._level[other & (RING - 1)][ALL]
                 self._queue_peak(other, level)
-                self._voice = followed_voice(self._voice, level) if self._n_voiced else level
+                self._voice = followed_voice(self._voice, level, FAR_BELOW_DB) if self._n_voiced else level
                 self._n_voiced += 1
                 self._unbroken += 1
                 self._pause = 0
@@ -412,11 +418,16 @@ cdef class SpeechDetector:
 
     cdef bint _is_near(self, int64_t tick) noexcept nogil:
         """Whether the model's speech around `tick` is as loud as the side's own."""
-        cdef int64_t other
-        for other in range(max(tick - ABOUT_TICKS, 0), self._known(tick) + 1):
-            if self._speech[other & (RING - 1)] and self._level[other & (RING - 1)][ALL] > self._voice - FAR_BELOW_DB:
-                return True
-        return False
+        cdef bint others = self._others > OTHERS_SHARE
+        cdef int64_t first = max(tick - (OTHERS_AFTER if others else SOFT_TICKS), 0), other
+        cdef int64_t last = min(tick + (OTHERS_BEFORE if others else SURE_TICKS), self._known(tick))
+        cdef double loudest = SILENCE_DB
+        for other in range(first, last + 1):
+            if self._speech[other & (RING - 1)]:
+                loudest = fmax(loudest, self._level[other & (RING - 1)][ALL])
+        if self._speech[tick & (RING - 1)]:
+            self._others += ((loudest <= self._voice - OTHERS_BELOW_DB) - self._others) / OTHERS_TICKS
+        return loudest > self._voice - (OTHERS_BELOW_DB if others else FAR_BELOW_DB)
 
     cdef int64_t _most_before(self) noexcept nogil:
         return RESTLESS_BEFORE if self._restless else BEFORE_TICKS
@@ -445,20 +456,18 @@ cdef class SpeechDetector:
         return False
 
     cdef bint _is_gate_noise(self, int64_t tick) noexcept nogil:
-        """Whether `tick` is in a flat stretch at an edge of the speech, and as soft as what lies under the speech."""
+        """Whether `tick` is in a flat stretch at the end of the speech, and as soft as what lies under the speech."""
         cdef int64_t slot = tick & (RING - 1)
         cdef double level = self._flat_level[slot]
-        if self._flat_first[slot] < 0 or self._inside.n < INSIDE_TICKS // 5:
+        if self._flat_last[slot] < 0 or self._inside.n < INSIDE_TICKS // 5:
             return False
         if level > self._peak - FLAT_BELOW_PEAK_DB or level >= quantile(&self._inside, INSIDE_QUANTILE) + FLAT_ABOVE_INSIDE_DB:
             return False
         if fabs(level - self._background[ALL]) <= FLAT_OFF_BACKGROUND_DB:
             return False
-        if not self._speech[slot]:
-            return True
-        if self._model_end >= 0 and tick <= self._model_end + AFTER_TICKS:
-            return self._flat_last[slot] >= self._model_end - NEAR_TICKS
-        return self._model_start >= 0 and self._flat_first[slot] <= self._model_start + START_LATE
+        if self._model_end < 0 or tick > self._model_end + AFTER_TICKS:
+            return False
+        return self._flat_last[slot] >= self._model_end - NEAR_TICKS
 
     cdef bint _explains(self, int64_t tick) noexcept nogil:
         """Whether most of the model's speech around `tick` stands out."""

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 SURE, PEAK, RANGE = 28, 200, 42.0
-FLAT = 8
+FLAT, MOST = 8, (1.6, 1.2, 1.2, 1.6)
 
 
 def naive_speech(levels_dbfs: Floats, bands_dbfs: Floats, probabilities: Floats) -> list[bool]:
@@ -29,6 +29,7 @@ class _Line:
     active: list[bool] = field(default_factory=list)
     stood_out: list[bool] = field(default_factory=list)
     voice: float = -np.inf
+    others: float = 0.0
     voiced: int = 0
     cleared: int = 0
     unbroken: int = 0
@@ -50,7 +51,7 @@ class _Line:
         self.smooth = np.array([_decibels(powers[max(t - 2, 0) : t + 3]) for t in range(self.n)])
         every = np.column_stack((self.bands, self.levels))
         self.flat = [
-            bool((every[t : t + FLAT].std(axis=0) <= 1.4).all()) if t + FLAT <= self.n else False for t in range(self.n)
+            bool((every[t : t + FLAT].std(axis=0) <= MOST).all()) and t + FLAT <= self.n for t in range(self.n)
         ]
 
     def decide(self, t: int) -> bool:
@@ -62,10 +63,9 @@ class _Line:
         self.peak = float(max((self.levels[k] for k in near), default=-120))
         if self.peak > -120:
             start, end = self.model_edges(t)
-            self.start_of_model, self.end_of_model = start, end
-            around = [k for k in range(max(t - 30, 0), self.known + 1) if self.speech[k]]
+            self.end_of_model = end
             near_model = self.speech[t] or start is not None or end is not None
-            if near_model and any(self.levels[k] > self.voice - 20 for k in around):
+            if near_model and self.is_near(t):
                 self.stood_out[t] = self.out(t)
                 self.explained = not self.restless or self.unbroken >= 500 or self.explains(t)
                 if self.speech[t] and (end is None or end > t + 9):
@@ -79,6 +79,14 @@ class _Line:
             self.fades.append(fade)
         self.active.append(active)
         return active
+
+    def is_near(self, t: int) -> bool:
+        after, before, below = (20, 6, 11) if self.others > 0.2 else (30, SURE, 18)
+        around = [k for k in range(max(t - after, 0), min(t + before, self.known) + 1) if self.speech[k]]
+        loudest = float(max((self.levels[k] for k in around), default=-120))
+        if self.speech[t]:
+            self.others += (float(loudest <= self.voice - 11) - self.others) / 500
+        return loudest > self.voice - below
 
     def learn(self, t: int) -> None:
         for k in range(self.voiced, self.known + 1):
@@ -109,7 +117,7 @@ class _Line:
             self.unbroken = 0 if self.pause >= 10 else self.unbroken
             return
         level = float(self.levels[k])
-        self.voice -= 0.01 if level > self.voice - 20 else 0.001
+        self.voice -= 0.01 if level > self.voice - 18 else 0.001
         if level > self.voice:
             self.voice = min(level, self.voice + 2) if self.voice > -np.inf else level
         self.unbroken, self.pause = self.unbroken + 1, 0
@@ -146,11 +154,9 @@ class _Line:
         level = self.levels[flat[-1] : flat[-1] + FLAT].mean()
         if level > self.peak - 12 or level >= self.inside + 3 or abs(level - self.background) <= 4:
             return False
-        if not self.speech[k]:
-            return True
-        if self.end_of_model is not None and k <= self.end_of_model + 10:
-            return flat[-1] + FLAT - 1 >= self.end_of_model - 4
-        return self.start_of_model is not None and flat[0] <= self.start_of_model + 2
+        if self.end_of_model is None or k > self.end_of_model + 10:
+            return False
+        return flat[-1] + FLAT - 1 >= self.end_of_model - 4
 
     @property
     def newest(self) -> int:
