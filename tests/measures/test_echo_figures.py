@@ -150,14 +150,14 @@ def _value(found: dict[str, Any]) -> float | None:
 
 def test_distributions_and_curves_are_without_echo(runs: dict[str, Places]) -> None:
     echo, clean = (survey(Run(runs[name].run)) for name in ("echo", "clean"))
-    ms = "response_latency_ms"
-    assert echo.values(ms) == pytest.approx(clean.values(ms), abs=10)
+    ms, blurred_ms = "response_latency_ms", 30  # by an echo at the end of a turn
+    assert echo.values(ms) == pytest.approx(clean.values(ms), abs=blurred_ms)
     assert [len(ms) for ms in echo.fto_ms.values()] == [len(ms) for ms in clean.fto_ms.values()]
     curves = [runs[name].document["curves"]["response"] for name in ("echo", "clean")]
     assert curves[0]["eligible"] == curves[1]["eligible"]
-    assert curves[0]["latency_ms"] == pytest.approx(curves[1]["latency_ms"], abs=10)
+    assert curves[0]["latency_ms"] == pytest.approx(curves[1]["latency_ms"], abs=blurred_ms)
     drawn = [system("", CallGroup("", run.corpus.scored, run.pooled)) for run in (echo, clean)]
-    assert drawn[0].latencies_ms == pytest.approx(drawn[1].latencies_ms, abs=10)
+    assert drawn[0].latencies_ms == pytest.approx(drawn[1].latencies_ms, abs=blurred_ms)
     assert drawn[0].eligible == drawn[1].eligible
 
 

@@ -128,7 +128,7 @@ def test_where_both_are_silent_there_is_nothing_to_measure(tmp_path: Path) -> No
     quiet = np.stack(activity(ALIVE), axis=1).repeat(FRAME_SAMPLES, axis=0)
     noise = np.random.default_rng(1).integers(-8, 9, quiet.shape)
     wav(tmp_path / "calls" / "quiet.wav", (quiet * noise).astype(np.int16))
-    replay = ["replay", "--vad", "energy"]
+    replay = ["replay"]
     run = CliRunner().invoke(main, [*replay, str(tmp_path / "calls"), "--out", str(tmp_path / "run")])
     assert run.exit_code == 0
     expected = {

@@ -24,11 +24,12 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.models.tts.espeak import Voice, synthesise
+from fdbcore.protocols import Vad
 from fdbcore.recording.recorded_types import Health, HealthFinding
 from fdbcore.report.call.screen import screen
 from fdbcore.runs.replay import replay
 from fdbcore.session.turns import detect_turns
-from fdbcore.session.vad import EnergyVad
+from fdbcore.session.vad import EnergyVad, SileroVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
 
 Activity: TypeAlias = dict[Side, npt.NDArray[np.bool_]]
@@ -37,10 +38,10 @@ REAL: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_
 LEVEL_ERROR_DB, DELAY_ERROR_MS = 1.5, 0.5  # the stated limits of what is recovered
 
 
-def active(pcm: Stereo) -> Activity:
+def active(pcm: Stereo, make: Callable[[], Vad] = EnergyVad) -> Activity:
     tracks: Activity = {}
     for side, channel in zip(SIDES, pcm.T, strict=True):
-        vad = EnergyVad()
+        vad = make()
         said = [vad.push(frame) for frame in np.ascontiguousarray(channel).reshape(-1, FRAME_SAMPLES)]
         tracks[side] = np.array((said + vad.finish())[vad.delay_ticks :], dtype=np.bool_)
     return tracks
@@ -95,14 +96,14 @@ def test_echo_is_found_and_changes_no_count_once_suspects_are_left_out(
     source: int, level_db: float, delay_ms: float, in_room: bool
 ) -> None:
     pcm = with_echo(sample(), source, level_db, delay_ms, in_room)
-    tracks = active(pcm)
+    tracks = active(pcm, SileroVad)
     health = health_of(pcm, tracks)
     (finding,) = health["findings"]
     assert (finding["id"], finding["side"], health["verdict"]) == ("echo", SIDES[1 - source], "warn")
     assert finding["figures"]["delay_ms"] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
     if not in_room:
         assert finding["figures"]["level_db"] == pytest.approx(level_db, abs=LEVEL_ERROR_DB)
-    assert interruptions(without(tracks, health)) == interruptions(active(sample()))
+    assert interruptions(without(tracks, health)) == interruptions(active(sample(), SileroVad))
 
 
 def test_loud_echo_does_change_the_count_where_it_is_not_left_out() -> None:
@@ -128,7 +129,7 @@ CROSSTALK: Final = list(itertools.product((-15, -20, -25, -30, -35, -40), (0, 20
 def test_crosstalk_both_ways_is_found_both_ways_and_leaves_no_ghost(level_db: float, delay_ms: float) -> None:
     pcm = with_echo(sample(), 0, level_db, delay_ms)
     pcm[:, 0] = with_echo(sample(), 1, level_db, delay_ms)[:, 0]
-    tracks = active(pcm)
+    tracks = active(pcm, SileroVad)
     health = health_of(pcm, tracks)
     assert {(finding["id"], finding["side"]) for finding in health["findings"]} == {("echo", "A"), ("echo", "B")}
     for finding in health["findings"]:
@@ -136,7 +137,7 @@ def test_crosstalk_both_ways_is_found_both_ways_and_leaves_no_ghost(level_db: fl
         assert figures["level_db"] == pytest.approx(level_db, abs=LEVEL_ERROR_DB)
         for name in ("least_delay_ms", "delay_ms", "most_delay_ms"):
             assert figures[name] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
-    assert interruptions(without(tracks, health)) == interruptions(active(sample()))
+    assert interruptions(without(tracks, health)) == interruptions(active(sample(), SileroVad))
 
 
 @pytest.mark.parametrize("delay_ms", [10, 199])
