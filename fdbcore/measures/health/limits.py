@@ -33,6 +33,7 @@ class Limits:
 
 MEASURED: Final[Mapping[str, Limits]] = {
     "silero": Limits(soft_dbov=-65.0, nonstationary_snr_db=28.0, comfort_rise_db=NEVER, gate_fall_db=NEVER),
+    "energy": Limits(soft_dbov=-65.0),
 }
 """By the name of the detector."""
 

@@ -130,7 +130,8 @@ def _fade_ms(levels: Floats, active: Bools) -> float:
     Twice the shorter time of 10 dB: a room fades evenly, and voices do not. Ends in noise that is held are no fades.
     """
     fades, spoken = [], units(active)
-    for (start, end), next_start in zip(spoken, [*(start for start, _ in spoken[1:]), len(levels)], strict=True):
+    starts = [start for start, _ in spoken] + [len(levels)]
+    for (start, end), next_start in zip(spoken, starts[1:], strict=True):
         wanted = levels[start:end].max() - np.array(FADE_DB)
         last_loud = start + int(np.flatnonzero(levels[start:end] >= wanted[0])[-1])
         tail = levels[last_loud : min(end + FADED_WITHIN_TICKS, next_start)]
