@@ -112,7 +112,7 @@ def _parameter(option: Option) -> click.Parameter:
         multiple=option.several,
         required=option.required,
         is_flag=option.kind == "flag",
-        default=option.unset,
+        **({} if option.required else {"default": option.unset}),  # a default, even None, would count as given
         show_default=option.kind != "flag" and option.default is not None,
     )
 

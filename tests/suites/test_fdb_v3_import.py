@@ -331,6 +331,11 @@ def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
     assert "expected folders with input.wav, input.flac or input.opus, found none" in done.stderr.splitlines()[-1]
 
 
+def test_the_file_to_write_must_be_named(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["scenarios", "import", str(one(tmp_path))], catch_exceptions=False)
+    assert (done.exit_code, "Missing option '--out'" in done.stderr) == (2, True)
+
+
 def validated(path: Path) -> tuple[int, str, str]:
     done = CliRunner().invoke(main, ["scenarios", "validate", str(path)], catch_exceptions=False)
     return done.exit_code, done.stdout, done.stderr
