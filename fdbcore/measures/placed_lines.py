@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 GOOD_F1: Final = 0.95
 """Below this, the sentence says how many stretches of speech were found as they are."""
 UNKNOWN: Final = "what it does to edges and answers is not known"
+MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}
+"""What input health finds of a side, and how the names of lines with it begin: it is one of them, or unlike all."""
+UNMEASURED: Final = frozenset({"tone", "ringing", "dtmf"})
+"""What it finds and no measured line has; nor has one a hum."""
 
 
 def placed_lines(reading: Reading) -> PlacedLines | None:
@@ -35,8 +39,12 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
         elif at is None:
             lines[side] = _line("not known", f"too little is heard beside the speech to know the line: {UNKNOWN}")
         else:
-            nearest, distance = table.nearest(at)
-            if distance > table.like_within:
+            findings = [finding for finding in health["findings"] if finding["side"] == side]
+            ids = {finding["id"] for finding in findings}
+            has_hum = any("hum_hz" in finding["figures"] for finding in findings)
+            kinds = tuple(kind for finding, kind in MEASURED_KINDS.items() if finding in ids)
+            nearest, distance = table.nearest(at, kinds)
+            if distance > table.like_within or (not kinds and (has_hum or ids & UNMEASURED)):
                 lines[side] = _line("unlike", f"unlike all lines that were measured: {UNKNOWN}", distance)
             else:
                 found[side] = nearest

@@ -126,11 +126,15 @@ class VadTable:
                 squares.append(ONE_LACKS**2)
         return math.sqrt(sum(squares) / len(squares))
 
-    def nearest(self, to: Place) -> tuple[MeasuredLine, float]:
-        """The line that a side is most like, and how far it lies from it."""
-        apart = [self.distance(to, line.place) for line in self.lines]
+    def nearest(self, to: Place, kinds: tuple[str, ...] = ()) -> tuple[MeasuredLine, float]:
+        """The line that a side is most like, and how far it lies from it.
+
+        kinds: how the names of the lines begin that may be it; all may without them.
+        """
+        lines = [line for line in self.lines if not kinds or line.name.startswith(kinds)]
+        apart = [self.distance(to, line.place) for line in lines]
         least = min(apart)
-        return self.lines[apart.index(least)], least
+        return lines[apart.index(least)], least
 
 
 @cache
