@@ -178,10 +178,11 @@ class Recording:
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """The values from which the detector decided the activity of A and B, float32 (n,) each.
 
-        name: as the detector calls them. None if it did not use such values.
+        name: as the detector calls them. None if it did not use such values on both sides.
         """
+        a, b = (f"{name}_{side}" for side in SIDES)
         with self._derived() as stored:
-            return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+            return (stored[a], stored[b]) if a in stored and b in stored else None
 
     @property
     def marks(self) -> AgentLog | None:
