@@ -12,7 +12,7 @@ cdef extern from *:
     static const double FORMAT_DB = -95.0;  // rounding to int16 leaves noise just below this level
     static const double VOICE_RISE_DB = 2.0;  // a tick; a bang is no voice
     static const double VOICE_FALL_DB = 0.01;  // a tick of speech: 1 dB/s, ...
-    static const double FAR_VOICE_FALL_DB = 0.001;  // ... or of what may be another's
+    static const double FAR_VOICE_FALL_DB = 0.005;  // ... or of what may be another's, or the side's own that became softer
     """
     const double SILENCE_DB, FORMAT_DB, VOICE_RISE_DB, VOICE_FALL_DB, FAR_VOICE_FALL_DB
 

@@ -68,8 +68,6 @@ cdef enum:
     EXPLAINED_TICKS = 100
 
     SOFT_TICKS = 30  # how long soft sounds may go on after loud ones: a drawn-out "s" at the end of a word
-    OTHERS_BEFORE = 6  # while others are heard, what comes so long before loud sounds may be theirs, ...
-    OTHERS_AFTER = 20  # ... and so long after them
 
     CROWD_TICKS = 500  # nobody speaks for 5 s without a pause: if the model hears none, others talk behind
     CROWD_PAUSE_TICKS = 10
@@ -82,10 +80,7 @@ cdef enum:
 
 cdef double RANGE_DB = 42.0  # speech lies within this range below its loudest tick
 cdef double FADE_DB = 28.0  # from here down to the range a fade is timed
-cdef double FAR_BELOW_DB = 18.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind; ...
-cdef double OTHERS_BELOW_DB = 11.0  # ... so is this while others are heard: a party seldom speaks so much softer, ...
-cdef double OTHERS_SHARE = 0.2  # ... so they are heard if more of the model's speech than this lies so far below ...
-cdef double OTHERS_TICKS = 500.0  # ... in about its last 5 s
+cdef double FAR_BELOW_DB = 20.0  # what stays so far below the side's speech is another's: crosstalk, or talk behind
 cdef double CROWD_BELOW_DB = 10.0  # the background is then what stays so far below the side's speech
 cdef double NO_SPEECH = 0.2  # the model's probability of background is below this one ...
 cdef double SURE_SPEECH = 0.9  # ... and that inside speech is above this one
@@ -172,7 +167,7 @@ cdef class SpeechDetector:
     cdef Recent _inside
     cdef double[BANDS + 1] _background
     cdef double[BANDS] _above, _below
-    cdef double _peak, _least, _voice, _others, _loudest, _unheard
+    cdef double _peak, _least, _voice, _loudest, _unheard
     cdef bint _knows_background, _restless, _explained
     cdef int64_t _model_start, _model_end, _fade
     cdef int64_t[FADES] _fades
@@ -418,16 +413,11 @@ cdef class SpeechDetector:
 
     cdef bint _is_near(self, int64_t tick) noexcept nogil:
         """Whether the model's speech around `tick` is as loud as the side's own."""
-        cdef bint others = self._others > OTHERS_SHARE
-        cdef int64_t first = max(tick - (OTHERS_AFTER if others else SOFT_TICKS), 0), other
-        cdef int64_t last = min(tick + (OTHERS_BEFORE if others else SURE_TICKS), self._known(tick))
-        cdef double loudest = SILENCE_DB
+        cdef int64_t first = max(tick - SOFT_TICKS, 0), last = min(tick + SURE_TICKS, self._known(tick)), other
         for other in range(first, last + 1):
-            if self._speech[other & (RING - 1)]:
-                loudest = fmax(loudest, self._level[other & (RING - 1)][ALL])
-        if self._speech[tick & (RING - 1)]:
-            self._others += ((loudest <= self._voice - OTHERS_BELOW_DB) - self._others) / OTHERS_TICKS
-        return loudest > self._voice - (OTHERS_BELOW_DB if others else FAR_BELOW_DB)
+            if self._speech[other & (RING - 1)] and self._level[other & (RING - 1)][ALL] > self._voice - FAR_BELOW_DB:
+                return True
+        return False
 
     cdef int64_t _most_before(self) noexcept nogil:
         return RESTLESS_BEFORE if self._restless else BEFORE_TICKS

@@ -96,7 +96,7 @@ def next_voice(voice: float, level: float) -> float:
     """The level of the voice after a tick of speech."""
     if voice == -np.inf:
         return level
-    voice -= 0.01 if level > voice - 20 else 0.001
+    voice -= 0.01 if level > voice - 20 else 0.005
     return max(voice, min(level, voice + 2))
 
 

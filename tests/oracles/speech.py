@@ -29,7 +29,6 @@ class _Line:
     active: list[bool] = field(default_factory=list)
     stood_out: list[bool] = field(default_factory=list)
     voice: float = -np.inf
-    others: float = 0.0
     voiced: int = 0
     cleared: int = 0
     unbroken: int = 0
@@ -81,12 +80,8 @@ class _Line:
         return active
 
     def is_near(self, t: int) -> bool:
-        after, before, below = (20, 6, 11) if self.others > 0.2 else (30, SURE, 18)
-        around = [k for k in range(max(t - after, 0), min(t + before, self.known) + 1) if self.speech[k]]
-        loudest = float(max((self.levels[k] for k in around), default=-120))
-        if self.speech[t]:
-            self.others += (float(loudest <= self.voice - 11) - self.others) / 500
-        return loudest > self.voice - below
+        around = [k for k in range(max(t - 30, 0), min(t + SURE, self.known) + 1) if self.speech[k]]
+        return any(self.levels[k] > self.voice - 20 for k in around)
 
     def learn(self, t: int) -> None:
         for k in range(self.voiced, self.known + 1):
@@ -117,7 +112,7 @@ class _Line:
             self.unbroken = 0 if self.pause >= 10 else self.unbroken
             return
         level = float(self.levels[k])
-        self.voice -= 0.01 if level > self.voice - 18 else 0.001
+        self.voice -= 0.01 if level > self.voice - 20 else 0.005
         if level > self.voice:
             self.voice = min(level, self.voice + 2) if self.voice > -np.inf else level
         self.unbroken, self.pause = self.unbroken + 1, 0
