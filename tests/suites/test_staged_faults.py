@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
 Means: TypeAlias = dict[str, float | None]
+TAIL_MS = 80
+"""How long the examiner's voice dies away below what a party hears as its end."""
 SAME_WORDS = ("timing", "wordings", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over")
 
 
@@ -96,7 +98,7 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 
     late = row(scores, "late.one")
     assert moved(late, good) == {"timing", "answer_ms"}
-    assert (late["timing"], late["answer_ms"]) == (0, pytest.approx(4000, abs=20))
+    assert (late["timing"], late["answer_ms"]) == (0, pytest.approx(4000, abs=TAIL_MS))
 
     opens = row(scores, "opens.one")
     assert moved(opens, good) == {"spoke_first"}
@@ -128,11 +130,15 @@ def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) ->
     distracted, selective = "b_stopped_within_2s_per_labelled_distraction", "b_selectivity"
     recovery = "b_recovery_latency_ms_per_labelled_interruption"
     named = {"timing", stops, yields, selective}
-    assert named <= moved(stubborn, good) <= {*named, "wordings", "probes", "overlap_s_per_min"}
+    # Nothing recovers that never stopped, and an answer that was over anyway looks like a stop now and then.
+    follows = {"wordings", "probes", "overlap_s_per_min", "answer_ms", recovery, distracted}
+    assert named <= moved(stubborn, good) <= named | follows
+    assert stubborn["answer_ms"] == pytest.approx(good["answer_ms"], abs=TAIL_MS)
     assert (good[stops], good[yields], good[distracted], good[selective]) == (1, 1, 0, 1)
-    assert good[recovery] == pytest.approx(700, abs=60), "as after any other turn of the examiner"
-    assert stubborn[distracted] == 0
-    assert stubborn[yields] == stubborn[selective] < 0.2, "only where its answer was over soon"
+    assert good[recovery] == pytest.approx(700, abs=60 + TAIL_MS), "as after any other turn of the examiner"
+    assert stubborn[distracted] < 0.1
+    assert stubborn[selective] == pytest.approx(stubborn[yields] - stubborn[distracted])
+    assert stubborn[yields] < 0.2, "only where its answer was over soon"
     slow = row(scores, "good.one")
     assert {slow[name] for name in (yields, distracted, selective, recovery)} == {None}, "slow plants nothing"
     assert stubborn[stops] < 0.3, "only where its answer was over soon"
