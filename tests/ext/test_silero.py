@@ -105,6 +105,7 @@ needs_aarch64 = pytest.mark.skipif(
     shutil.which(COMPILER) is None or EMULATOR is None,
     reason="needs a compiler and an emulator: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user",
 )
+needs_sources = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="needs the sources of the core")
 
 
 def flags() -> list[str]:
@@ -141,6 +142,7 @@ def on_aarch64(windows: npt.NDArray[np.int16], rate_hz: int, flags: Sequence[str
 
 
 @needs_aarch64
+@needs_sources
 @RATES
 def test_neon_gives_the_same_bits(rate_hz: int, tmp_path: Path) -> None:
     windows = speech("left", rate_hz)[300:400]
@@ -149,6 +151,7 @@ def test_neon_gives_the_same_bits(rate_hz: int, tmp_path: Path) -> None:
 
 
 @needs_aarch64
+@needs_sources
 def test_neon_would_give_others_if_products_and_sums_were_fused(tmp_path: Path) -> None:
     """What gcc does there if nothing forbids it."""
     windows = speech("left", 16_000)[300:400]
