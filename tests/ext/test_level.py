@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from helpers.sounds import noise, tone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.level import naive_activity
@@ -20,18 +21,6 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 DELAY = EnergyDetector.delay_ticks
 EDGES_HZ = (80, 1000, 4000, 8000)
 WINDOW_TICKS, SMOOTH_TICKS, KNOWN_TICKS = 200, 2, 14
-
-
-def noise(ticks: int, rms: float = 100.0, seed: int = 0) -> Pcm:
-    """White noise, int16 (480 ticks,)."""
-    pcm: Pcm = np.rint(np.random.default_rng(seed).normal(0, rms, ticks * FRAME_SAMPLES)).astype(np.int16)
-    return pcm
-
-
-def tone(ticks: int, hz: float = 500.0, peak: float = 10_000.0) -> Pcm:
-    phases = 2 * np.pi * hz / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES)
-    pcm: Pcm = np.rint(peak * np.sin(phases)).astype(np.int16)
-    return pcm
 
 
 def frames(pcm: Pcm) -> npt.NDArray[np.int16]:

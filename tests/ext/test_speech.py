@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from helpers.sounds import noise, tone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.speech import naive_speech
@@ -18,17 +19,6 @@ Floats = npt.NDArray[np.float64]
 
 DELAY = SpeechDetector.delay_ticks
 WINDOW_SAMPLES = SAMPLE_RATE_HZ * 32 // 1000
-
-
-def noise(ticks: int, rms: float, seed: int = 0) -> Pcm:
-    pcm: Pcm = np.rint(np.random.default_rng(seed).normal(0, rms, ticks * FRAME_SAMPLES)).astype(np.int16)
-    return pcm
-
-
-def tone(ticks: int, hz: float = 500.0, peak: float = 10_000.0) -> Pcm:
-    phases = 2 * np.pi * hz / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES)
-    pcm: Pcm = np.rint(peak * np.sin(phases)).astype(np.int16)
-    return pcm
 
 
 def detect(pcm: Pcm, probabilities: Floats) -> list[bool]:
