@@ -1,7 +1,11 @@
 """Where speech begins and ends on one side: a model says whether there is speech, the levels say when.
 
 The thresholds are relative: to the loudest tick of the speech, and to the background beside it. So neither the gain of a
-line nor what lies between the words of a party (silence, comfort noise, the noise of a room) moves an edge.
+line nor what lies between the words of a party (silence, comfort noise, the noise of a room) moves an edge that the level
+shows; the model's own answer depends on the level a little.
+
+Voice: the level of the side's speech. What stays 20 dB below it is another's: crosstalk, or talk behind. It falls slowly,
+so a side that goes on more softly is heard again.
 
 Background: what is heard where the model finds no speech, as the median and the spread of the level in three bands, over
 the last second of that. A tick *stands out* if it lies within the range of speech below the peak, and if one band lies
