@@ -24,11 +24,12 @@ import numpy as np
 
 from benchmarks.harness import met, print_table
 from benchmarks.speech import Accuracy, Bools, Dialogue, Noise, int16, inter_pausal_units, make_dialogue, with_noise
+from benchmarks.voices.peers import call_ai_metrics, hotato
 from fdbcore.audio.wav import WavWriter
 from fdbcore.protocols import Vad
 from fdbcore.session.turns import detect_turns
 from fdbcore.session.vad import EnergyVad, SileroVad
-from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICKS_PER_S, Pcm
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 Detector: TypeAlias = Callable[[Path], Bools]
 Starts: TypeAlias = dict[tuple[str, str], list[int]]
@@ -187,30 +188,16 @@ def stream(vad: Vad, pcm: Pcm) -> Bools:
     return np.array(active[vad.delay_ticks :] + vad.finish(), dtype=np.bool_)
 
 
-def hotato(path: Path) -> Bools:
-    from hotato._engine import energy_vad, read_wav
-    from hotato._engine.audio import frame_rms
-
-    call = read_wav(str(path))
-    tracks = [energy_vad(*frame_rms(call.get(side), call.sample_rate)) for side in (0, 1)]
-    return np.array([track.active_trimmed for track in tracks], dtype=np.bool_).T
-
-
-def call_ai_metrics(path: Path) -> Bools:
-    from call_ai_metrics import analyze
-
-    active = np.zeros((DURATION_S * TICKS_PER_S, 2), dtype=np.bool_)
-    for segment in analyze(str(path), speakers=["A", "B"]).segments:
-        start, end = (round(second * 1000 / TICK_MS) for second in (segment.start_s, segment.end_s))
-        active[start:end, "AB".index(segment.speaker)] = True
-    return active
+def of_peer(detect: Callable[[str, int], Bools]) -> Detector:
+    """A peer that reads the file by itself."""
+    return lambda path: detect(str(path), DURATION_S * TICKS_PER_S)
 
 
 DETECTORS: dict[str, Detector] = {
     "silero": of_fdbcore(SileroVad),
     "energy": of_fdbcore(EnergyVad),
-    "hotato": hotato,
-    "call-ai-metrics": call_ai_metrics,
+    "hotato": of_peer(hotato),
+    "call-ai-metrics": of_peer(call_ai_metrics),
 }
 
 
