@@ -128,6 +128,7 @@ class SystemSummary(TypedDict):
     reasons: Annotated[dict[str, Count], Meta(description="why cases ended so, and how many did")]
     recordings: Annotated[list[str], Meta(description="that are in the measures")]
     measures: Measures
+    lines: NotRequired[Annotated[PooledLines | None, Meta(description="null where no call was examined for it")]]
     cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
 
 

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.line_effects import pooled_lines
+from fdbcore.analysis.score import score, summary, unscored
 from fdbcore.measures.costs import total
 from fdbcore.measures.health.examine import listen_again
+from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import SCORES, write_json
 from fdbcore.recording.run import SUMMARY
@@ -35,9 +37,10 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
 def summarise(folder: RunFolder) -> RunSummary:
     """Write the summary of a run to its summary.json, and return it.
 
-    Each system has {"cases", "reasons", "recordings", "measures"}. cases: counts; "planned" is the denominator, and
-    "again" counts the cases that were held more than once. reasons: how often each reason occurred. measures: pooled
-    over all recordings that can be scored, which includes calls that failed after their first tick.
+    Each system has {"cases", "reasons", "recordings", "measures", "lines"}. cases: counts; "planned" is the
+    denominator, and "again" counts the cases that were held more than once. reasons: how often each reason occurred.
+    measures, lines: pooled over all recordings that can be scored, which includes calls that failed after their first
+    tick.
     """
     values: RunSummary = {
         "schema": RUN_SUMMARY_SCHEMA,
@@ -76,6 +79,9 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
         "reasons": dict(reasons.most_common()),
         "recordings": pooled["recordings"],
         "measures": pooled["measures"],
+        "lines": pooled_lines(
+            (reading.path.name, placed_lines(reading)) for reading in recordings if unscored(reading) is None
+        ),
     }
     if (cost := total(map(folder.cost, cases))) is not None:
         found["cost"] = cost.to_json()
