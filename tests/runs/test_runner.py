@@ -176,7 +176,8 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     assert found["leaves"]["cases"] == {"planned": 1, "done": 0, "failed": 1, "invalid": 0, "left": 0, "again": 0}
     assert found["leaves"]["reasons"] == {"failed: closed by the server: 1011": 1}
     lines = found["good"]["lines"]
-    assert lines is not None and lines["calls"] == 1
+    assert lines is not None
+    assert lines["calls"] == 1
 
 
 def test_a_call_that_the_rule_for_examiners_cannot_read_is_invalid_and_the_run_goes_on(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final, Self, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.hearing import Ear
+from fdbcore.errors import RecordingError
 from fdbcore.recording.left_out import NO_END
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side, Span
 
@@ -27,6 +28,23 @@ SPECTRUM_EVERY_TICKS: Final = 10
 LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
 
 
+@contextmanager
+def _kept_beside() -> Iterator[None]:
+    """In the `with` block, temporary files are made or written. RecordingError names their folder if that fails."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordingError(
+            f"{tempfile.gettempdir()}: temporary files cannot be written: {error.strerror}: "
+            "TMPDIR=DIR chooses another folder"
+        ) from error
+
+
+def _temporary_file() -> IO[bytes]:
+    with _kept_beside():
+        return tempfile.TemporaryFile(prefix="fdbcore-health-")
+
+
 class TickColumn:
     """A value per tick, in a temporary file. A context manager; what was read stays valid after it.
 
@@ -35,11 +53,12 @@ class TickColumn:
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
+        self._file = _temporary_file()
 
     def append(self, values: npt.NDArray[np.generic]) -> None:
         """Add the values of the next n ticks, (n,)."""
-        self._file.write(values.astype(self._dtype, copy=False).tobytes())
+        with _kept_beside():
+            self._file.write(values.astype(self._dtype, copy=False).tobytes())
 
     def read(self, n_ticks: int, writes: bool = False) -> npt.NDArray[Any]:
         """The first values, (n_ticks,), mapped from the file: what is looked at takes memory, until it is let go.
@@ -48,7 +67,8 @@ class TickColumn:
         """
         if not n_ticks:
             return np.zeros(0, self._dtype)
-        self._file.flush()
+        with _kept_beside():
+            self._file.flush()
         return np.asarray(np.memmap(self._file, self._dtype, "r+" if writes else "r", shape=(n_ticks,)))
 
     def __enter__(self) -> Self:
@@ -62,11 +82,12 @@ class LowBand:
     """One side at 4 kHz, in a temporary file: int16, 40 samples per tick."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
+        self._file = _temporary_file()
 
     def append(self, low: Pcm) -> None:
         """Add whole ticks: int16 (40 n,) at 4 kHz."""
-        self._file.write(low.tobytes())
+        with _kept_beside():
+            self._file.write(low.tobytes())
 
     def without(self, blocks: Iterable[Floats]) -> LowBand:
         """This side minus these samples (full scale 1), from its start. The caller closes the result."""
@@ -81,7 +102,8 @@ class LowBand:
     def read(self, start_tick: int, end_tick: int) -> Floats:
         """The samples of a span of ticks, full scale 1; silence outside of the recording."""
         first = max(start_tick, 0)
-        self._file.seek(first * LOW_TICK * 2)
+        with _kept_beside():
+            self._file.seek(first * LOW_TICK * 2)
         raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
         pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
         samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
