@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final, Self, TypeAlias
 
@@ -45,6 +45,11 @@ def _temporary_file() -> IO[bytes]:
         return tempfile.TemporaryFile(prefix="fdbcore-health-")
 
 
+def _delete(file: IO[bytes]) -> None:
+    with suppress(OSError):  # it holds what could not be written, which has been told
+        file.close()
+
+
 class TickColumn:
     """A value per tick, in a temporary file. A context manager; what was read stays valid after it.
 
@@ -75,7 +80,7 @@ class TickColumn:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
+        _delete(self._file)
 
 
 class LowBand:
@@ -112,7 +117,7 @@ class LowBand:
 
     def close(self) -> None:
         """Delete the temporary file."""
-        self._file.close()
+        _delete(self._file)
 
 
 class TickColumns:
