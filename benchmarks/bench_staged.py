@@ -23,8 +23,8 @@ from typing import Any, Final
 from benchmarks.harness import Cost, cost_of, met, print_table
 from fdbcore.recording.files import META, read_json, write_json
 from fdbcore.registry import judge
+from fdbcore.runs.asking import Desk, ask_all
 from fdbcore.sources.word_source import word_source
-from fdbcore.suites.staged.asking import Desk, ask_all
 from fdbcore.suites.staged.cases import cases_of
 from fdbcore.suites.staged.hearing import hear
 from fdbcore.suites.staged.marking import requests_of

@@ -38,8 +38,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.models.account import Vendor
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge
+from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.suites.staged.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks

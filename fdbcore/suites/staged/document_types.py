@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.endpoints.examiner.agenda import Verdict
 
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
@@ -311,19 +312,12 @@ class StagedVariant(TypedDict):
     orders: list[StagedOrder]
 
 
-class StagedJudging(TypedDict):
+class StagedJudging(JudgingSpent):
     """How judges were asked, and what that took, whenever it was."""
 
-    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
     rubrics: Annotated[list[int], Meta(description="the wordings, from 1")]
-    requests: int
-    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
-    usd: Annotated[float, Meta(description="of the requests with a known price")]
-    unpriced: Annotated[int, Meta(description="requests without one")]
-    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
     reasons: Annotated[int, Meta(description="of marks in the main tables")]
     unquoted: Annotated[int, Meta(description="reasons that quote neither words nor a time; their marks are scored")]
-    stopped: Annotated[str | None, Meta(description="why not all was asked")]
 
 
 class StagedSettings(TypedDict):

@@ -6,7 +6,6 @@ Nobody can foresee what has to be asked again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +14,10 @@ from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
-from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, expected_use, priced_on, tokens_of
+from fdbcore.runs.asking import JudgeRequest
+from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
+from fdbcore.runs.judge_options import expected_of
 from fdbcore.sources.word_source import WordSource
-from fdbcore.suites.staged.asking import JudgeRequest
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard, hear, language_of, sides_wanted
 from fdbcore.suites.staged.marking import requests_of
@@ -26,7 +26,7 @@ from fdbcore.suites.staged.replied import is_of_replies
 from fdbcore.suites.staged.scoring import Scoring
 from fdbcore.suites.staged.variants import setups_of
 from fdbcore.types import SIDES, TICKS_PER_S, Side
-from fdbcore.types.usage import ExpectedUse, Unit
+from fdbcore.types.usage import ExpectedUse
 from fdbcore.types.words import TimedWord
 
 TOKENS_OF_A_MARK: Final = 60
@@ -49,10 +49,7 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
     planned = requests_of(cases, heard, scoring.judges, setups, scoring.repeats) if scoring.judges else []
     for judge in scoring.judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
-        left = [each for each in requests.values() if each.kept.marks(each.key) is None]
-        tokens_in, tokens_out = sum(map(_tokens_in, left)), sum(map(_tokens_out, left))
-        counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": tokens_out}
-        yield expected_use(judge.name, "question", len(left), len(requests), counts, judge.services())
+        yield expected_of(judge, list(requests.values()), _tokens_out)
 
 
 def _of_words(
@@ -88,16 +85,6 @@ def _usual_words(reading: Reading) -> Heard:
                 yield TimedWord(_WORD, at_ms, at_ms + 1)
 
     return {side: Transcript(side, tuple(words(side)), "", {}, "", "") for side in SIDES}
-
-
-def _tokens_in(request: JudgeRequest) -> float:
-    question = request.question
-    texts = (
-        question.rubric.text,
-        json.dumps(question.rubric.schema),
-        json.dumps(question.evidence, ensure_ascii=False),
-    )
-    return sum(map(tokens_of, texts))
 
 
 def _tokens_out(request: JudgeRequest) -> float:

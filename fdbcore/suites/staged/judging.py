@@ -8,7 +8,7 @@ that it cannot tell. What cannot be used is asked again with the error, and is t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -16,41 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import InputError
+from fdbcore.runs.asking import JudgeAnswer, JudgeQuestion
 from fdbcore.suites.staged.families import LEVELS, Family
 from fdbcore.suites.staged.fdb2.scores import EARLY_BINS, binned_means
 from fdbcore.suites.staged.quoting import quotes
 from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
 from fdbcore.suites.staged.turns import SystemEvent
-from fdbcore.types import Rubric
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
 
-Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Raises InputError, KeyError or TypeError if marks cannot be used; it gets the evidence, too."""
-
 Scores: TypeAlias = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeQuestion:
-    """One request to a judge. evidence: what it reads. check: see `Check`."""
-
-    rubric: Rubric
-    evidence: Mapping[str, Any]
-    check: Check
-
-    def marks_of_events(self) -> bool:
-        """Whether it asks for marks of events, or else for the score of the dialogue."""
-        return "events" in self.evidence
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeAnswer:
-    """The marks that a judge gave, or why there are none."""
-
-    marks: Mapping[str, Any] | None
-    reason: str = ""
 
 
 def questions_of(
@@ -138,7 +114,7 @@ def marks_of(
     for question, own in zip(questions, answers, strict=True):
         _tell_missing(found, question, own)
         given = [each.marks for each in own]
-        if question.marks_of_events():
+        if "events" in question.evidence:
             of_events = [None if marks is None else _by_number(marks) for marks in given]
             for mark in MARKS:
                 rows = [

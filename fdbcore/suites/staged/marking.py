@@ -9,10 +9,20 @@ from typing import Any, NamedTuple
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Judge
-from fdbcore.suites.staged.asking import NOT_ASKED, Desk, JudgeRequest, KeptAnswers, Spent, ask_all, spent_on
+from fdbcore.runs.asking import (
+    JUDGED,
+    NOT_ASKED,
+    Desk,
+    JudgeQuestion,
+    JudgeRequest,
+    KeptAnswers,
+    Spent,
+    ask_all,
+    spent_on,
+)
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard
-from fdbcore.suites.staged.judging import DialogueMarks, JudgeQuestion, marks_of, questions_of
+from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
 from fdbcore.suites.staged.turns import SystemEvent, closing_tick, events_of, evidence_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.suites.staged.variants import Setup
@@ -83,7 +93,7 @@ def requests_of(
 ) -> list[PlannedQuestions]:
     """All that judges are to be asked, in the order of the setups; arguments as of `mark_all`."""
     families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
-    kept = {case.path: KeptAnswers(case.path) for case in cases}
+    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
     dialogues = [
         {
             case.path: judged_dialogue(case.path, own[case.path])

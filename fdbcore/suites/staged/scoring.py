@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,12 @@ from zlib import crc32
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.protocols import Judge
-from fdbcore.registry import judge
-from fdbcore.runs.estimates import unpriced
+from fdbcore.runs.asking import Desk
+from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
-from fdbcore.suites.staged.asking import Desk
 from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
@@ -91,21 +89,17 @@ class Scoring:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown or does not fit together."""
-        sources, judges = sources_of(options), judges_of(options)
+        sources, asked = sources_of(options), JudgeOptions.of(options)
+        judges = asked.judges
         if judges and not sources:
             raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
         rule = rule_of(options["passes"] or RULE)
         if options["passes"] and not judges and (needed := [name for name in rule if name in JUDGED]):
             raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
-        limit_usd = usd_of(options["max_cost"])
-        if limit_usd is not None:
-            for name in unpriced([service for each in judges for service in each.services()]):
-                raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
-        wordings, repeats = wordings_of(options["rubrics"]), options["repeats"] or 1
-        asked = {"--rubrics": wordings != [0], "--repeats": repeats > 1, "--max-cost": limit_usd is not None}
-        if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
-            raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
-        return cls(sources, judges, wordings, repeats, limit_usd, rule)
+        wordings = wordings_of(options["rubrics"])
+        if not judges and wordings != [0]:
+            raise SettingsError("--rubrics: expected --judge beside it, got none")
+        return cls(sources, judges, wordings, asked.repeats, asked.limit_usd, rule)
 
     def apply(
         self, cases: Sequence[StagedCase], problems: list[Problem], jobs: int | None, show: Callable[[str], None]
@@ -169,16 +163,10 @@ class Scoring:
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
-            "repeats": self.repeats,
+            **spent.to_json(self.repeats, desk.stopped),
             "rubrics": [wording + 1 for wording in self.wordings],
-            "requests": spent.requests,
-            "counts": {unit: count for unit, count in spent.counts.items() if count},
-            "usd": spent.usd,
-            "unpriced": spent.unpriced,
-            "priced_on": None if spent.priced_on is None else spent.priced_on.isoformat(),
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
-            "stopped": desk.stopped or None,
         }
         return marked, judging, [f"questions to judges: {asked:,} asked now, {kept:,} answered before"]
 
@@ -206,29 +194,12 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
         }
 
 
-def judges_of(options: Mapping[str, Any]) -> list[Judge]:
-    """The judges that the options name. SettingsError for one that is unknown."""
-    with told_as("--judge", "judge"):
-        return [judge(address) for address in dict.fromkeys(options["judge"])]
-
-
 def wordings_of(given: str) -> Sequence[int]:
     """The wordings of the rubrics that an option asks for, from 0. SettingsError for another text."""
     known = {"both": range(WORDINGS), **{str(number + 1): [number] for number in range(WORDINGS)}}
     if given not in known:
         raise SettingsError(f"--rubrics: expected one of {', '.join(known)}, got {given!r}")
     return list(known[given])
-
-
-def usd_of(given: str | None) -> float | None:
-    """The limit of an option. SettingsError if it is not a sum above 0."""
-    try:
-        usd = None if given is None else float(given)
-    except ValueError:
-        usd = math.nan
-    if usd is not None and not 0 < usd < math.inf:
-        raise SettingsError(f"--max-cost: expected a sum in USD above 0, got {given!r}")
-    return usd
 
 
 def document(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols.suite import Suite
+from fdbcore.runs.judge_flags import MAX_COST, REPEATS
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
@@ -42,12 +43,8 @@ class StagedDialogues(Suite):
             several=True,
         ),
         Option("--rubrics", "Wording of the rubrics: 1, 2, or both, compared.", default="1", metavar="WORDING"),
-        Option("--repeats", "Ask judges so many times; a mark is the median.", kind="count", default=1, metavar="K"),
-        Option(
-            "--max-cost",
-            "Ask judges nothing that would cost more in this scoring; the same command goes on.",
-            metavar="USD",
-        ),
+        REPEATS,
+        MAX_COST,
         Option(
             "--passes",
             "What a dialogue needs to pass, at least. Default: goals_met=1,task_score=4, where there is such a score.",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted
+from fdbcore.report.judging import judging_took
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
@@ -71,16 +72,6 @@ def _difference(row: StagedVariantRow) -> str:
 
 
 def _took(judging: StagedJudging) -> str:
-    tokens = sum(count for unit, count in judging["counts"].items() if unit.endswith("tokens"))
-    dated = f" (list prices of {judging['priced_on']})" if judging["priced_on"] else ""
-    unpriced = f", {judging['unpriced']:,} of them unpriced" if judging["unpriced"] else ""
-    stopped = f" It stopped: {judging['stopped']}. The same command goes on." if judging["stopped"] else ""
-    unquoted = (
-        f" {judging['unquoted']:,} of {counted(judging['reasons'], 'reason')} quote neither words nor a time."
-        if judging["unquoted"]
-        else ""
-    )
-    return (
-        f"Judging these dialogues took {judging['requests']:,} requests so far{unpriced}, {tokens:,.0f} tokens and "
-        f"{judging['usd']:.2f} USD{dated}.{stopped}{unquoted}"
-    )
+    reasons = counted(judging["reasons"], "reason")
+    unquoted = f" {judging['unquoted']:,} of {reasons} quote neither words nor a time." if judging["unquoted"] else ""
+    return judging_took(judging, "these dialogues") + unquoted

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
@@ -25,11 +25,14 @@ from fdbcore.protocols import Judge
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runs.budget import Budget
 from fdbcore.runtime.address import is_local
-from fdbcore.suites.staged.judging import JudgeAnswer, JudgeQuestion
+from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.judging_types import JudgingSpent
+
 JUDGED: Final = "derived/judged.json"
-"""The answers of judges about a dialogue by what was asked, so that no judge is asked twice; and what they counted."""
+"""The answers of judges about a recording by what was asked, so that no judge is asked twice; and what they counted."""
 
 TRIES: Final = 2
 NOT_ASKED: Final = "not asked"
@@ -38,11 +41,32 @@ MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, no other begins."""
 
 
-class KeptAnswers:
-    """What judges have answered about the dialogue of one recording, on disk. Threads may share it."""
+Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
+"""Raises InputError, KeyError or TypeError if marks cannot be used; it gets the evidence, too."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path / JUDGED
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """One request to a judge. evidence: what it reads. check: see `Check`."""
+
+    rubric: Rubric
+    evidence: Mapping[str, Any]
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """The marks that a judge gave, or why there are none."""
+
+    marks: Mapping[str, Any] | None
+    reason: str = ""
+
+
+class KeptAnswers:
+    """What judges have answered, on disk: in `JUDGED` of a recording, or in another file. Threads may share it."""
+
+    def __init__(self, file: Path) -> None:
+        self._path = file
         self._lock = threading.Lock()
         self._known: dict[str, Any] = read_json(self._path) if self._path.is_file() else {}
         self._usages: dict[str, list[dict[str, Any]]] = self._known.setdefault("usage", {})
@@ -68,7 +92,7 @@ class KeptAnswers:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """A question to a judge about one dialogue. repeat: the how many-th time, from 0."""
+    """A question to a judge. repeat: the how many-th time, from 0."""
 
     kept: KeptAnswers
     judge: Judge
@@ -184,6 +208,18 @@ class Spent:
     usd: float = 0.0
     unpriced: int = 0
     priced_on: date | None = None
+
+    def to_json(self, repeats: int, stopped: str) -> JudgingSpent:
+        """It as JSON values. repeats: how often each question was asked. stopped: as of the desk."""
+        return {
+            "repeats": repeats,
+            "requests": self.requests,
+            "counts": {unit: count for unit, count in self.counts.items() if count},
+            "usd": self.usd,
+            "unpriced": self.unpriced,
+            "priced_on": None if self.priced_on is None else self.priced_on.isoformat(),
+            "stopped": stopped or None,
+        }
 
 
 def spent_on(requests: Iterable[JudgeRequest]) -> Spent:

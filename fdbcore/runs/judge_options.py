@@ -1,0 +1,69 @@
+"""What options say of judges: who is asked, how often, and up to which cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fdbcore.errors import SettingsError, told_as
+from fdbcore.protocols import Judge
+from fdbcore.registry import judge
+from fdbcore.runs.asking import JudgeRequest
+from fdbcore.runs.estimates import expected_use, tokens_of, unpriced
+from fdbcore.types.usage import ExpectedUse, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """Who judges, the first one for the main tables; how often each is asked a question; limit_usd: of all requests."""
+
+    judges: Sequence[Judge]
+    repeats: int
+    limit_usd: float | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """By the options "judge", "repeats" and "max_cost". SettingsError for what is unknown, does not fit together,
+        or cannot be kept below a limit.
+        """
+        with told_as("--judge", "judge"):
+            judges = [judge(address) for address in dict.fromkeys(options["judge"])]
+        limit_usd, repeats = _usd_of(options["max_cost"]), options["repeats"] or 1
+        if limit_usd is not None:
+            for name in unpriced([service for each in judges for service in each.services()]):
+                raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
+        asked = {"--repeats": repeats > 1, "--max-cost": limit_usd is not None}
+        if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
+            raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
+        return cls(judges, repeats, limit_usd)
+
+
+def _usd_of(given: str | None) -> float | None:
+    try:
+        usd = None if given is None else float(given)
+    except ValueError:
+        usd = math.nan
+    if usd is not None and not 0 < usd < math.inf:
+        raise SettingsError(f"--max-cost: expected a sum in USD above 0, got {given!r}")
+    return usd
+
+
+def expected_of(
+    judge: Judge, requests: Sequence[JudgeRequest], tokens_out: Callable[[JudgeRequest], float]
+) -> ExpectedUse:
+    """What a judge would still be asked of these requests, each once. tokens_out: about what it writes."""
+    left = [each for each in requests if each.kept.marks(each.key) is None]
+    counts: dict[Unit, float] = {
+        "text_in_tokens": sum(map(_tokens_in, left)),
+        "text_out_tokens": sum(map(tokens_out, left)),
+    }
+    return expected_use(judge.name, "question", len(left), len(requests), counts, judge.services())
+
+
+def _tokens_in(request: JudgeRequest) -> float:
+    question = request.question
+    evidence = json.dumps(question.evidence, ensure_ascii=False)
+    return sum(map(tokens_of, (question.rubric.text, json.dumps(question.rubric.schema), evidence)))
