@@ -16,8 +16,8 @@ from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.catalogue import differences
 from fdbcore.measures.caveats import caveats
+from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.fdb_v1 import compat
 from fdbcore.measures.findings import findings, nothing_to_measure
 from fdbcore.measures.labelled import labelled
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values

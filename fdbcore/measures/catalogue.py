@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from fdbcore.measures import answers, fdb_v1, labelled, moments, overlaps, recoveries, timing
+from fdbcore.measures import answers, compat, labelled, moments, overlaps, recoveries, timing
 from fdbcore.measures.measure import Column, KindOfMoment, Measure, MeasureGroup
 
 OTHER: Final = MeasureGroup("Other measures")
-GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, fdb_v1.GROUP, OTHER)
+GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, compat.GROUP, OTHER)
 """All groups, in the order of the tables."""
 
 MEASURES: Final[dict[str, Measure]] = {
     measure.id: measure
-    for module in (answers, overlaps, labelled, recoveries, timing, fdb_v1)
+    for module in (answers, overlaps, labelled, recoveries, timing, compat)
     for measure in module.MEASURES
 }
 

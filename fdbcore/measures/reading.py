@@ -12,6 +12,7 @@ from fdbcore.measures.echo_free import Spans, echo_free_activity, with_suspects
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import Moment, moments
+from fdbcore.measures.silero_track import Probabilities, silero_probabilities
 from fdbcore.recording.reader import Recording
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
@@ -50,6 +51,11 @@ class Reading(Recording):
         """The dialogue without echo, detected with other settings of the turn detector."""
         events = detect_turns(*echo_free_activity(self.activity, self.suspect_spans), settings, kept=self.kept)
         return replace(self.dialogue_with_echo, detected=events, settings=settings)
+
+    @cached_property
+    def silero_probabilities(self) -> tuple[Probabilities, Probabilities]:
+        """Those of Silero's own model at 16 kHz for both sides; see `fdbcore.measures.silero_track`."""
+        return silero_probabilities(self)
 
     @cached_property
     def suspect_spans(self) -> Mapping[Side, Spans]:

@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 from helpers.drawn import dialogue
 
-from fdbcore.measures import answers, fdb_v1, labelled, overlaps, recoveries, timing
+from fdbcore.measures import answers, compat, labelled, overlaps, recoveries, timing
 from fdbcore.measures.catalogue import GROUPS, MEASURES, MOMENTS, columns, differences, headlines, shown_by
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.harness_delay import HarnessLegs
@@ -22,7 +22,7 @@ from fdbcore.measures.quantities import Quantity, Share, to_json
 from fdbcore.recording.labels import KeptLabels, Label, LabelKind
 from fdbcore.types import TurnSettings
 
-MODULES = (answers, fdb_v1, labelled, overlaps, recoveries, timing)
+MODULES = (answers, compat, labelled, overlaps, recoveries, timing)
 ID = re.compile(
     r"\w+(?:_per_(?:turns?|min|sample|recovery|labelled_\w+|(?:long|short)_[ab]_onset|[ab]_speech_min)|_talk_share)"
     r"|response_\w*latency\w*_ms|compat_v\w+|lapse_s|b_selectivity"
@@ -42,8 +42,8 @@ def every_quantity() -> dict[str, Quantity]:
     labels = KeptLabels("by hand", [Label("A", kind, 5.0, 6.0) for kind in get_args(LabelKind)], [])
     found = timing.timing(live) | labelled.labelled(live, labels) | recoveries.recoveries(live, labels, [("a", 0, 1)])
     for kind in ("turn_taking", "interrupt"):
-        found |= fdb_v1.takeover([(1.0, 4.0)], [{"kind": kind, "start_s": 0.5, "end_s": 0.8}])
-    return found | fdb_v1.overlap_v15([(0.0, 2.0)], [(1.0, 4.0)], labels.labels)
+        found |= compat.takeover([(1.0, 4.0)], [{"kind": kind, "start_s": 0.5, "end_s": 0.8}])
+    return found | compat.overlap_v15([(0.0, 2.0)], [(1.0, 4.0)], labels.labels)
 
 
 def test_every_id_is_registered_once() -> None:
@@ -58,7 +58,7 @@ def test_what_a_session_gives_is_what_is_registered() -> None:
     assert given.keys() | differences().keys() == MEASURES.keys()
     for name, quantity in given.items():
         assert to_json(quantity)["kind"] == MEASURES[name].quantity, name
-        assert not isinstance(quantity, Share) or MEASURES[name].of or MEASURES[name].group is fdb_v1.GROUP, name
+        assert not isinstance(quantity, Share) or MEASURES[name].of or MEASURES[name].group is compat.GROUP, name
         assert ("share" if isinstance(quantity, Share) else quantity.unit) == MEASURES[name].unit, name
 
 

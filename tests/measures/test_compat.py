@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from fakes.recordings import drawn_recording
 
-from fdbcore.measures.fdb_v1 import WINDOW_S, Segment, compat, merged, overlap_v15, segments, takeover
+from fdbcore.measures.compat import WINDOW_S, Segment, compat, merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json

@@ -8,8 +8,8 @@ from helpers.drawn import dialogue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fdbcore.measures.compat import overlap_v15
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.fdb_v1 import overlap_v15
 from fdbcore.measures.labelled import labelled
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.recoveries import recoveries

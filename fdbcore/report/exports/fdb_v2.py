@@ -19,7 +19,7 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.recording.files import write_json
 from fdbcore.recording.reader import Recording
-from fdbcore.report.exports.fdb_v1 import why_not_held
+from fdbcore.report.exports.fdb1 import why_not_held
 from fdbcore.sources.benchmark_folders import V2_FILES
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import real_path

@@ -1,7 +1,8 @@
 """Measures of Full-Duplex-Bench v1 and v1.5 with their own names and rules, for comparison with published tables.
 
 Our own measures are in `timing`; the two are never mixed. v1 measures speech by words, so it needs B's words. v1.5 uses
-the segments of the Silero voice activity detector at 16 kHz as its package makes them, so it needs that detector. It
+the segments of the Silero voice activity detector at 16 kHz as its package makes them: a call that was heard by that
+detector has them, also where a soft side was raised for it. It
 merges segments across gaps of 0.6 s (user) and 0.5 s (system), which hides shorter pauses.
 """
 
@@ -9,15 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.errors import AudioError, RecordingError
 from fdbcore.measures.labelled import CALLED
 from fdbcore.measures.measure import Measure, MeasureGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.silero_track import EVIDENCE, RATE_HZ, Probabilities
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.left_out import is_kept
 from fdbcore.recording.reader import Recording
@@ -82,7 +87,7 @@ MEASURES: Final = (
 )  # fmt: skip
 
 
-def compat(recording: Recording) -> dict[str, Quantity]:
+def compat(recording: Reading) -> dict[str, Quantity]:
     """Those measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
     measures: dict[str, Quantity] = {}
     words = None if _is_of_v2(recording) else recording.words("B")
@@ -90,13 +95,26 @@ def compat(recording: Recording) -> dict[str, Quantity]:
     starts_s, ends_s = counted_from(annotations)
     if words is not None and all(is_kept(int(time_s * TICKS_PER_S), recording.kept) for time_s in starts_s + ends_s):
         measures |= takeover(words, annotations)
-    probabilities = recording.evidence("silero_16khz_probability")
-    if probabilities is not None:
+    if (probabilities := _of_silero(recording)) is not None:
         labels = recording.labels
         user, system = (_by_span(recording, side, track) for side, track in zip(SIDES, probabilities, strict=True))
         spans = [overlap_v15(*both, labels.labels if labels else ()) for both in zip(user, system, strict=True)]
         measures |= {name: _joined([found[name] for found in spans]) for name in spans[0]}
     return measures
+
+
+def _of_silero(recording: Reading) -> tuple[Probabilities, Probabilities] | None:
+    """The probabilities of the model at 16 kHz; None of a call that another detector or model decided.
+
+    None, too, if a soft side was raised for it, and its audio can no longer be heard as it was.
+    """
+    decided = [recording.meta["settings"]["vad"][side] for side in SIDES]
+    models = [each.get("settings", {}).get("model", {}).get("rate_hz") for each in decided]
+    if models != [RATE_HZ, RATE_HZ] or any(each["name"] != "silero" for each in decided):
+        return recording.evidence(EVIDENCE)
+    with suppress(AudioError, RecordingError):
+        return recording.silero_probabilities
+    return None
 
 
 def _is_of_v2(recording: Recording) -> bool:

@@ -1,0 +1,74 @@
+"""The probabilities of Silero's own model for both sides of a recording, as the published rules of v1.5 take them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.resample import Resampler
+from fdbcore._ext.silero import SileroStream
+from fdbcore.errors import AudioError
+from fdbcore.recording.reader import Recording
+from fdbcore.session.silero_model import silero_weights
+from fdbcore.sources.recorded import changed_source, stereo_blocks
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
+
+RATE_HZ: Final = 16_000
+EVIDENCE: Final = "silero_16khz_probability"
+
+Probabilities = npt.NDArray[np.float32]
+
+
+def silero_probabilities(recording: Recording) -> tuple[Probabilities, Probabilities]:
+    """The speech probability of each window of 32 ms in the spans that were heard, float32 (n_windows,) of A and B.
+
+    They are those that the detector kept; where it kept none, because it raised a soft side or is another one, the
+    model at 16 kHz is asked now, about the audio as it was recorded. RecordingError or AudioError if that is gone or
+    has changed.
+    """
+    kept = recording.evidence(EVIDENCE)
+    if kept is not None:
+        return kept
+    if (changed := changed_source(recording)) is not None:
+        raise AudioError(changed)
+    spans = [(start * FRAME_SAMPLES, end * FRAME_SAMPLES) for start, end in recording.heard]
+    tracks = [[_Track() for _ in spans] for _ in range(2)]
+    first = 0
+    for block in stereo_blocks(recording):
+        for number, (start, end) in enumerate(spans):
+            low, high = max(start - first, 0), min(end - first, len(block))
+            if low < high:
+                for side, own in enumerate(tracks):
+                    own[number].push(np.ascontiguousarray(block[low:high, side]))
+        first += len(block)
+    a, b = (np.concatenate([np.zeros(0, np.float32), *(track.ended() for track in own)]) for own in tracks)
+    return a, b
+
+
+class _Track:
+    """One side in one span: the model hears it anew."""
+
+    def __init__(self) -> None:
+        self._resampler = Resampler(SAMPLE_RATE_HZ, RATE_HZ, "best")
+        self._model = SileroStream(silero_weights(RATE_HZ))
+        self._rest: Pcm = np.zeros(0, np.int16)
+        self._found: list[float] = []
+
+    def push(self, pcm: Pcm) -> None:
+        """Take the next audio of the side, int16 (n,) at 48 kHz."""
+        self._take(self._resampler.process(pcm))
+
+    def _take(self, pcm: npt.NDArray[np.int16]) -> None:
+        size = self._model.window_samples
+        pcm = np.concatenate([self._rest, pcm])
+        whole = len(pcm) - len(pcm) % size
+        self._found += [self._model.process(window) for window in pcm[:whole].reshape(-1, size)]
+        self._rest = pcm[whole:]
+
+    def ended(self) -> Probabilities:
+        """All probabilities; the last window is filled with silence."""
+        self._take(self._resampler.flush())
+        self._take(np.zeros(-len(self._rest) % self._model.window_samples, np.int16))
+        return np.array(self._found, np.float32)
