@@ -344,7 +344,8 @@ def validated(path: Path) -> tuple[int, str, str]:
 def test_a_file_of_recorded_scenarios_is_checked(tmp_path: Path) -> None:
     data, out = one(tmp_path), tmp_path / "out.json"
     assert imported(data, out).exit_code == 0
-    assert validated(out)[:2] == (0, "1 recording of 1 scenario by 1 speaker\n")
+    card = "annotators: not published\nguideline: not published\nagreement: not published\n"
+    assert validated(out)[:2] == (0, f"1 recording of 1 scenario by 1 speaker\n{card}")
     file = json.loads(out.read_text())
     (record,) = file["record"]
     file["record"] = [record, {**record, "audio": {**record["audio"], "path": "gone.wav"}}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, cast
 
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.fdb_v3.released import SCHEMA
-from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioFile
+from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.types import Problem
 
 
@@ -42,3 +43,17 @@ def _faults(file: RecordedScenarioFile, path: Path) -> Iterator[Problem]:
         for place in paths:
             if not (path.parent / place).is_file():
                 yield Problem(f"{path}: {record['id']}", f"expected a file at {place}, found none")
+        yield from _misplaced(record, f"{path}: {record['id']}")
+
+
+def _misplaced(record: RecordedScenarioEntry, where: str) -> Iterator[Problem]:
+    """Words and disfluencies that do not lie before the user's end, and spans of a disfluency that is no tag."""
+    end = record.get("user_end_tick", math.inf)
+    places: list[Any] = [*record.get("words", ()), *record.get("spans", ())]
+    for each in places:
+        name, start_tick, end_tick = each.get("text", each.get("kind")), each["start_tick"], each["end_tick"]
+        if not 0 <= start_tick < end_tick <= end:
+            form = f"0 <= start_tick < end_tick <= {end}, the user's end"
+            yield Problem(where, f"{name}: expected {form}, got {start_tick} and {end_tick}")
+    for kind in sorted({each["kind"] for each in record.get("spans", ())} - set(record.get("disfluencies", ()))):
+        yield Problem(where, f"spans: expected disfluencies that are among its tags, got {kind}")

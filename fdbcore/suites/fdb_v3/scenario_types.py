@@ -64,10 +64,28 @@ class ResultEntry(TypedDict):
     audio: NotRequired[str]
 
 
+class SpokenWordEntry(TypedDict):
+    """A word of the user, in ticks of 10 ms from the beginning of the recording."""
+
+    text: str
+    start_tick: int
+    end_tick: int
+
+
+class DisfluencySpan(TypedDict):
+    """Where a disfluency lies, in ticks of 10 ms from the beginning of the recording."""
+
+    kind: Disfluency
+    start_tick: int
+    end_tick: int
+
+
 class RecordedScenarioEntry(TypedDict):
     """A scenario as one speaker said it. scenario: which of the scenarios. script: what the user was to say.
 
-    as_released, repaired: the expected calls of both labels; `repairs` says what differs, and why. Left out: none.
+    user_end_tick: where the user has finished, in ticks of 10 ms from the beginning of the recording. words, spans:
+    what the user says, and its disfluencies. as_released, repaired: the expected calls of both labels; `repairs` says
+    what differs, and why. Left out: none, or not known.
     """
 
     id: str
@@ -84,6 +102,9 @@ class RecordedScenarioEntry(TypedDict):
     rollback: NotRequired[RollbackEntry]
     latency_profile: NotRequired[str]
     audio: RecordedAudioEntry
+    user_end_tick: NotRequired[int]
+    words: NotRequired[list[SpokenWordEntry]]
+    spans: NotRequired[list[DisfluencySpan]]
     as_released: NotRequired[list[ExpectedCallEntry]]
     repaired: NotRequired[list[ExpectedCallEntry]]
     repairs: NotRequired[list[RepairEntry]]

@@ -21,11 +21,13 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 
 
 def summary(file: RecordedScenarioFile) -> str:
-    """How many recordings, scenarios and speakers there are, and what was repaired."""
+    """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
     card, records = file["card"], file["record"]
     silent = f"; {card['silent_scenarios']} scenarios have no recording" if card["silent_scenarios"] else ""
     counts = f"{_many(card['recordings'], 'recording')} of {_many(card['scenarios'], 'scenario')}"
-    lines = [f"{counts} by {_many(card['speakers'], 'speaker')}{silent}"]
+    made = ", synthetic" if card["synthetic"] else ""
+    lines = [f"{counts} by {_many(card['speakers'], 'speaker')}{made}{silent}"]
+    lines += [f"{name}: {card[name]}" for name in ("annotators", "guideline", "agreement")]
     if flagged := [record for record in records if "repairs" in record]:
         kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.most_common())
