@@ -1,7 +1,8 @@
 """The published measures of Full-Duplex-Bench v3, step by step over plain dictionaries, as its paper and code are told.
 
 A record has: expected and actual (lists of {"function", "args"}; actual with "t"), transcript, chunks (lists of
-[start, end] of the system's words), user_chunks (of the user's), verdicts (or None), response (True, False or None),
+[start, end] of the system's words), user_chunks (of the user's), verdicts (a list of True, False or None; or
+None), response (True, False or None),
 filler (text or None), key (s or None).
 """
 
@@ -52,16 +53,16 @@ def equal_arguments(expected: dict[str, Any], actual: dict[str, Any]) -> bool:
     return True
 
 
-def arguments(record: dict[str, Any]) -> list[int]:
+def arguments(record: dict[str, Any]) -> list[int | None]:
     queue = copy.deepcopy(record["actual"])
-    scores = []
+    scores: list[int | None] = []
     for place, wanted in enumerate(record["expected"]):
-        score = 0
+        score: int | None = 0
         for index in range(len(queue)):
             if queue[index]["function"] == wanted["function"]:
                 made = queue.pop(index)
                 if record["verdicts"] is not None:
-                    score = int(record["verdicts"][place])
+                    score = record["verdicts"][place]
                 else:
                     score = int(equal_arguments(wanted["args"], made["args"]))
                 break
@@ -105,15 +106,19 @@ def report(records: list[dict[str, Any]]) -> dict[str, Any]:
         right = arguments(record)
         if sorted(names) != sorted(made):
             failed["wrong_tools"] += 1
-        elif not all(right):
+        elif any(score is not None and not score for score in right):
             failed["wrong_arguments"] += 1
-        add("passed", sorted(names) == sorted(made) and all(right))
+        if sorted(names) != sorted(made) or any(score is not None and not score for score in right):
+            add("passed", 0)
+        elif None not in right:
+            add("passed", 1)
         if made:
             add("preemptive", record["actual"][0]["t"] - end < 0)
         if not taken:
             continue
         add("tool_selection", f1(names, made))
-        add("argument_accuracy", sum(right) / len(right) if right else 1.0)
+        if None not in right:
+            add("argument_accuracy", sum(score for score in right if score) / len(right) if right else 1.0)
         if record["transcript"].strip() == "":
             add("response_quality", 0)
         elif record["response"] is not None:

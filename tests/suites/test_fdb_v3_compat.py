@@ -205,7 +205,7 @@ def record(draw: random.Random) -> dict[str, Any]:
         "transcript": draw.choice(["", "  ", "ok"]),
         "chunks": words,
         "user_chunks": chunks(),
-        "verdicts": draw.choice([None, [draw.random() < 0.7 for _ in expected]]),
+        "verdicts": draw.choice([None, [draw.choice([True, True, False, None]) for _ in expected]]),
         "response": draw.choice([None, True, False]),
         "filler": draw.choice([None, "", "um"]),
         "key": draw.choice([None, draw.uniform(0, 30)]),

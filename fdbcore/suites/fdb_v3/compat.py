@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, Literal, NamedTuple
 
-from fdbcore.suites.fdb_v3.logs import SystemLog
+from fdbcore.suites.fdb_v3.logs import LoggedCall, SystemLog
+from fdbcore.suites.fdb_v3.outcome import FunctionCall
 
 FailureKind = Literal["wrong_tools", "wrong_arguments"]
 
@@ -51,35 +52,52 @@ def _plain(text: str) -> str:
     return text.lower().strip().replace("_", " ")
 
 
-def right_arguments(log: SystemLog) -> list[bool]:
-    """For each expected call, whether the first call of its function that is not used yet has the right arguments."""
-    left = list(log.calls)
-    right = []
-    for number, (function, args) in enumerate(log.expected):
-        call = next((each for each in left if each.function == function), None)
-        if call is None:
-            right.append(False)
-            continue
-        left.remove(call)
-        right.append(matches_exactly(args, call.args) if log.arguments_right is None else log.arguments_right[number])
-    return right
+def paired_calls(expected: Iterable[FunctionCall], made: Iterable[LoggedCall]) -> list[LoggedCall | None]:
+    """For each expected call the first call of its function that is not used yet; None if there is none."""
+    left = list(made)
+    pairs = []
+    for function, _ in expected:
+        number = next((number for number, each in enumerate(left) if each.function == function), None)
+        pairs.append(None if number is None else left.pop(number))
+    return pairs
 
 
-def argument_accuracy(log: SystemLog) -> float:
-    """The share of expected calls with the right arguments; 1 if none is expected."""
+def right_arguments(log: SystemLog) -> list[bool | None]:
+    """For each expected call, whether its call has the right arguments; None if a judge gave no verdict on them."""
+    verdicts = log.arguments_right
+    return [
+        False if call is None else matches_exactly(args, call.args) if verdicts is None else verdicts[number]
+        for number, ((_, args), call) in enumerate(
+            zip(log.expected, paired_calls(log.expected, log.calls), strict=True)
+        )
+    ]
+
+
+def argument_accuracy(log: SystemLog) -> float | None:
+    """The share of expected calls with the right arguments; 1 if none is expected, None if a verdict is missing."""
     right = right_arguments(log)
-    return sum(right) / len(right) if right else 1.0
+    known = [each for each in right if each is not None]
+    if len(known) < len(right):
+        return None
+    return sum(known) / len(known) if known else 1.0
 
 
 def failure(log: SystemLog, gate: bool = False) -> FailureKind | None:
-    """Why a recording does not pass; None if it does.
+    """Why a recording does not pass; None if it does, or if a missing verdict leaves that open.
 
     gate: whether a system that says nothing fails, as the paper implies and its code does not do.
     """
     names = Counter(each.function for each in log.expected)
     if names != Counter(call.function for call in log.calls) or (gate and not turn_taken(log)):
         return "wrong_tools"
-    return None if all(right_arguments(log)) else "wrong_arguments"
+    return "wrong_arguments" if False in right_arguments(log) else None
+
+
+def passes(log: SystemLog, gate: bool = False) -> bool | None:
+    """Whether a recording passes; None if a missing verdict leaves that open. gate: see `failure`."""
+    if failure(log, gate) is not None:
+        return False
+    return None if None in right_arguments(log) else True
 
 
 def response_quality(log: SystemLog) -> float | None:
@@ -161,7 +179,7 @@ def compat_scores(logs: Sequence[SystemLog], gate: bool = False) -> CompatScores
         tool_selection=_mean(taken, lambda log: tool_selection_f1(_names(log.expected), _names(log.calls))),
         argument_accuracy=_mean(taken, argument_accuracy),
         response_quality=_mean(taken, response_quality),
-        passed=CompatRate(len(logs) - failures.total(), len(logs)),
+        passed=_mean(logs, lambda log: passes(log, gate)),
         interruption=CompatRate(sum(each < 0 for each in first), len(first)),
         preemptive=CompatRate(sum(each < 0 for each in calls), len(calls)),
         filler=_mean(in_time, lambda log: None if log.filler is None else float(bool(log.filler))),

@@ -34,8 +34,9 @@ class SystemLog:
 
     expected: the calls of the label, references unresolved. calls: in the order of the log. transcript, words: what the
     system said. user_end_s: by `user_end_s`; None if nobody listened to the user. arguments_right: a judge's verdict
-    for each expected call; None: the exact matcher decides. response_right: a judge's verdict; None: unscored. filler,
-    key_start_s: what a judge took for filler ("" for none; None: no verdict), and where the key information begins.
+    for each expected call, None where it gave none; None: the exact matcher decides. response_right: a judge's verdict;
+    None: unscored. filler, key_start_s: what a judge took for filler ("" for none; None: no verdict), and where the key
+    information begins.
     """
 
     expected: tuple[FunctionCall, ...]
@@ -43,7 +44,7 @@ class SystemLog:
     transcript: str
     words: tuple[AsrWord, ...]
     user_end_s: float | None
-    arguments_right: tuple[bool, ...] | None = None
+    arguments_right: tuple[bool | None, ...] | None = None
     response_right: bool | None = None
     filler: str | None = None
     key_start_s: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, get_args
 
-from fdbcore.suites.fdb_v3.compat import CompatRate, failure
+from fdbcore.suites.fdb_v3.compat import CompatRate, passes
 from fdbcore.suites.fdb_v3.logs import SystemLog
 from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
 
@@ -33,10 +33,12 @@ def slices_of(record: RecordedScenarioEntry) -> Iterator[str]:
 
 
 def passed_by_slice(recordings: Iterable[tuple[RecordedScenarioEntry, SystemLog]]) -> dict[str, CompatRate]:
-    """Pass@1 of the recordings of each slice; slices without any are left out."""
+    """Pass@1 of the recordings of each slice that are scored; slices without any are left out."""
     found: dict[str, CompatRate] = {}
     for record, log in recordings:
+        if (has_passed := passes(log)) is None:
+            continue
         for name in slices_of(record):
             total, n = found.get(name, CompatRate(0, 0))
-            found[name] = CompatRate(total + (failure(log) is None), n + 1)
+            found[name] = CompatRate(total + has_passed, n + 1)
     return {name: found[name] for name in ORDER if name in found}
