@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
+from fdbcore.analysis import settings_differences
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.detectors import check_one_detector, check_same_detector
 from fdbcore.analysis.differences import PooledDifference, verdict
@@ -52,32 +52,6 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
         reason = f": {calls[0].name}: {calls[0].unscored}" if calls else ""
         raise RecordingError(f"{corpus.path}: expected scored calls, got none of {len(calls):,}{reason}")
     return Run(corpus.path, calls), CallGroup("", scored, quantities)
-
-
-def check_comparable(run: Run, baseline: Run, called: Names = RUN_AND_BASELINE) -> list[str]:
-    """The settings that differ between two runs, such as "turns min_silence_ms: run 300, baseline 200"."""
-    leaves = [{each for settings in corpus.all_settings for each in _leaves(settings)} for corpus in (run, baseline)]
-    names = dict.fromkeys(name for name, _ in sorted(leaves[0] ^ leaves[1]))
-    return [
-        f"{name}: " + ", ".join(f"{side} {_values(of, name)}" for side, of in zip(called, leaves, strict=True))
-        for name in names
-    ]
-
-
-def _leaves(settings: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
-    """The names and values of all settings that affect events."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{name} {key}".strip())
-        elif key not in (
-            "bias_ms",
-            "rate_hz",
-        ):  # the rate belongs to the call, such as one by telephone; it is not a setting
-            yield f"{name} {key}".strip(), json.dumps(value)
-
-
-def _values(leaves: set[tuple[str, str]], name: str) -> str:
-    return " and ".join(sorted(value.strip('"') for key, value in leaves if key == name)) or "none"
 
 
 def pairs(
@@ -172,7 +146,9 @@ class Sides:
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
     """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
-    found = check_comparable(run, baseline, called)
+    found = settings_differences.between(
+        {name: each.all_settings for name, each in zip(called, (run, baseline), strict=True)}
+    )
     if not allowed:
         others = [text for text in found if not text.startswith("vad ")]
         check_same_detector(run, baseline, f", and {'; '.join(others)}" if others else "")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from fdbcore.analysis import settings_differences
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
@@ -74,10 +75,8 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
     yield from ((text, []) for text in earlier(run.corpus.all_settings))
-    settings = run.corpus.settings_sha256s
-    if len(settings) > 1:
-        counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
-        yield "Calls were scored with different settings", counts
+    if differing := settings_differences.within(run.corpus.all_settings):
+        yield "Calls were scored with different settings", differing
 
 
 def _named(call: Call, text: str | None) -> str:
