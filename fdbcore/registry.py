@@ -45,7 +45,7 @@ def vad(name: str) -> Callable[..., Vad]:
         raise
     except Exception as error:
         raise SettingsError(f"vad: {name} cannot be used: {type(error).__name__}: {error}") from error
-    if not (callable(made) and hasattr(made, "push")):
+    if Vad not in getattr(made, "__mro__", ()):
         raise SettingsError(f"vad: {name}: expected a class derived from fdbcore.Vad or fdbcore.WindowVad, got another")
     return made
 

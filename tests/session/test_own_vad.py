@@ -357,6 +357,11 @@ def test_without_its_package_webrtcs_detector_names_its_extra(monkeypatch: pytes
         vad("webrtc")(source_rate_hz=16_000)
 
 
+class Pushes:
+    def push(self, frame: Pcm) -> bool:
+        return bool(frame.any())
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -364,6 +369,7 @@ def test_without_its_package_webrtcs_detector_names_its_extra(monkeypatch: pytes
         ("no_such_module:It", "no_such_module:It cannot be used: ModuleNotFoundError"),
         ("json:It", "json:It cannot be used: AttributeError"),
         ("json:JSONDecoder", "json:JSONDecoder: expected a class derived from fdbcore.Vad"),
+        (f"{__name__}:Pushes", f"{__name__}:Pushes: expected a class derived from fdbcore.Vad"),
     ],
 )
 def test_an_unknown_detector_is_one_line(name: str, told: str) -> None:
