@@ -70,10 +70,11 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
     from fdbcore.runs.services import check_local
     from fdbcore.session.converse import LiveSettings
 
-    settings = LiveSettings(wanted.vad, turn_settings(wanted.changes), wanted.max_s, realtime=wanted.clock == "real")
+    turns = turn_settings(wanted.changes)
     if wanted.tools is not None:
         options.named(wanted.tools)
     side_a = _side_a(wanted, path)
+    settings = LiveSettings(wanted.vad, turns, wanted.max_s, realtime=wanted.clock == "real", ends=side_a.ends)
     with told_as("--tools", "tools"):
         world = world_of(side_a, wanted.tools)
     plan = make_plan(

@@ -83,6 +83,20 @@ ENDPOINTS: Final = {
 }
 """Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
 
+INSTRUCTED: Final = frozenset(
+    {
+        "azure-realtime",
+        "cascaded",
+        "freeze-omni",
+        "gemini-live",
+        "grok",
+        "openai-live",
+        "openai-realtime",
+        "ultravox",
+    }
+)
+"""Those of ENDPOINTS with the setting `instructions`: what the model is told."""
+
 ENTRY_POINTS: Final = "fdbcore.endpoints"
 """The group of entry points by which other packages add endpoints."""
 
@@ -159,6 +173,7 @@ WORLD_ENTRY_POINTS: Final = "fdbcore.worlds"
 
 SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
+    "fdb-v3": "fdbcore.suites.fdb_v3.suite:SUITE",
     "staged": "fdbcore.suites.staged.suite:SUITE",
 }
 """Each names a benchmark: one object that implements `fdbcore.protocols.suite.Suite`."""

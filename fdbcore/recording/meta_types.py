@@ -39,4 +39,10 @@ class Settings(TypedDict):
     vad: Annotated[Detectors, Meta(description="of each side's voice activity detector")]
     max_s: NotRequired[Annotated[float, Meta(description="of a live call: its longest length")]]
     clock: NotRequired[Annotated[str, Meta(description="of a live call: real or virtual")]]
+    ends: NotRequired[
+        Annotated[
+            dict[str, float],
+            Meta(description="of a live call with a recorded user: when it is over (quiet_s, most_s), in seconds"),
+        ]
+    ]
     line_open: NotRequired[Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]]

@@ -116,6 +116,7 @@ class Decisions(TypedDict):
     max_s: Seconds
     vad: str
     turns: Annotated[dict[str, int], Meta(description="settings of the turn detector, in ms")]
+    ends: NotRequired[Annotated[dict[str, float], Meta(description="when calls with recorded users are over, in s")]]
     suite: NotRequired[PlannedSuite]
     tools: NotRequired[Tools]
 

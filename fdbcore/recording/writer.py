@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -125,6 +125,11 @@ class RecordingWriter:
         if kind == REPLY:
             self._replied.add(side)
         self._spool.line((tick, side, kind, fields))
+
+    @property
+    def turns_so_far(self) -> Sequence[TurnEvent]:
+        """The turn events so far, in the order in which they became known."""
+        return self._turns
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of this side."""

@@ -108,7 +108,7 @@ def run(
         plan = make_plan(
             prompted(named, side_a),
             side_a.users,
-            LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real"),
+            LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real", ends=side_a.ends),
             trials=trials,
             seed=seed_of(folder) if seed is None else seed,
             limits=limits,

@@ -12,15 +12,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
+from urllib.parse import urlencode
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Endpoint
 from fdbcore.protocols.suite import Suite
 from fdbcore.recording.run import is_planned
-from fdbcore.registry import endpoint, world, worlds
+from fdbcore.registry import INSTRUCTED, endpoint, world, worlds
 from fdbcore.runs.tools import PlannedTools, opened_tools
-from fdbcore.runtime.address import split_query
+from fdbcore.runtime.address import query_of, split_query
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
 from fdbcore.sources.clips import clips_in, why_unreadable
@@ -149,6 +150,8 @@ def make_plan(
         "vad": settings.vad,
         "turns": asdict(settings.turns),
     }
+    if settings.ends is not None:
+        decided_by["ends"] = settings.ends._asdict()
     if material is not None:
         decided_by["suite"] = cast("PlannedSuite", material.to_json())
     tools = None
@@ -211,11 +214,21 @@ def unless_refused(out: Path) -> Iterator[None]:
 
 def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSystem]:
     """The systems, with the prompts of side A in the addresses of those that take prompts and do not set their own."""
-    if not side_a.prompts:
-        return list(systems)
-    from fdbcore.endpoints.one_shot import with_defaults
+    told = list(systems)
+    if side_a.prompts:
+        from fdbcore.endpoints.one_shot import with_defaults
 
-    return [system._replace(address=with_defaults(system.address, side_a.prompts)) for system in systems]
+        told = [system._replace(address=with_defaults(system.address, side_a.prompts)) for system in told]
+    if side_a.instructions:
+        told = [system._replace(address=_instructed(system.address, side_a.instructions)) for system in told]
+    return told
+
+
+def _instructed(address: str, instructions: str) -> str:
+    place, query = split_query(address)
+    if address.partition(":")[0] not in INSTRUCTED:
+        return address
+    return f"{place}?{urlencode({'instructions': instructions, **query_of(query)})}"
 
 
 def world_of(side_a: SideA, tools: str | None) -> str | None:

@@ -22,9 +22,10 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
+from fdbcore.session.ending import CallEnding
 from fdbcore.session.loop import run
 from fdbcore.session.vad import make_vads
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, CallEnd, Side, TurnSettings
 from fdbcore.types.session_events import LOUD_DBFS
 from fdbcore.types.usage import USAGE
 
@@ -65,7 +66,8 @@ class LiveSettings:
     vad: the name of the voice activity detector. turns: settings of the turn detector. max_s: the time limit.
     realtime: False runs input-clocked parties in lockstep, as fast as they compute. spin_ns: how long `Pacer` spins
     before each deadline; 0 when several conversations share a process. in_turn: open A before B, for a B whose peer
-    begins as soon as B is open, and must find A ready.
+    begins as soon as B is open, and must find A ready. ends: when a call is over though both sides are there; None:
+    never.
     """
 
     vad: str = "silero"
@@ -74,6 +76,7 @@ class LiveSettings:
     realtime: bool = True
     spin_ns: int = 300_000
     in_turn: bool = False
+    ends: CallEnd | None = None
 
 
 def converse(
@@ -88,7 +91,7 @@ def converse(
     seed: str = "",
     ruled: Callable[[Path, Outcome], Outcome] = lambda path, outcome: outcome,
 ) -> Recording:
-    """Open both parties, run the loop until one has left or time is up, and close them.
+    """Open both parties, run the loop until one has left, time is up or the settings end it, and close them.
 
     The recording is kept whatever happens. Its meta.json gets `meta` and the outcome: {"kind", "side", "reason"},
     where kind is done, invalid (the harness or side A is to blame) or failed (the system is to blame). Setting `stop`
@@ -132,6 +135,8 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
         "max_s": settings.max_s,
         "clock": "real" if settings.realtime else f"virtual: {NOT_COUNTED}",
     }
+    if settings.ends is not None:
+        described["ends"] = settings.ends._asdict()
     return {
         "created": utc_now(),
         "parties": _parties(a, b),
@@ -168,11 +173,14 @@ def _hold(
     load_before, processors = machine_load(), Processors.now()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
+    ending = None if settings.ends is None else CallEnding(settings.ends)
     stopped = False
 
     def over(tick: int, a_left: bool, b_left: bool) -> bool:
         nonlocal stopped
         ended = a_left or b_left or tick >= max_ticks
+        if ending is not None and not ended:
+            ended = ending.is_over(tick, recording.turns_so_far, -1 if desk is None else desk.busy_tick)
         stopped = stop.is_set() and not ended
         return ended or stopped
 
@@ -258,7 +266,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, s
         left_first = b.left is not None and a.left is None
         asked = recording.has_spoken("A")  # a system that was asked nothing need not answer, but must not leave
         silent: Side = "B" if asked or left_first else "A"
-        is_cut = a.left is None and b.left is None
+        is_cut = a.left is None and b.left is None and ticks >= int(settings.max_s * TICKS_PER_S)
         cut = f"; the call was cut at --max-s {settings.max_s:g}" if is_cut else ""
         return _blame(silent, f"{_why_silent(recording.loudest_dbfs(silent), settings.vad)}{cut}")
     return {"kind": "done", "side": None, "reason": None}

@@ -73,6 +73,8 @@ class ToolDesk:
         self._names: dict[str, str] = {}  # of the calls that have begun, by their ids
         self._complete: set[str] = set()
         self._under_way: list[_UnderWay] = []
+        self.busy_tick = -1
+        """The last tick in which a call began or was under way; -1 before the first."""
 
     def step(self, tick: int) -> list[Happening]:
         """Take what the party did with calls, and give it the results that are due. Returns both as events."""
@@ -85,6 +87,8 @@ class ToolDesk:
                 result = ToolResult(each.call.id, each.call.name, *answer)
                 self._party.take_result(tick, result)
                 happened.append(Happening(tick, TOOL_RESULT, result.to_json()))
+        if happened or any(each.is_wanted for each in self._under_way):
+            self.busy_tick = tick
         return happened
 
     def finish(self, tick: int) -> list[Happening]:

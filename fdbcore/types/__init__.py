@@ -317,13 +317,26 @@ class Material:
         return {"name": self.suite, "data": self.data, "sha256": digests}
 
 
+class CallEnd(NamedTuple):
+    """When a call with a recorded user is over, in s, before its recording ends.
+
+    quiet_s: B has said something since the user's end, and both have been silent for so long, with no call of a tool
+    under way. most_s: so long after the user's end, in any case. The user's end is that of its last speech, as the turn
+    detector hears it.
+    """
+
+    quiet_s: float
+    most_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class SideA:
     """Who talks to the systems in a run.
 
     prompts: settings for the parties that take prompts; a setting in a party's address overrides them. material: what
     scoring the run needs. problems: the items of the data that were left out. world: the address of what answers tool
-    calls of the systems; None if they have no tools.
+    calls of the systems; None if they have no tools. ends: when calls are over; None: when a side has left.
+    instructions: for systems with a setting of this name, unless their addresses set it.
     """
 
     users: Sequence[User]
@@ -331,6 +344,8 @@ class SideA:
     material: Material | None = None
     problems: Sequence[Problem] = ()
     world: str | None = None
+    ends: CallEnd | None = None
+    instructions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

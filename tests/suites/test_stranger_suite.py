@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from fakes import stranger_suite
 
 import fdbcore as library
+from fdbcore import registry
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.cli.main import main
 from fdbcore.recording.run import read_plan
@@ -111,6 +112,7 @@ def test_the_library_takes_what_ships_and_warns_of_what_was_left_out(tmp_path: P
 
 
 def test_its_options_are_its_own() -> None:
+    names = [*registry.SUITES, "answers", "other", "broken"]
     both = fdbcore("score", "--help")
     assert {"--least-s", "--references"} <= set(both.stdout.split())
     assert "fdbcore: suite broken: No module named 'fakes.no_such_module'" in both.stderr
@@ -118,11 +120,11 @@ def test_its_options_are_its_own() -> None:
     assert "--least-s" in alone.stdout
     assert "--references" not in alone.stdout
     for arguments, message in (
-        (["score", "RUN", "--least-s", "2"], "--least-s needs --suite dialogue-acts|staged|answers|other|broken"),
+        (["score", "RUN", "--least-s", "2"], f"--least-s needs --suite {'|'.join(names)}"),
         (["score", "--suite", "answers", "--as-given"], "No such option"),
         (
             ["score", "--suite", "nope"],
-            "suite: expected one of dialogue-acts, staged, answers, other, broken, got 'nope'",
+            f"suite: expected one of {', '.join(names)}, got 'nope'",
         ),
         (["score", "--suite", "broken"], "No module named 'fakes.no_such_module'"),
         (["run", "--suite", "answers", "--system", "echo"], "answers: expected --data DIR: it ships no data"),

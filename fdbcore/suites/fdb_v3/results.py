@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one system did with one recording, as far as its file says. has_failed: it was not completed."""
+    """What one system did with one recording, as far as its file says. has_failed: it was not completed.
+
+    user_words: of the user, as far as they were transcribed.
+    """
 
     has_failed: bool
     transcript: str
     words: tuple[AsrWord, ...]
+    user_words: tuple[AsrWord, ...]
     user_end_s: float | None
     calls: tuple[LoggedCall, ...]
 
@@ -69,7 +73,7 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
         raise InputError(f"{path}: {error}") from None
     end_s = user_end_s(user_words) if user_words else found.get("user_speech_end_rel")
     has_failed = found.get("status", "completed") != "completed"
-    return SystemResult(has_failed, found.get("transcript", ""), words, end_s, calls), unknown
+    return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls), unknown
 
 
 def released_json(path: Path) -> Any:  # noqa: ANN401

@@ -1,0 +1,127 @@
+"""Turns a scores document of recorded scenarios into a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Document, V3Group, V3Item
+
+PART: Final = "as published"
+_LESS: Final = ("interruption", "filler", "first_response", "tool_call", "completion")
+_NEITHER: Final = ("preemptive",)
+
+
+def _scale(term: CompatTerm) -> Scale:
+    direction: Literal[-1, 0, 1] = -1 if term.name in _LESS else 0 if term.name in _NEITHER else 1
+    if term.name in ("first_response", "tool_call", "completion"):
+        return Scale(f"compat_{term.name}", term.title, direction, "s", 2, part=PART)
+    return Scale(f"compat_{term.name}", term.title, direction, decimals=3, part=PART, bounds=(0.0, 1.0))
+
+
+REPAIRED: Final = Scale(
+    "compat_passed_repaired", "Pass@1, labels repaired", 1, decimals=3, part=PART, bounds=(0.0, 1.0)
+)
+COMPAT: Final = (*map(_scale, TERMS), REPAIRED)
+
+
+def card(document: V3Document) -> Scorecard:
+    """The scorecard of a document. A condition is how the tools behave; a subset is a slice of the recordings."""
+    settings, scored = document["settings"], {item["call"] for item in document["items"]}
+    problems = [Problem(**problem) for problem in document["problems"]]
+    rows = [row for group in document["groups"] for row in _rows(group)]
+    known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
+    return Scorecard(
+        "Full-Duplex-Bench v3: tools under disfluency",
+        [scale for scale in COMPAT if scale.id in known],
+        {group["condition"]: group["condition"] for group in document["groups"]},
+        rows,
+        warnings=document["warnings"],
+        problems=[each for each in problems if each.where not in scored],
+        gaps=[each for each in problems if each.where in scored],
+        caption="Tools under disfluent speech; recorded users.",
+        facts=_facts(document),
+        subsets=[row for group in document["groups"] for row in _slices(group)],
+        subsets_by="slice",
+        conditions_by="tools",
+        cases=list(_cases(document)),
+        terms={f"{PART}: {term.title}": f"of {term.over}; {term.defect}" for term in TERMS},
+        evidence={
+            "made with": f"fdbcore {settings['fdbcore']}",
+            "words of systems by": settings["transcriber"] or "nobody, or the released results",
+        },
+        level=settings["level"],
+    )
+
+
+def _facts(document: V3Document) -> list[str]:
+    found = [f"{len(document['items'])} recordings of systems"]
+    for data in document["data"]:
+        kind = "synthetic " if data["synthetic"] else ""
+        found.append(
+            f"{data['recordings']} {kind}recordings, {data['scenarios']} scenarios, {data['speakers']} speakers"
+        )
+    return found
+
+
+def _rows(group: V3Group) -> Iterator[ScoreRow]:
+    for row in group["compat"]:
+        if row["label"] == "as_released":
+            fixed = next(each for each in group["compat"] if each["system"] == row["system"] and each != row)
+            figures = {**_figures(row), REPAIRED.id: Figure(fixed["rates"]["passed"]["value"])}
+            yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=_note(row))
+
+
+def _note(row: V3Compat) -> str:
+    unheard = row["n"] - row["heard"]
+    return f"no words of {unheard} of {row['n']}: left out of what needs words" if unheard else ""
+
+
+def _figures(row: V3Compat) -> Mapping[str, Figure]:
+    rates = {f"compat_{name}": Figure(rate["value"]) for name, rate in row["rates"].items()}
+    means = {
+        f"compat_{name}": Figure(None if each is None else each["mean_s"], None if each is None else each["stdev_s"])
+        for name, each in row["latencies"].items()
+    }
+    return {**rates, **means}
+
+
+def _slices(group: V3Group) -> Iterator[ScoreRow]:
+    by_slice: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in group["slices"]:
+        found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
+        scale = "compat_passed" if row["label"] == "as_released" else REPAIRED.id
+        found["figures"][scale] = Figure(row["passed"] / row["n"])
+    for (system, name), found in by_slice.items():
+        yield ScoreRow(group["condition"], "system", system, found["n"], found["figures"], subset=name)
+
+
+def _cases(document: V3Document) -> Iterator[ScoredCase]:
+    several = len({item["trial"] for item in document["items"]}) > 1
+    for item in document["items"]:
+        yield ScoredCase(
+            item["condition"],
+            item["system"],
+            item["record"],
+            item["script"],
+            item["values"],
+            subset=item["domain"],
+            note=f"trial {item['trial']}" if several else "",
+            lang="en",
+            tags=_tags(item),
+            words=[item["transcript"] or "", *(call["name"] for call in item["calls"])],
+            item=cast("Mapping[str, Any]", item),
+            recording=item["call"] or "",
+        )
+
+
+def _tags(item: V3Item) -> Mapping[str, tuple[str, ...]]:
+    failure = (item["compat_failure"],) if item["compat_failure"] else ()
+    return {"difficulty": (item["difficulty"],), "disfluency": tuple(item["disfluencies"]), "failure": failure}

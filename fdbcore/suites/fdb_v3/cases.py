@@ -1,0 +1,206 @@
+"""One system on one recording, with all that scoring reads: from a call of a run, or from a released result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fdbcore.errors import FdbError, InputError
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.session.converse import SILENT
+from fdbcore.suites.fdb_v3.logged import logged_calls
+from fdbcore.suites.fdb_v3.logs import AsrWord, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.playing import records_of_run
+from fdbcore.suites.fdb_v3.results import SystemResult, wanted
+from fdbcore.types import TICKS_PER_S, Problem, Span
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.recording.run_types import Outcome, PlannedCase
+    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
+
+RECORD: Final = "record"
+"""The column of a run that has the id of the recording."""
+
+Loss: TypeAlias = Literal["invalid", "failed", "missing"]
+"""Why a call is not scored: the harness is to blame, the system is, or it cannot be read (yet)."""
+
+JOIN_TICKS: Final = 20
+"""Words of a released result that are closer than this are one stretch of speech."""
+
+
+@dataclass(slots=True)
+class V3Case:
+    """One system on one recording.
+
+    path: the folder of the call; None for a released result. trial: from 1. log: what the published measures read,
+    with the label as released. calls: all of them, also those that no framework logs. user_end_tick: the end of the
+    user's speech, by annotation, else by turn events (of a released result: its last word); None if it is not known.
+    b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody
+    listened; the user's may be annotated. state: what
+    the calls left in the world. world: its settings, as it describes them; None if they are not known.
+    """
+
+    path: Path | None
+    system: str
+    trial: int
+    record: RecordedScenarioEntry
+    log: SystemLog
+    calls: Sequence[HeldToolCall]
+    user_end_tick: int | None
+    b_speech: Sequence[Span]
+    b_words: Sequence[AsrWord] | None
+    a_words: Sequence[AsrWord] | None
+    state: Any
+    world: Mapping[str, Any] | None
+
+    @property
+    def where(self) -> str:
+        """Its place, for problems."""
+        return f"{self.record['id']}: {self.system}" if self.path is None else str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class LostV3Case:
+    """A call that is not scored, and why."""
+
+    path: Path
+    system: str
+    record: str
+    kind: Loss
+    reason: str
+
+    @property
+    def problem(self) -> Problem:
+        """It, as a user reads it."""
+        return Problem(str(self.path), self.reason)
+
+
+def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list[LostV3Case]]:
+    """The calls of a run that can be scored, and the others. RecordingError if there is no run of this suite.
+
+    A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost.
+    """
+    found: list[V3Case] = []
+    lost: list[LostV3Case] = []
+    records = {record["id"]: record for record in records_of_run(run)}
+    for planned in read_plan(run)["cases"]:
+        path = run / planned["name"]
+        show(f"scoring {path.name}")
+        record_id = planned.get("columns", {}).get(RECORD, "")
+        try:
+            if record_id not in records:
+                raise InputError(f"expected a recording of the run's set, got {record_id!r}")
+            found.append(_recorded(path, planned, records[record_id]))
+        except FdbError as error:
+            ended = outcome_in(path)
+            kind: Loss = "missing" if ended is None or ended["kind"] == "done" else ended["kind"]
+            lost.append(LostV3Case(path, planned["system"], record_id, kind, str(error).removeprefix(f"{path}: ")))
+    return found, lost
+
+
+def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -> V3Case:
+    _refuse_unscored(outcome_in(path))
+    recording = Reading(path)
+    calls = tool_calls(recording.events)
+    tools: Mapping[str, Any] = recording.meta.get("tools", {})
+    speech = recording.dialogue.ipus
+    users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None
+    logged, a_words = logged_calls(calls), annotated_words(record)
+    published_end_s = None if a_words is None else user_end_s(a_words)
+    return V3Case(
+        path=path,
+        system=planned["system"],
+        trial=planned["trial"],
+        record=record,
+        log=SystemLog(wanted(record.get("as_released", ()), logged), logged, "", (), published_end_s),
+        calls=calls,
+        user_end_tick=_annotated_end(record, users_last),
+        b_speech=[(int(start), int(end)) for start, end in speech["B"]],
+        b_words=None,
+        a_words=a_words,
+        state=tools.get("state", {}),
+        world={name: value for name, value in tools.items() if name != "state"},
+    )
+
+
+def annotated_words(record: RecordedScenarioEntry) -> tuple[AsrWord, ...] | None:
+    """The user's words with their times, as the set of recordings has them; None if it does not."""
+    if "words" not in record:
+        return None
+    return tuple(
+        AsrWord(word["text"], word["start_tick"] / TICKS_PER_S, word["end_tick"] / TICKS_PER_S)
+        for word in record["words"]
+    )
+
+
+def _annotated_end(record: RecordedScenarioEntry, otherwise: int | None) -> int | None:
+    return record.get("user_end_tick", otherwise)
+
+
+def _refuse_unscored(ended: Outcome | None) -> None:
+    if ended is None:
+        raise InputError("expected a conversation, got none yet: the run is not finished")
+    reason = ended["reason"] or ""
+    if ended["kind"] == "invalid":
+        raise InputError(f"expected a conversation, got an invalid one: {reason}")
+    if ended["kind"] == "failed" and SILENT not in reason:
+        raise InputError(f"expected a conversation, got a failed one: {reason}")
+
+
+def released_case(record: RecordedScenarioEntry, provider: str, result: SystemResult) -> V3Case:
+    """A released result as a case. What a file does not say of its calls counts as done: their results, their state."""
+    made = outcome((FunctionCall(call.function, call.args) for call in result.calls), resolves=False)
+    calls = [_held(number, call.function, call.args, call.start_s) for number, call in enumerate(result.calls)]
+    users_last = _ticks(result.user_words[-1].end_s) if result.user_words else None
+    if users_last is None and result.user_end_s is not None:
+        users_last = _ticks(result.user_end_s)
+    return V3Case(
+        path=None,
+        system=provider,
+        trial=1,
+        record=record,
+        log=result.log(record.get("as_released", ())),
+        calls=calls,
+        user_end_tick=_annotated_end(record, users_last),
+        b_speech=_stretches(result.words),
+        b_words=result.words,
+        a_words=result.user_words or None,
+        state=made.state,
+        world=None,
+    )
+
+
+def _held(number: int, function: str, args: Mapping[str, Any], start_s: float) -> HeldToolCall:
+    tick = _ticks(start_s)
+    return {
+        "id": str(number),
+        "name": function,
+        "side": "B",
+        "status": "ok",
+        "begun_tick": tick,
+        "complete_tick": tick,
+        "end_tick": None,
+        "latency_ms": None,
+        "arguments": dict(args),
+    }
+
+
+def _ticks(seconds: float) -> int:
+    return round(seconds * TICKS_PER_S)
+
+
+def _stretches(words: Iterable[AsrWord]) -> list[Span]:
+    found: list[Span] = []
+    for word in words:
+        start, end = _ticks(word.start_s), _ticks(word.end_s)
+        if found and start - found[-1][1] < JOIN_TICKS:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

@@ -1,0 +1,144 @@
+"""The types of a scores document of the suite. They need msgspec, and are for type checkers and for the schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
+
+Label: TypeAlias = Annotated[
+    Literal["as_released", "repaired"], Meta(description="which of the two labels decides what is expected")
+]
+SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
+SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
+
+
+class V3Rate(TypedDict):
+    """A published share or mean over recordings. n: those that it is taken over; none: it is null."""
+
+    value: float | None
+    n: int
+
+
+class V3Latency(TypedDict):
+    """Published figures of latencies from the user's end, in s. upper_median_s: at n // 2 of the sorted ones."""
+
+    n: int
+    mean_s: float
+    stdev_s: Annotated[float, Meta(description="of a sample; 0 for one")]
+    least_s: float
+    most_s: float
+    upper_median_s: float
+
+
+class V3Compat(TypedDict):
+    """A system by the published measures, with one of the labels. What is not known, for want of words, is null."""
+
+    system: str
+    label: Label
+    n: Annotated[int, Meta(description="recordings, those without words too")]
+    heard: Annotated[int, Meta(description="recordings of whose words something is known; all but Pass@1 is of these")]
+    rates: dict[str, V3Rate]
+    latencies: dict[str, V3Latency | None]
+    failures: Annotated[dict[str, int], Meta(description="recordings that do not pass, by why: wrong_tools, ...")]
+
+
+class V3Slice(TypedDict):
+    """Pass@1 of a system over some recordings: of a domain, a difficulty, a number of calls, a disfluency, ..."""
+
+    system: str
+    slice: str
+    label: Label
+    passed: int
+    n: int
+
+
+class V3Lost(TypedDict):
+    """Calls of a system that are not scored."""
+
+    system: str
+    failed: Annotated[int, Meta(description="the system broke off, or could not be reached")]
+    invalid: Annotated[int, Meta(description="the harness is to blame")]
+    missing: Annotated[int, Meta(description="not held yet, or they cannot be read")]
+
+
+class V3Group(TypedDict):
+    """All systems that met the same tools, or whose results were released."""
+
+    condition: Annotated[str, Meta(description="how the tools behave: their latency, faults; or: released results")]
+    compat: list[V3Compat]
+    slices: list[V3Slice]
+
+
+class V3Call(TypedDict):
+    """A call of a tool."""
+
+    name: str
+    arguments: Any
+    status: str
+    start_s: Annotated[SecondsFromStart, Meta(description="when its arguments were complete")]
+    end_s: Annotated[SecondsFromStart, Meta(description="of its result")]
+    result: Annotated[Any, Meta(description="null where there is none, or it is not known")]
+    error: str | None
+
+
+class V3Item(TypedDict):
+    """A system on a recording."""
+
+    condition: str
+    system: str
+    trial: int
+    call: Annotated[str | None, Meta(description="folder of the call; null: a released result")]
+    record: str
+    scenario: str
+    speaker: str
+    domain: Domain
+    difficulty: Difficulty
+    disfluencies: list[Disfluency]
+    rollback: bool
+    script: str
+    length_s: float
+    user_end_s: SecondsFromStart
+    user_speech: SpeechSpans
+    system_speech: SpeechSpans
+    transcript: Annotated[str | None, Meta(description="what the system said; null: nobody listened")]
+    calls: list[V3Call]
+    as_released: list[ExpectedCallEntry]
+    repaired: list[ExpectedCallEntry]
+    repairs: Annotated[list[str], Meta(description="why the repaired label differs, a line each")]
+    state: Annotated[Any, Meta(description="what the calls left in the world")]
+    values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
+    compat_failure: Annotated[str | None, Meta(description="by the label as released; null: it passes")]
+
+
+class V3Settings(TypedDict):
+    """How the figures were computed."""
+
+    fdbcore: str
+    transcriber: str | None
+    resamples: int
+    seed: int
+    level: float
+
+
+class V3Problem(TypedDict):
+    """A call that is not scored, or not in full, and why."""
+
+    where: str
+    reason: str
+
+
+class V3Document(TypedDict):
+    """The scores of systems on recordings of disfluent speech, with tools."""
+
+    schema: Literal["fdbcore.fdb_v3/1"]
+    settings: V3Settings
+    data: Annotated[list[DataCard], Meta(description="of each set of recordings that the scored calls come from")]
+    groups: list[V3Group]
+    lost: list[V3Lost]
+    items: list[V3Item]
+    problems: list[V3Problem]
+    warnings: list[str]

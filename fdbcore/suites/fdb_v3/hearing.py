@@ -1,0 +1,73 @@
+"""What both sides of recorded calls said, by one source of words."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fdbcore.analysis.transcripts import HeardCall, Transcribing
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript
+from fdbcore.sources.word_source import WordSource
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.logs import AsrWord, user_end_s
+from fdbcore.types import SIDES, Problem, Side
+
+LANGUAGE: Final = "en"
+
+
+def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Callable[[str], None]) -> list[Problem]:
+    """Give the cases of calls the words of both sides, where the source has them; returns why there are none of some.
+
+    Annotated words of the user stay. A released result keeps its own. What was transcribed before is used again.
+    SettingsError if the source gives no words with times.
+    """
+    calls = [case for case in cases if case.path is not None]
+    problems: list[Problem] = []
+    with Transcribing(source, LANGUAGE, jobs) as asking:
+        begun: deque[tuple[V3Case, HeardCall]] = deque()
+        for number, case in enumerate(calls, 1):
+            show(f"{source.name}: {number} of {len(calls)} calls transcribed")
+            sides: Sequence[Side] = SIDES if case.a_words is None else ("B",)
+            assert case.path is not None
+            try:
+                begun.append((case, asking.begin(Reading(case.path), sides=sides)))
+            except SettingsError:
+                raise
+            except FdbError as error:
+                problems.append(_untranscribed(case, error))
+            while begun and begun[0][1].is_done:
+                _end(*begun.popleft(), problems)
+        while begun:
+            _end(*begun.popleft(), problems)
+    return problems
+
+
+def _end(case: V3Case, call: HeardCall, problems: list[Problem]) -> None:
+    try:
+        for each in call.heard():
+            _take(case, each.transcript)
+    except SettingsError:
+        raise
+    except FdbError as error:
+        problems.append(_untranscribed(case, error))
+    problems += [Problem(case.where, f"no words of {side}: {reason}") for side, reason in call.why_not.items()]
+
+
+def _untranscribed(case: V3Case, error: FdbError) -> Problem:
+    return Problem(case.where, f"not transcribed: {str(error).removeprefix(f'{case.path}: ')}")
+
+
+def _take(case: V3Case, heard: Transcript) -> None:
+    words = tuple(
+        AsrWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in heard.words if not word.is_doubtful
+    )
+    if heard.side == "A":
+        case.a_words = words
+        case.log = replace(case.log, user_end_s=user_end_s(words))
+    else:
+        case.b_words = words
+        case.log = replace(case.log, transcript=heard.text, words=words)

@@ -1,0 +1,133 @@
+"""How recordings are played to systems: who plays them, with which tools, and when a call is over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlencode
+
+from fdbcore.errors import InputError
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.runs.plan import users_of
+from fdbcore.runtime.address import Setting, query_of, split_query, values
+from fdbcore.suites.fdb_v3.reading import look_at
+from fdbcore.suites.fdb_v3.released import import_folder
+from fdbcore.suites.fdb_v3.smoke import SMOKE
+from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
+from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+
+RECORDINGS: Final = "recordings.json"
+"""What a run keeps: the file of recorded scenarios that it plays."""
+SET: Final = "fdb3.json"
+"""The name of such a file in a folder."""
+
+PLAYING: Final = (
+    Setting("quiet_s", "both silent for so long after an answer, no call pending: the call is over", float, 10.0,
+            unit="s", least=0.5, most=600),
+    Setting("most_s", "from the user's end: the call is over", float, 30.0, unit="s", least=1, most=600),
+    Setting("ends", "quiet: as these say; file: with the recording and its tail, as the release cuts it",
+            default="quiet", choices=("quiet", "file")),
+    Setting("prompt", "whether parties that take prompts get ours", default="ours", choices=("ours", "none")),
+)  # fmt: skip
+CLIP_SETTINGS: Final = ("channel", "level_dbov", "tail_s", "noise_dbov", "seed")
+WORLD_SETTINGS: Final = ("latency", "timeout_s", "faults")
+CLIP_DEFAULTS: Final = {"channel": "mean", "tail_s": "30"}
+"""A mono mix, as the release has it; time enough for 30 s after the user's end, whatever the room tone is."""
+
+
+def ship(folder: Path) -> None:
+    """Put the file of the smoke set into a folder; its recordings stay in the package."""
+    content = cast("RecordedScenarioFile", read_json(SMOKE))
+    for record in content["record"]:
+        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / SET, content)
+
+
+def side_a(data: str) -> SideA:
+    """The recordings in "PLACE" or "PLACE?SETTINGS".
+
+    PLACE: "smoke", a file of recorded scenarios, its folder, or a released folder. SETTINGS: those of PLAYING, of the
+    clip endpoint, and of the world. InputError if there are no recordings.
+    """
+    place, query = split_query(data, file=True)
+    given = query_of(query)
+    own = {each.name for each in PLAYING}
+    clip = {name: value for name, value in given.items() if name in CLIP_SETTINGS}
+    world = {name: value for name, value in given.items() if name in WORLD_SETTINGS}
+    how = values(KIND, {name: value for name, value in given.items() if name in own or name not in {*clip, *world}},
+                 PLAYING)  # fmt: skip
+    address = f"{KIND}:?{urlencode(world)}" if world else f"{KIND}:"
+    fdb_v3_world(address)  # wrong settings are told before anything is read
+    found, base, problems = recordings_at(SMOKE if place == "smoke" else Path(place).absolute())
+    clips = [_clip(record, base) for record in found["record"]]
+    users = users_of(clips, urlencode({**CLIP_DEFAULTS, **clip}))
+    ends = None if how["ends"] == "file" else CallEnd(how["quiet_s"], how["most_s"])
+    return SideA(
+        [_with_columns(user, record, ends) for user, record in zip(users, found["record"], strict=True)],
+        material=Material(KIND, str(base), {RECORDINGS: json.dumps(found, ensure_ascii=False)}),
+        problems=problems,
+        world=address,
+        ends=ends,
+        instructions=instructions() if how["prompt"] == "ours" else None,
+    )
+
+
+def _clip(record: RecordedScenarioEntry, base: Path) -> Clip:
+    return Clip(record["id"], base / record["audio"]["path"], record["domain"], {"id": record["id"]})
+
+
+def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | None) -> User:
+    """The user with what the tables of a run show of its recording; it is expected to end by `ends`."""
+    columns = {
+        "record": record["id"],
+        "scenario": record["scenario"],
+        "speaker": record["speaker"],
+        "domain": record["domain"],
+        "difficulty": record["difficulty"],
+        "disfluency": " ".join(record.get("disfluencies", ())),
+    }
+    length_s = user.length_s
+    if ends is not None and length_s is not None and "user_end_tick" in record:
+        length_s = min(length_s, record["user_end_tick"] / TICKS_PER_S + ends.most_s)
+    return replace(user, columns=columns, length_s=length_s)
+
+
+def instructions() -> str:
+    """What systems are told that take instructions and whose addresses set none."""
+    return (files("fdbcore.suites.fdb_v3") / "data" / "agent.en.txt").read_text(encoding="utf-8").strip()
+
+
+def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem]]:
+    """The recorded scenarios at a place, the folder that their paths start from, and what was left out.
+
+    place: a file of recorded scenarios, a folder with one that is called SET, or a released folder. InputError if there
+    is none that can be used.
+    """
+    if place.is_dir() and not (place / SET).is_file():
+        imported = import_folder(place, place / SET, lambda text: None)
+        if not imported.records:
+            raise InputError(f"{place}: expected recordings that can be used, got none: {imported.problems[0]}")
+        return imported.file(), place, [Problem(str(place), f"left out: {each}") for each in imported.problems]
+    path = place / SET if place.is_dir() else place
+    found, faults = look_at(path)
+    if found is None:
+        raise InputError(f"{faults[0].where}: {faults[0].reason}")
+    if not found["record"]:
+        raise InputError(f"{path}: expected recordings, got none")
+    return found, path.parent, faults
+
+
+def records_of_run(run: Path) -> Sequence[RecordedScenarioEntry]:
+    """The recordings that a run of this suite plays. InputError if it is none."""
+    path = run / RECORDINGS
+    if not path.is_file():
+        raise InputError(f"{run}: expected a run of --suite {KIND}, or a released folder with results, got another")
+    return cast("RecordedScenarioFile", read_json(path))["record"]

@@ -1,0 +1,162 @@
+"""Scores of systems on recorded scenarios: the document of everything that can be computed from runs and results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from fdbcore._version import __version__
+from fdbcore.errors import InputError, told_as
+from fdbcore.recording.files import read_json
+from fdbcore.runtime.redaction import redacted
+from fdbcore.sources.word_source import WordSource, word_source
+from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
+from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
+from fdbcore.suites.fdb_v3.compat_rows import compat_of, slices_of_cases
+from fdbcore.suites.fdb_v3.items import item_of
+from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.released import import_folder
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Scored
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost
+    from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
+
+SCHEMA: Final = "fdbcore.fdb_v3/1"
+RELEASED: Final = "released results"
+"""The condition of results that others made."""
+
+
+@dataclass(slots=True)
+class Read:
+    """What was read of runs and released folders. sets: the data cards of their recordings."""
+
+    cases: list[V3Case] = field(default_factory=list)
+    lost: list[LostV3Case] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    sets: list[DataCard] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class V3Scoring:
+    """Who hears the calls; None: nobody."""
+
+    source: WordSource | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """By the options of `score`. SettingsError for what is unknown."""
+        with told_as("--transcriber", "asr"):
+            return cls(None if options["transcriber"] is None else word_source(options["transcriber"]))
+
+
+def score(paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
+    """The document of all calls of runs, and of all results in released folders; see `Suite.score`."""
+    if not paths:
+        raise InputError(
+            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
+        )
+    scoring, found = V3Scoring.of(options), read(paths, show)
+    if not found.cases:
+        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
+        raise InputError(f"expected calls or results of systems, found none{why}")
+    if scoring.source is not None:
+        from fdbcore.suites.fdb_v3.hearing import hear
+
+        found.problems += hear(found.cases, scoring.source, jobs, show)
+    transcriber = None if options["transcriber"] is None else redacted(options["transcriber"])
+    return Scored(cast("Mapping[str, Any]", document(found, transcriber)))
+
+
+def read(paths: Sequence[Path], show: Callable[[str], None]) -> Read:
+    """The cases of runs and of released folders, each path once."""
+    found = Read()
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        if (path / RECORDINGS).is_file():
+            cases, lost = cases_of(path, show)
+            found.cases += cases
+            found.lost += lost
+            found.problems += [each.problem for each in lost]
+            card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
+        elif path.is_dir() and not (path / "run.json").is_file():
+            card = _read_released(path, found, show)
+        else:
+            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got something else")
+        if card not in found.sets:
+            found.sets.append(card)
+    return found
+
+
+def _read_released(folder: Path, found: Read, show: Callable[[str], None]) -> DataCard:
+    imported = import_folder(folder, folder / "fdb3.json", show)
+    found.problems += [Problem(str(folder), f"left out: {each}") for each in imported.problems]
+    found.warnings += [
+        f"{folder}: {name}: not understood, and not read (in {count})"
+        for name, count in sorted(imported.unknown.items())
+    ]
+    for provider, results in imported.results.items():
+        for record in imported.records:
+            if (result := results.get(record["id"])) is not None:
+                found.cases.append(released_case(record, provider, result))
+        failed = sum(each.has_failed for each in results.values())
+        if failed:
+            found.warnings.append(f"{provider}: {failed} runs of it were not completed; scored by what was logged")
+    return imported.file()["card"]
+
+
+def condition_of(case: V3Case) -> str:
+    """How the tools behave towards a system, in words."""
+    if case.world is None:
+        return RELEASED
+    told = [f"tools: {case.world.get('latency', 'instant')}"]
+    if faults := case.world.get("faults"):
+        told.append(f"faults: {faults}")
+    return ", ".join(told)
+
+
+def document(found: Read, transcriber: str | None = None) -> V3Document:
+    """Everything that can be computed from these cases, as JSON values. transcriber: who heard the calls."""
+    groups: dict[str, list[V3Case]] = {}
+    for case in found.cases:
+        groups.setdefault(condition_of(case), []).append(case)
+    return {
+        "schema": SCHEMA,
+        "settings": {
+            "fdbcore": __version__,
+            "transcriber": transcriber,
+            "resamples": RESAMPLES,
+            "seed": SEED,
+            "level": LEVEL,
+        },
+        "data": found.sets,
+        "groups": [_group(name, cases) for name, cases in groups.items()],
+        "lost": _lost(found.lost),
+        "items": [item_of(case, name) for name, cases in groups.items() for case in cases],
+        "problems": [{"where": each.where, "reason": each.reason} for each in found.problems],
+        "warnings": found.warnings,
+    }
+
+
+def _group(condition: str, cases: Sequence[V3Case]) -> V3Group:
+    systems: dict[str, list[V3Case]] = {}
+    for case in cases:
+        systems.setdefault(case.system, []).append(case)
+    return {
+        "condition": condition,
+        "compat": [row for name, own in systems.items() for row in compat_of(name, own)],
+        "slices": [row for name, own in systems.items() for row in slices_of_cases(name, own)],
+    }
+
+
+def _lost(lost: Sequence[LostV3Case]) -> list[V3Lost]:
+    systems = dict.fromkeys(each.system for each in lost)
+    counts = Counter((each.system, each.kind) for each in lost)
+    return [
+        {"system": name, **{kind: counts[name, kind] for kind in ("failed", "invalid", "missing")}}  # type: ignore[typeddict-item]
+        for name in systems
+    ]
