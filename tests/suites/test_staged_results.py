@@ -20,6 +20,7 @@ from fdbcore.registry import suite
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
+from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.card import LABELS, card
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
@@ -28,7 +29,7 @@ from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.examined_view import EXAMINER_NOTE
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
+from fdbcore.suites.staged.passes import RULE, passes, rule_of
 from fdbcore.suites.staged.rows import MEASURES
 from fdbcore.suites.staged.scoring import document
 

@@ -69,20 +69,21 @@ def state_differences(expected: Changed, found: Mapping[str, Mapping[str, Any]])
     lines = []
     for table in [*expected, *(name for name in found if name not in expected)]:
         wanted, left = _read(expected.get(table, {})), _read(found.get(table, {}))
-        for key in sorted(wanted, key=lambda key: key == _plain(ANY)):
-            got = key if key in left else next(iter(left), None) if key == _plain(ANY) else None
+        for key in sorted(wanted, key=lambda key: key == plain_value(ANY)):
+            got = key if key in left else next(iter(left), None) if key == plain_value(ANY) else None
             value = None if got is None else left.pop(got)
-            if value is None or wanted[key] not in (value, _plain(ANY)):
+            if value is None or wanted[key] not in (value, plain_value(ANY)):
                 lines.append(f"{table}: expected {key} = {wanted[key]}, got {'none' if value is None else value}")
         lines += [f"{table}: expected no {key}, got {value}" for key, value in left.items()]
     return lines
 
 
 def _read(table: Mapping[str, Any]) -> dict[str, str]:
-    return {_plain(key): _plain(value) for key, value in table.items()}
+    return {plain_value(key): plain_value(value) for key, value in table.items()}
 
 
-def _plain(value: object) -> str:
+def plain_value(value: object) -> str:
+    """A value as it is compared: without case, outer spaces, and underscores for spaces; a number in its plain form."""
     text = str(value).strip().lower().replace("_", " ")
     try:
         return str(Decimal(text).normalize())

@@ -1,20 +1,17 @@
-"""How often a system passes scenarios: at least once in k trials (pass@k), and in all of k trials (pass^k).
-
-Of n trials of a scenario, of which c pass: pass@k = 1 - C(n - c, k) / C(n, k) (Chen et al., arXiv 2107.03374), and
-pass^k = C(c, k) / C(n, k) (Yao et al., tau-bench, arXiv 2406.12045). Both are means over scenarios with k trials or
-more.
+"""How often a system passes scenarios: pass@k and pass^k (`fdbcore.stats.passes`), means over the scenarios with k
+trials or more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import comb
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.rows import BOUNDS, Group
 
@@ -51,16 +48,6 @@ def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
     if any(case.values[name] < least for name, least in needed.items() if name in case.values):
         return False
     return None if not needed or any(name not in case.values for name in needed) else True
-
-
-def pass_at(k: int, n: int, c: int) -> float:
-    """The share of all draws of k of n trials, c of which pass, that hold one that passes."""
-    return 1 - comb(n - c, k) / comb(n, k)
-
-
-def pass_all(k: int, n: int, c: int) -> float:
-    """The share of all draws of k of n trials, c of which pass, in which all pass."""
-    return comb(c, k) / comb(n, k)
 
 
 def passes_of(group: Group, families: Sequence[str | None], rule: Mapping[str, float]) -> Iterator[StagedPasses]:

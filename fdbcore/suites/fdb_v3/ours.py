@@ -1,0 +1,123 @@
+"""Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
+
+What each measure is stands in `ours_terms`, and how calls belong to the label in `ours_calls`. The user's end is that
+of the annotation or of the turn events. Without words, what needs them is not known. Without speech the times of words
+count as speech. A system without speech, words and transcript is silent: it fails, whatever it called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fdbcore.suites.fdb_v3.compat import tool_selection_f1
+from fdbcore.suites.fdb_v3.logs import AsrWord
+from fdbcore.suites.fdb_v3.ours_calls import CallReview, made_calls, review
+from fdbcore.suites.fdb_v3.ours_terms import MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.ours_times import Stretch, latencies
+from fdbcore.types import TICKS_PER_S
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.cases import V3Case
+
+LabelKind: TypeAlias = Literal["as_released", "repaired"]
+CORRECTION: Final = "SELF_CORRECTION"
+
+
+def figures(case: V3Case, label: LabelKind = "repaired") -> dict[str, float | None]:
+    """The values of all measures of one recording, by their ids; None where it has none."""
+    calls = _reviewed(case, label)
+    speech = _speech(case)
+    right = {calls.pairs[number] for number in calls.right}
+    ahead = [place for place, call in enumerate(calls.calls) if call.tick < case.user_end_tick]
+    stands = {*calls.wrong(), *calls.foreign()}
+    state_is_right = not calls.state_differences(case.state)
+    kept = None
+    if _corrects(case):
+        kept = state_is_right and not calls.wrong() and not calls.missing()
+    acted = any(calls.is_stale(place) for place in range(len(calls.calls)) if place not in right)
+    order = [calls.pairs.get(number, -1) for number in calls.expected]
+    references = calls.references()
+    found: dict[str, float | None] = {
+        "passed": _failure(calls, case) is None,
+        "tool_selection": tool_selection_f1(calls.expected_functions(), calls.made_functions()),
+        "arguments": len(calls.right) / len(calls.expected) if calls.expected else 1.0,
+        "in_order": (-1 not in order and order == sorted(order)) if len(order) > 1 else None,
+        "needs_met": 1 - len(calls.unmet_needs()) / len(references) if references else None,
+        "final_state": state_is_right,
+        "preemptive": bool(ahead),
+        "preemptive_right": sum(place in right for place in ahead) / len(ahead) if ahead else None,
+        "preemptive_wrong": any(place in stands for place in ahead),
+        "interrupted": any(start < case.user_end_tick for start, _ in speech),
+        "corrected": kept,
+        "recovered": kept if acted else None,
+        "answered": any(end > case.user_end_tick for _, end in speech),
+        "response": case.log.response_right,
+        **_filler(case.log.filler, case.b_words or ()),
+        **latencies(calls.calls, speech, case.user_end_tick, case.log.key_start_s),
+    }
+    return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
+
+
+def failure(case: V3Case, label: LabelKind = "repaired") -> FailureClass | None:
+    """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes."""
+    return _failure(_reviewed(case, label), case)
+
+
+def _reviewed(case: V3Case, label: LabelKind) -> CallReview:
+    return review(case.record.get(label, []), made_calls(case.calls), case.record.get("rollback", {}))
+
+
+def _failure(calls: CallReview, case: V3Case) -> FailureClass | None:
+    if not _speech(case) and not case.log.transcript.strip():
+        return "silent"
+    if calls.foreign():
+        return "wrong_tool"
+    if wrong := calls.wrong():
+        return _kind_of(wrong, calls)
+    if calls.missing():
+        return "missing_step"
+    if calls.unmet_needs():
+        return "wrong_order"
+    if calls.state_differences(case.state):
+        undone = calls.undone()
+        return _kind_of(undone, calls) if undone else "wrong_outcome"
+    return None
+
+
+def _kind_of(wrong: Sequence[int], calls: CallReview) -> FailureClass:
+    return "stale_value" if any(map(calls.is_stale, wrong)) else "wrong_argument"
+
+
+def _corrects(case: V3Case) -> bool:
+    """Whether the user takes something back."""
+    record = case.record
+    return record.get("rollback_test", False) or "rollback" in record or CORRECTION in record.get("disfluencies", [])
+
+
+def _speech(case: V3Case) -> Sequence[Stretch]:
+    """The stretches of the system's speech, in ticks."""
+    return case.b_speech or [
+        (round(word.start_s * TICKS_PER_S), round(word.end_s * TICKS_PER_S)) for word in case.b_words or ()
+    ]
+
+
+def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | None]:
+    """The filler's share of the words and of their time. filler: a judge's text; None: no verdict.
+
+    A word is filler if it belongs to the longest runs that words and filler have in common, in order.
+    """
+    found: dict[str, float | None] = {"filler_words": None, "filler_time": None}
+    if filler is None or not words:
+        return found
+    said = ["".join(re.findall(r"\w", word.text.lower())) for word in words]
+    blocks = SequenceMatcher(
+        None, said, ["".join(re.findall(r"\w", text)) for text in filler.lower().split()], autojunk=False
+    ).get_matching_blocks()
+    chosen = [word for block in blocks for word in words[block.a : block.a + block.size]]
+    found["filler_words"] = len(chosen) / len(words)
+    if total_s := sum(word.end_s - word.start_s for word in words):
+        found["filler_time"] = sum(word.end_s - word.start_s for word in chosen) / total_s
+    return found
