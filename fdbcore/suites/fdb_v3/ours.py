@@ -1,8 +1,9 @@
 """Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
 
 What each measure is stands in `ours_terms`, and how calls belong to the label in `ours_calls`. The user's end is that
-of the annotation or of the turn events. Without words, what needs them is not known. Without speech the times of words
-count as speech. A system without speech, words and transcript is silent: it fails, whatever it called.
+of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what needs
+them is not known. Without speech the times of words count as speech. A system without speech, words and transcript is
+silent: it fails, whatever it called.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from fdbcore.suites.fdb_v3.compat import tool_selection_f1
 from fdbcore.suites.fdb_v3.logs import AsrWord
 from fdbcore.suites.fdb_v3.ours_calls import CallReview, made_calls, review
 from fdbcore.suites.fdb_v3.ours_terms import MEASURES, FailureClass
-from fdbcore.suites.fdb_v3.ours_times import Stretch, latencies
-from fdbcore.types import TICKS_PER_S
+from fdbcore.suites.fdb_v3.ours_times import latencies
+from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
@@ -29,9 +30,9 @@ CORRECTION: Final = "SELF_CORRECTION"
 def figures(case: V3Case, label: LabelKind = "repaired") -> dict[str, float | None]:
     """The values of all measures of one recording, by their ids; None where it has none."""
     calls = _reviewed(case, label)
-    speech = _speech(case)
+    speech, end = _speech(case), case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
-    ahead = [place for place, call in enumerate(calls.calls) if call.tick < case.user_end_tick]
+    ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
     stands = {*calls.wrong(), *calls.foreign()}
     state_is_right = not calls.state_differences(case.state)
     kept = None
@@ -47,16 +48,16 @@ def figures(case: V3Case, label: LabelKind = "repaired") -> dict[str, float | No
         "in_order": (-1 not in order and order == sorted(order)) if len(order) > 1 else None,
         "needs_met": 1 - len(calls.unmet_needs()) / len(references) if references else None,
         "final_state": state_is_right,
-        "preemptive": bool(ahead),
+        "preemptive": None if ahead is None else bool(ahead),
         "preemptive_right": sum(place in right for place in ahead) / len(ahead) if ahead else None,
-        "preemptive_wrong": any(place in stands for place in ahead),
-        "interrupted": any(start < case.user_end_tick for start, _ in speech),
+        "preemptive_wrong": None if ahead is None else any(place in stands for place in ahead),
+        "interrupted": None if end is None else any(start < end for start, _ in speech),
         "corrected": kept,
         "recovered": kept if acted else None,
-        "answered": any(end > case.user_end_tick for _, end in speech),
+        "answered": None if end is None else any(last > end for _, last in speech),
         "response": case.log.response_right,
         **_filler(case.log.filler, case.b_words or ()),
-        **latencies(calls.calls, speech, case.user_end_tick, case.log.key_start_s),
+        **latencies(calls.calls, speech, end, case.log.key_start_s),
     }
     return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
@@ -97,7 +98,7 @@ def _corrects(case: V3Case) -> bool:
     return record.get("rollback_test", False) or "rollback" in record or CORRECTION in record.get("disfluencies", [])
 
 
-def _speech(case: V3Case) -> Sequence[Stretch]:
+def _speech(case: V3Case) -> Sequence[Span]:
     """The stretches of the system's speech, in ticks."""
     return case.b_speech or [
         (round(word.start_s * TICKS_PER_S), round(word.end_s * TICKS_PER_S)) for word in case.b_words or ()
