@@ -153,13 +153,15 @@ def stale(record: dict[str, Any], place: int) -> bool:
     return any(plain(value) == plain(made) for value in back.values() for made in args.values())
 
 
-def differs(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> bool:
-    def read(state: dict[str, dict[str, Any]]) -> dict[str, dict[str, str]]:
-        return {
-            table: {plain(key): plain(value) for key, value in rows.items()} for table, rows in state.items() if rows
-        }
-
-    return read(one) != read(other)
+def differs(expected: dict[str, dict[str, Any]], found: dict[str, dict[str, Any]]) -> bool:
+    """Whether a state is another one; the key "$ANY" is the same as one key that no other expected one has."""
+    for table in {*expected, *found}:
+        left = {plain(key): plain(value) for key, value in found.get(table, {}).items()}
+        wanted = {plain(key): plain(value) for key, value in expected.get(table, {}).items()}
+        free = [wanted.pop(key) for key in list(wanted) if key == plain("$ANY")]
+        if any(left.pop(key, None) != value for key, value in wanted.items()) or list(left.values()) != free:
+            return True
+    return False
 
 
 def report(record: dict[str, Any]) -> tuple[dict[str, float | None], str | None]:
@@ -242,10 +244,8 @@ def report(record: dict[str, Any]) -> tuple[dict[str, float | None], str | None]
         "response": record["response"],
     }
     if len(count) > 1:
-        places = [pairs.get(k) for k in count]
-        values["in_order"] = all(place is not None for place in places) and all(
-            places[n] < places[n + 1] for n in range(len(places) - 1)
-        )
+        places = [pairs[k] for k in count if k in pairs]
+        values["in_order"] = len(places) == len(count) and places == sorted(places)
     if references:
         values["needs_met"] = (len(references) - unmet) / len(references)
     if record["corrects"]:

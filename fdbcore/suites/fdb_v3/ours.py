@@ -9,27 +9,32 @@ silent: it fails, whatever it called.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from fdbcore.suites.fdb_v3.compat import tool_selection_f1
-from fdbcore.suites.fdb_v3.logs import AsrWord
-from fdbcore.suites.fdb_v3.ours_calls import CallReview, made_calls, review
+from fdbcore.suites.fdb_v3.compat import paired_calls, tool_selection_f1
+from fdbcore.suites.fdb_v3.logs import AsrWord, SystemLog
+from fdbcore.suites.fdb_v3.ours_calls import CallReview, MadeCall, made_calls, review
 from fdbcore.suites.fdb_v3.ours_terms import MEASURES, FailureClass
 from fdbcore.suites.fdb_v3.ours_times import latencies
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 
 LabelKind: TypeAlias = Literal["as_released", "repaired"]
 CORRECTION: Final = "SELF_CORRECTION"
 
 
-def figures(case: V3Case, label: LabelKind = "repaired") -> dict[str, float | None]:
-    """The values of all measures of one recording, by their ids; None where it has none."""
-    calls = _reviewed(case, label)
+def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> dict[str, float | None]:
+    """The values of all measures of one recording, by their ids; None where it has none.
+
+    log: of this label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
+    judge takes for right is right. None: values decide alone.
+    """
+    calls = _reviewed(case, label, log)
     speech, end = _speech(case), case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
     ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
@@ -62,13 +67,33 @@ def figures(case: V3Case, label: LabelKind = "repaired") -> dict[str, float | No
     return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
 
-def failure(case: V3Case, label: LabelKind = "repaired") -> FailureClass | None:
-    """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes."""
-    return _failure(_reviewed(case, label), case)
+def failure(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> FailureClass | None:
+    """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes. log: as above."""
+    return _failure(_reviewed(case, label, log), case)
 
 
-def _reviewed(case: V3Case, label: LabelKind) -> CallReview:
-    return review(case.record.get(label, []), made_calls(case.calls), case.record.get("rollback", {}))
+def _reviewed(case: V3Case, label: LabelKind, log: SystemLog | None) -> CallReview:
+    entries, calls = case.record.get(label, []), made_calls(case.calls)
+    return review(entries, calls, case.record.get("rollback", {}), set(_accepted(log, entries, calls)))
+
+
+def _accepted(
+    log: SystemLog | None, entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall]
+) -> Iterator[tuple[int, int]]:
+    """The numbers of expected calls whose logged call a judge takes for right, and the places of these calls."""
+    if log is None or log.arguments_right is None:
+        return
+    numbers = iter(enumerate(entries))
+    for (function, args), made, is_right in zip(
+        log.expected, paired_calls(log.expected, log.calls), log.arguments_right, strict=True
+    ):
+        # The log leaves out optional calls that were not made.
+        number = next(number for number, entry in numbers if entry["function"] == function and entry["args"] == args)
+        if is_right and made is not None:
+            tick = round(made.start_s * TICKS_PER_S)
+            yield from (
+                (number, place) for place, call in enumerate(calls) if (call.function, call.tick) == (function, tick)
+            )
 
 
 def _failure(calls: CallReview, case: V3Case) -> FailureClass | None:

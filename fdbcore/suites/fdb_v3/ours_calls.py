@@ -25,7 +25,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -201,8 +201,16 @@ class CallReview:
         return state_differences(outcome(wanted, resolves=False).state, found)
 
 
-def review(entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall], rollback: RollbackEntry) -> CallReview:
-    """The calls against a label. calls: by their time. rollback: empty if the user took nothing back."""
+def review(
+    entries: Sequence[ExpectedCallEntry],
+    calls: Sequence[MadeCall],
+    rollback: RollbackEntry,
+    accepted: Collection[tuple[int, int]] = (),
+) -> CallReview:
+    """The calls against a label. calls: by their time. rollback: empty if the user took nothing back.
+
+    accepted: numbers of expected calls, and the places of calls that a judge takes for right for them.
+    """
     raw = [FunctionCall(entry["function"], entry["args"]) for entry in entries]
     label = outcome(raw).calls
     needs = [frozenset(_referred(call.args, number)) for number, call in enumerate(raw)]
@@ -211,7 +219,8 @@ def review(entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall], roll
     optional = {number for number, entry in enumerate(entries) if entry.get("optional", False)}
     by_weight = sorted(range(len(raw)), key=lambda number: number in optional)
     fits = [
-        [place for place in counting if _fits(number, calls[place], raw, label, calls)] for number in range(len(raw))
+        [place for place in counting if (number, place) in accepted or _fits(number, calls[place], raw, label, calls)]
+        for number in range(len(raw))
     ]
     pairs = right_pairs(fits, by_weight)
     right = frozenset(pairs)

@@ -19,6 +19,7 @@ from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, bootstrap_ci, diff
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import holm
+from fdbcore.suites.fdb_v3.logs import SystemLog
 from fdbcore.suites.fdb_v3.ours import LabelKind, failure, figures
 from fdbcore.suites.fdb_v3.ours_terms import COMPARED, FAILURES, MEASURES, FailureClass
 from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
@@ -43,10 +44,21 @@ class OursItem(NamedTuple):
     failure: FailureClass | None
 
 
-def items_of(cases: Iterable[V3Case], label: LabelKind = "repaired") -> list[OursItem]:
-    """The measures of each case, by one of the labels."""
+def items_of(
+    cases: Iterable[V3Case],
+    label: LabelKind = "repaired",
+    log_of: Callable[[V3Case], SystemLog | None] = lambda case: None,
+) -> list[OursItem]:
+    """The measures of each case, by one of the labels. log_of: a log with a judge's verdicts; see `figures`."""
     return [
-        OursItem(case.system, case.trial, case.record, figures(case, label), failure(case, label)) for case in cases
+        OursItem(
+            case.system,
+            case.trial,
+            case.record,
+            figures(case, label, log := log_of(case)),
+            failure(case, label, log),
+        )
+        for case in cases
     ]
 
 

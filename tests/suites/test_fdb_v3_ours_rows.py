@@ -1,0 +1,127 @@
+"""Our measures of Full-Duplex-Bench v3 over recordings: intervals, slices, differences, and repeated trials."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import sqrt
+from statistics import fmean, median
+from typing import Any
+
+import pytest
+
+from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.stats.significance import holm
+from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.ours_terms import COMPARED, MEASURES, FailureClass
+
+NOTHING: dict[str, float | None] = dict.fromkeys(MEASURES)
+
+
+def item(number: int, system: str = "x", trial: int = 1, speakers: int = 10, **values: float | None) -> OursItem:
+    """A recording of a scenario of its own. Each speaker says every tenth, in turn."""
+    entry: Any = {
+        "id": f"r{number}",
+        "scenario": f"s{number}",
+        "speaker": f"p{number % speakers}",
+        "domain": ("travel_identity", "finance_billing")[number % 2],
+        "difficulty": "easy",
+        "disfluencies": ["FILLER", "PAUSE"] if number % 4 == 0 else [],
+        "as_released": [{"function": "track_order", "args": {}}] * (number % 5),
+    }
+    failure: FailureClass | None = "missing_step" if values.get("passed") == 0.0 else None
+    return OursItem(system, trial, entry, {**NOTHING, **values}, failure)
+
+
+def wilson(count: int, n: int) -> tuple[float, float]:
+    z = 1.959963984540054
+    middle, half = count / n + z * z / (2 * n), z * sqrt(count / n * (1 - count / n) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+def test_a_share_has_the_interval_of_wilson_where_each_recording_stands_alone() -> None:
+    items = [item(number, speakers=40, passed=float(number % 4 == 0)) for number in range(40)]
+    (row, *_) = rows_of(items)
+    passed = row["measures"]["passed"]
+    assert (row["slice"], row["n"], row["recordings"], row["failures"]) == ("", 40, 40, {"missing_step": 30})
+    assert (passed["value"], passed["n"], passed["by"]) == (0.25, 40, "scenario")
+    assert passed["ci95"] == pytest.approx(wilson(10, 40))
+    assert row["measures"]["key_ms"] == {"value": None, "ci95": None, "by": None, "n": 0}
+
+
+def test_the_wider_of_both_intervals_is_given() -> None:
+    """All recordings of a speaker agree: what differs is the speakers."""
+    items = [item(number, passed=float(number % 10 < 5)) for number in range(60)]
+    (row, *_) = rows_of(items)
+    passed = row["measures"]["passed"]
+    by_speaker = wilson_by_cluster([6.0] * 5 + [0.0] * 5, [6.0] * 10)
+    assert passed["by"] == "speaker"
+    assert passed["ci95"] == by_speaker
+    assert by_speaker is not None
+    low, high = wilson(30, 60)
+    assert by_speaker.low < low < high < by_speaker.high
+
+
+def test_one_speaker_alone_leaves_the_interval_by_scenario() -> None:
+    (row, *_) = rows_of([item(n, speakers=1, passed=float(n % 3 == 0), tool_selection=n / 30) for n in range(30)])
+    assert {row["measures"][name]["by"] for name in ("passed", "tool_selection")} == {"scenario"}
+
+
+def test_slices_hold_what_is_tagged_with_their_n() -> None:
+    items = [item(number, passed=1.0, first_sound_ms=100.0 * number) for number in range(20)]
+    rows = {row["slice"]: row for row in rows_of(items)}
+    assert {name: row["n"] for name, row in rows.items()} == {
+        "": 20, "travel_identity": 10, "finance_billing": 10, "easy": 20, "no call": 4, "one call": 4, "two calls": 4,
+        "three or more calls": 8, "FILLER": 5, "PAUSE": 5, "no rollback": 20,
+    }  # fmt: skip
+    assert rows["FILLER"]["measures"]["first_sound_ms"]["value"] == median([0, 400, 800, 1200, 1600])
+
+
+def test_a_mean_is_over_the_recordings_that_have_it() -> None:
+    items = [item(number, needs_met=None if number % 2 else number / 20) for number in range(20)]
+    (row, *_) = rows_of(items)
+    figure = row["measures"]["needs_met"]
+    assert figure["n"] == 10
+    assert figure["value"] == pytest.approx(fmean(n / 20 for n in range(0, 20, 2)))
+
+
+def test_systems_are_compared_on_what_both_have_and_corrected_together() -> None:
+    rates = {"a": 1.0, "b": 0.5, "c": 0.5}
+    items = [
+        item(number, system, passed=float(number % 10 < 10 * rate), key_ms=1000 / rate + 7 * (number % 7))
+        for system, rate in rates.items()
+        for number in range(40 if system == "a" else 30)
+    ]
+    found = comparisons_of(items)
+    assert [(one["a"], one["b"], one["measure"]) for one in found] == [
+        (a, b, measure) for a, b in combinations(rates, 2) for measure in COMPARED if measure in ("passed", "key_ms")
+    ]
+    assert {one["n"] for one in found} == {30}
+    by_pair = {(one["a"], one["b"], one["measure"]): one for one in found}
+    assert by_pair["a", "b", "passed"]["difference"] == 0.5
+    assert by_pair["a", "b", "key_ms"]["difference"] == -1000
+    assert by_pair["b", "c", "passed"]["difference"] == 0
+    interval = by_pair["a", "b", "passed"]["ci95"]
+    assert interval is not None
+    assert 0 < interval[0] < 0.5 < interval[1]
+    told = [one for one in found if one["p"] is not None]
+    assert [one["p_holm"] for one in told] == holm([one["p"] for one in told if one["p"] is not None])
+    assert all(one["p_holm"] is None for one in found if one["p"] is None)
+
+
+def test_trials_of_a_recording_pass_once_or_always() -> None:
+    passed = {0: (1, 1, 1), 1: (1, 0, 1), 2: (0, 0, 0), 3: (1, 0)}
+    items = [
+        item(number, trial=trial, passed=float(value))
+        for number, own in passed.items()
+        for trial, value in enumerate(own)
+    ]
+    found = {each["k"]: each for each in passes_of(items)}
+    assert [*found] == [1, 2, 3]
+    for k, each in found.items():
+        draws = [[*combinations(own, k)] for own in passed.values() if len(own) >= k]
+        at = fmean(fmean(any(draw) for draw in own) for own in draws)
+        every = fmean(fmean(all(draw) for draw in own) for own in draws)
+        assert each["pass_at_k"]["value"] == pytest.approx(at)
+        assert each["pass_all_k"]["value"] == pytest.approx(every)
+        assert each["pass_at_k"]["n"] == len(draws)
+    assert not [*passes_of([item(number, passed=1.0) for number in range(5)])]
