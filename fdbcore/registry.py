@@ -73,6 +73,7 @@ ENDPOINTS: Final = {
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "pipecat": "fdbcore.endpoints.webrtc.whip_client:pipecat",
     "pipecats": "fdbcore.endpoints.webrtc.whip_client:pipecat",
+    "rehearsed": "fdbcore.suites.fdb_v3.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
     "twilios": "fdbcore.endpoints.vendors.twilio:twilio",

@@ -1,6 +1,6 @@
-"""The published JSON schema of files of recorded scenarios, generated from their types.
+"""The published JSON schemas of files of recorded scenarios and of agreement on disfluencies, made of their types.
 
-    python -m fdbcore.suites.fdb_v3.schemas     writes data/scenarios.schema.json anew; it needs msgspec
+    python -m fdbcore.suites.fdb_v3.schemas     writes data/*.schema.json anew; it needs msgspec
 
 Nothing at run time imports this module.
 """
@@ -9,20 +9,37 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, Final, is_typeddict
+from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenario_types
 from fdbcore.suites.fdb_v3.released import SCHEMA
+from fdbcore.suites.fdb_v3.tagging_types import DisfluencyAgreement
 
-SCHEMA_FILE: Final = Path(__file__).parent / "data" / "scenarios.schema.json"
+SCENARIOS: Final = "scenarios"
+DOCUMENTS: Final = {"disfluency_agreement": DisfluencyAgreement}
+"""The type of each document, by the name of its schema."""
 
 
-def schema() -> dict[str, Any]:
-    """The JSON schema (2020-12). A field that it does not name is a fault."""
+def schema_file(name: str) -> Path:
+    """Where the schema of that name is published."""
+    return Path(__file__).parent / "data" / f"{name}.schema.json"
+
+
+def schema(name: str = SCENARIOS) -> dict[str, Any]:
+    """The JSON schema (2020-12) of a document, or of a file of recorded scenarios."""
+    if name == SCENARIOS:
+        return _of_scenarios()
+    stated = get_type_hints(DOCUMENTS[name])["schema"]
+    return schema_of(DOCUMENTS[name], get_args(stated)[0], ())
+
+
+def _of_scenarios() -> dict[str, Any]:
+    """A field that it does not name is a fault."""
     closed = [name for name, _ in inspect.getmembers(scenario_types, is_typeddict)]
     return schema_of(scenario_types.RecordedScenarioFile, SCHEMA, closed) | {"additionalProperties": False}
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(as_text(schema()), encoding="utf-8")
+    for each in (SCENARIOS, *DOCUMENTS):
+        schema_file(each).write_text(as_text(schema(each)), encoding="utf-8")
