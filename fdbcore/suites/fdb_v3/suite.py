@@ -29,6 +29,8 @@ class ToolsUnderDisfluency(Suite):
         ),
     )
 
+    labels = "tables of disfluencies (CSV with the columns recording and disfluencies)"
+
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The smoke set."""
         from fdbcore.suites.fdb_v3.playing import ship
@@ -69,6 +71,22 @@ class ToolsUnderDisfluency(Suite):
 
         source = V3Scoring.of(options).source
         return () if source is None else source.services()
+
+    def holds_labels(self, path: Path) -> bool:
+        """Tables of disfluencies by their header, and files of recorded scenarios."""
+        from fdbcore.suites.fdb_v3.tagging import holds_tags
+
+        return holds_tags(path)
+
+    def agree(
+        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
+    ) -> tuple[Mapping[str, Any], str]:
+        """Compares the disfluencies that raters found."""
+        from fdbcore.suites.fdb_v3.tagging import tag_agreement
+        from fdbcore.suites.fdb_v3.tagging_screen import screen
+
+        content = tag_agreement(paths)
+        return content, screen(content, width)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is how the tools behave."""
