@@ -39,6 +39,10 @@ TOOLS_HELP = (
     "What the systems may call: a Python file of functions, or a JSON file of schemas with commands; "
     "FILE?latency=normal adds settings. Or the address of another world."
 )
+LINE_HELP = (
+    "What B hears A over: clean, telephone, noise:20, babble:15, loss:5, jitter:40 or echo:-30. May be repeated: each "
+    "case then goes over each line, and the tables show what a line costs."
+)
 
 
 @click.command(
@@ -50,6 +54,7 @@ TOOLS_HELP = (
 @click.option("--suite", type=SuiteName(), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--tools", metavar="FILE", help=TOOLS_HELP)
+@click.option("--line", "lines", multiple=True, metavar="LINE", help=LINE_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is run.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
               "run in lockstep, as fast as the system computes; for systems clocked by their input. Compute time does "

@@ -157,6 +157,8 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         if "cost" in summary:
             click.echo(f"cost: {cost_text(summary['cost'])}")
     _write_pages(folder, silent or _is_text_only(folder))
+    if not silent and len(folder.plan.decided_by.get("lines", ())) > 1:
+        click.echo(f"what each line costs: fdbcore score {folder.path} --by line")
 
 
 def _is_text_only(folder: RunFolder) -> bool:

@@ -31,6 +31,7 @@ class Wanted:
     suite: Suite | None
     data: str | None
     tools: str | None
+    lines: Sequence[str]
     trials: int
     clock: str
     max_s: float
@@ -86,6 +87,7 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
         limits=_limits(wanted.limits, [system.name for system in systems]),
         material=side_a.material,
         world=world,
+        lines=wanted.lines,
     )
     check_same_plan(path, plan)
     if wanted.local_only:

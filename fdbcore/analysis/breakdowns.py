@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, groups
-from fdbcore.analysis.matching import MOST_COMPARED, group_differences, match_every_two
+from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import Survey
@@ -41,7 +41,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The calls by one column. differences: between every two groups, none if there are more than MOST_COMPARED."""
+    """The calls by one column. differences: as `match_groups` compares them; none if there are too many."""
 
     column: str
     points: Sequence[GroupFigures]
@@ -61,7 +61,7 @@ def breakdowns(run: Survey) -> list[Breakdown]:
     for column in columns:
         by = _groups(calls, column)
         if len(by) > 1 and LEAST_CALLS * len(by) <= len(calls.calls):
-            differences = group_differences(match_every_two(by, None)) if len(by) <= MOST_COMPARED else []
+            differences = group_differences(match_groups(column, by, None)) if are_few(column, by) else []
             found.append(Breakdown(column, points(by), differences))
     return found
 

@@ -13,7 +13,7 @@ from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_moments
-from fdbcore.analysis.matching import MOST_COMPARED, Matched, match, match_every_two, side, tested
+from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
@@ -64,9 +64,9 @@ def pairs(
     if baseline is None:
         assert by is not None
         found = groups(run, by)
-        if not 2 <= len(found) <= MOST_COMPARED:
+        if len(found) < 2 or not are_few(by, found):
             raise InputError(f"--by {by}: expected 2 to {MOST_COMPARED} values without a baseline, got {len(found)}")
-        return match_every_two(found, cluster), []
+        return match_groups(by, found, cluster), []
     if by is None:
         return [match("", run, baseline, cluster)], []
     new, old = (_by_value(group, by, name) for group, name in zip((run, baseline), RUN_AND_BASELINE, strict=True))

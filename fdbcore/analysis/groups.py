@@ -14,9 +14,12 @@ from fdbcore.analysis.score import quantities as quantities_of
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols import CLEAN
 from fdbcore.runtime.parallel import spread
 
 MOST_GROUPS: Final = 20
+LINE: Final = "line"
+"""The column of the lines that live calls went over: what one costs is a matter of each system by itself."""
 NO_VALUE: Final = "(none)"
 
 
@@ -113,10 +116,13 @@ def groups(run: CallGroup, column: str, most: int = MOST_GROUPS) -> list[CallGro
     """The calls of a run grouped by their value of `column`, in the order of `order.in_order`.
 
     Values that are times are grouped by day, or by month if there are more than `most` days. Calls without a value come
-    last. Raises InputError for more than `most` groups.
+    last. Lines are grouped for each system by itself, if there are several: "SYSTEM, LINE". Raises InputError for more
+    than `most` groups.
     """
     check_column(run.calls, column, "--by")
     values = [call.columns.get(column) or "" for call in run.calls]
+    if column == LINE and CLEAN in values and len({call.columns.get("system", "") for call in run.calls}) > 1:
+        values = [f"{call.columns.get('system', '')}, {value}" for call, value in zip(run.calls, values, strict=True)]
     names = by_day({*values} - {""}, most)
     members: dict[str, list[int]] = {name: [] for name in in_order({*names.values()})}
     for number, value in enumerate(values):

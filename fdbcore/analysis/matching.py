@@ -12,10 +12,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.differences import Pool, PooledDifference, difference, verdict, with_holm
-from fdbcore.analysis.groups import NO_VALUE, CallGroup, Unit, unit
+from fdbcore.analysis.groups import LINE, NO_VALUE, CallGroup, Unit, unit
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.score import pool
 from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.protocols import CLEAN
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import ComparedSide
@@ -95,6 +96,41 @@ def match_every_two(groups: Sequence[CallGroup], column: str | None) -> list[Mat
         replace(match("", *((b, a) if has_order else (a, b)), column), is_later=has_order)
         for a, b in combinations(groups, 2)
     ]
+
+
+def match_groups(by: str, groups: Sequence[CallGroup], column: str | None) -> list[Matched]:
+    """The groups of a column, compared: every two; of lines each with the clean one of its system.
+
+    column: what intervals resample and pair.
+    """
+    if not _are_lines(by, groups):
+        return match_every_two(groups, column)
+    clean = {_system(group): group for group in groups if _is_clean(group)}
+    found = [(group, clean.get(_system(group))) for group in groups if not _is_clean(group)]
+    return [match("", group, other, column or _item_column(group, other)) for group, other in found if other]
+
+
+def are_few(by: str, groups: Sequence[CallGroup]) -> bool:
+    """Whether the groups of a column can all be compared: at most MOST_COMPARED, or lines, each with one other."""
+    return _are_lines(by, groups) or len(groups) <= MOST_COMPARED
+
+
+def _are_lines(by: str, groups: Sequence[CallGroup]) -> bool:
+    return by == LINE and any(map(_is_clean, groups))
+
+
+def _is_clean(group: CallGroup) -> bool:
+    return group.calls[0].columns.get(LINE) == CLEAN
+
+
+def _system(group: CallGroup) -> str | None:
+    return group.calls[0].columns.get("system")
+
+
+def _item_column(a: CallGroup, b: CallGroup) -> str | None:
+    """What the calls of two lines share: users, or without these trials, which have the same seed on all lines."""
+    calls = [*a.calls, *b.calls]
+    return next((name for name in (*ITEM_COLUMNS, "trial") if all(call.columns.get(name) for call in calls)), None)
 
 
 def side(name: str, clusters: Sequence[str]) -> ComparedSide:

@@ -11,7 +11,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, unit
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_between
-from fdbcore.analysis.matching import MOST_COMPARED, group_differences, match_every_two
+from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.reference import beside_reference
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
@@ -70,7 +70,7 @@ def score(
     content: Statements = {
         **_evidence(run, run.settings, by, gone | unread),
         "input": input_notes(calls.calls),
-        **statements(calls, chosen, found),
+        **statements(calls, chosen, found, by or ""),
     }
     if sensitivity or detectors:
         content["sensitivity"] = under_settings(
@@ -104,14 +104,14 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
     }
 
 
-def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> StatedGroups:
-    """The pooled measures of a run and of its groups, and the differences between groups, as JSON values.
+def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = (), column: str = "") -> StatedGroups:
+    """The pooled measures of a run and of its groups by `column`, and the differences between groups, as JSON values.
 
     Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (what all
     differences are paired by, or None), differences, longer (the moments that got longer, see `longer_moments`; of
-    more than MOST_COMPARED groups none).
+    too many groups none).
     """
-    compared = match_every_two(by, chosen.column)
+    compared = match_groups(column, by, chosen.column)
     found = group_differences(compared)
     pairings = {each["paired_by"] for each in found}
     of_all = _group(run, chosen)
@@ -124,7 +124,7 @@ def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> St
         "groups": [_group(group, chosen) for group in by],
         "paired_by": pairings.pop() if len(pairings) == 1 else None,
         "differences": found,
-        "longer": longer_between(compared) if len(by) <= MOST_COMPARED else [],
+        "longer": longer_between(compared) if are_few(column, by) else [],
     }
 
 

@@ -1,16 +1,34 @@
-"""Comfort noise: background noise for a party that would otherwise be digitally silent between its words."""
+"""White noise, and comfort noise for a party that would otherwise be digitally silent between its words."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
 from fdbcore.types import FRAME_SAMPLES, Pcm
 
 LEAST_DBOV, MOST_DBOV = -96.0, -30.0
 _FULL_SCALE: Final = 32768
+
+
+def mixed(frame: Pcm, added: npt.NDArray[Any]) -> Pcm:
+    """The sum of a frame and another sound, in steps of int16, both (n,): rounded and saturated."""
+    sums: Pcm = np.clip(np.rint(added) + frame, -_FULL_SCALE, _FULL_SCALE - 1).astype(np.int16)
+    return sums
+
+
+class WhiteNoise:
+    """White Gaussian noise of this RMS, in steps of int16, from these random numbers."""
+
+    def __init__(self, rms: float, random: np.random.Generator) -> None:
+        self._rms, self._random = rms, random
+
+    def under(self, speech: Pcm) -> Pcm:
+        """The frame `speech`, int16 (480,), plus the noise of the next tick, saturated."""
+        return mixed(speech, self._random.normal(0.0, self._rms, FRAME_SAMPLES))
 
 
 class ComfortNoise:
@@ -25,12 +43,12 @@ class ComfortNoise:
             raise SettingsError(f"noise_dbov: expected from {LEAST_DBOV:.0f} to {MOST_DBOV:.0f}, got {level_dbov}")
         if seed < 0:
             raise SettingsError(f"seed: expected 0 or more, got {seed}")
-        self._rms = 0.0 if level_dbov is None else _FULL_SCALE * 10 ** (level_dbov / 20)
-        self._random = np.random.default_rng(seed)
+        self._noise = (
+            None
+            if level_dbov is None
+            else WhiteNoise(_FULL_SCALE * 10 ** (level_dbov / 20), np.random.default_rng(seed))
+        )
 
     def under(self, speech: Pcm) -> Pcm:
         """The frame `speech`, int16 (480,), plus the noise of the next tick, saturated."""
-        if not self._rms:
-            return speech
-        noise = np.rint(self._random.normal(0.0, self._rms, FRAME_SAMPLES))
-        return np.clip(noise + speech, -_FULL_SCALE, _FULL_SCALE - 1).astype(np.int16)
+        return speech if self._noise is None else self._noise.under(speech)

@@ -45,6 +45,8 @@ def live_record(recording: Recording) -> Held | None:
         held["muted"] = muted
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
+    if "line" in meta:
+        held["line"] = meta["line"]
     if lines := transcript(recording):
         held["transcript"] = lines
     if (turns := system_turns(recording)) is not None:

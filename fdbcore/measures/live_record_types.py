@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from fdbcore.recording.meta_types import Count, RecordingStatus, Tick, Tools
-from fdbcore.recording.recorded_types import Parties
+from fdbcore.recording.recorded_types import LineOfCall, Parties
 from fdbcore.recording.run_types import Outcome
 from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
@@ -141,6 +141,7 @@ class Held(TypedDict):
     arrivals: ArrivalsOfSides
     muted: NotRequired[Annotated[list[HeldMuted], Meta(description="missing if no side was")]]
     tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
+    line: NotRequired[LineOfCall]
     transcript: NotRequired[
         Annotated[list[HeldLine], Meta(description="by their start; missing if no party told any words")]
     ]

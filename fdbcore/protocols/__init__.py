@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,8 @@ class Endpoint(Protocol):
     """Whether `hush` tells its model what was heard, so that this says again what was not."""
     recites: bool = False
     """Whether it can `recite`."""
+    speech_dbov: float | None = None
+    """The active level of its speech (ITU-T P.56), if that is known once it is open."""
 
     def open(self, side: Side) -> None:
         """Get ready, within its own time-outs. PartyError if the party is not available.
@@ -193,6 +195,29 @@ class Endpoint(Protocol):
         something, this makes it fail.
         """
         return
+
+
+CLEAN: Final = "clean"
+"""What is asked for, and stands in tables, where a call goes over no line: each side hears what the other says."""
+
+
+class CallLine(Protocol):
+    """What lies on the ways between the sides of a conversation, and changes what each hears of the other.
+
+    The recording, the detectors and the tables take what each side said.
+    """
+
+    def open(self, a_dbov: float | None, b_dbov: float | None) -> None:
+        """Get ready, after both sides and before tick 0. a_dbov, b_dbov: the levels of their speech, where known."""
+        return
+
+    @abstractmethod
+    def carry(self, frame_a: Pcm, frame_b: Pcm) -> tuple[Pcm, Pcm]:
+        """What A hears and what B hears in a tick, of what both say in it, int16 (480,) each. Called once a tick."""
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, Any]:
+        """Every setting, as JSON values for meta.json: name; to_b and perhaps to_a, each with its delay_samples."""
 
 
 class Vad(Protocol):

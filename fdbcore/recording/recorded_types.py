@@ -88,6 +88,15 @@ class LeftOutSpan(TypedDict):
     by: Annotated[str, Meta(description="what left it out: --from, --to, a column of the table of calls")]
 
 
+LineOfCall: TypeAlias = Annotated[
+    dict[str, Any],
+    Meta(
+        description="what changed what a side heard of the other, as it describes itself: name, the address; seed; "
+        "to_b and perhaps to_a, each with delay_samples and what it added. What each side said is recorded as it was"
+    ),
+]
+
+
 class OptionalMeta(TypedDict, total=False):
     """What not every meta.json says of its recording."""
 
@@ -108,6 +117,7 @@ class OptionalMeta(TypedDict, total=False):
     selftest: TimingSelftest | None
     lost: Lost
     tools: Tools
+    line: LineOfCall
     sent_to: SentTo
     held: ReplayedRecording
 

@@ -117,6 +117,9 @@ class Decisions(TypedDict):
     vad: str
     turns: Annotated[dict[str, int], Meta(description="settings of the turn detector, in ms")]
     ends: NotRequired[Annotated[dict[str, float], Meta(description="when calls with recorded users are over, in s")]]
+    lines: NotRequired[
+        Annotated[list[dict[str, Any]], Meta(description="what the calls go over, as each describes itself")]
+    ]
     suite: NotRequired[PlannedSuite]
     tools: NotRequired[Tools]
 

@@ -1,4 +1,4 @@
 """Replays recorded conversations and holds live ones, one or thousands.
 
-May import: analysis, audio, endpoints, measures, models, recording, report, runtime, session, sources.
+May import: analysis, audio, endpoints, lines, measures, models, recording, report, runtime, session, sources.
 """

@@ -53,6 +53,7 @@ def run(
     data: str | os.PathLike[str] | None = None,
     suite_options: Mapping[str, Any] | None = None,
     tools: str | os.PathLike[str] | None = None,
+    lines: Sequence[str] = (),
     trials: int = 1,
     clock: Literal["real", "virtual"] = "real",
     max_s: float = 600.0,
@@ -75,7 +76,7 @@ def run(
     ships, which are put into OUT-users. suite_options: values of the benchmark's `run_options` by name, which say what
     to make of the data that it ships. A warning names each item of the data that is left out. tools: what the systems
     may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md), or the address
-    of another world.
+    of another world. lines: what the calls go over ("telephone", "noise:20", ..., see docs/live.md), each in its turn.
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
     then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
@@ -114,6 +115,7 @@ def run(
             limits=limits,
             material=side_a.material,
             world=world_of(side_a, None if tools is None else os.fspath(tools)),
+            lines=lines,
         )
         if local_only:
             check_local(plan)

@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError, told_as
-from fdbcore.protocols import Endpoint
+from fdbcore.lines.line import line_at
+from fdbcore.protocols import CLEAN, Endpoint
 from fdbcore.protocols.suite import Suite
 from fdbcore.recording.run import is_planned
 from fdbcore.registry import INSTRUCTED, endpoint, world, worlds
@@ -59,18 +60,21 @@ class PlannedSystem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One conversation to hold. name: the name of its folder in the run. trial: counts from 1."""
+    """One conversation to hold. name: the name of its folder in the run. trial: counts from 1. line: the address of
+    what it goes over; None if no lines were asked for."""
 
     name: str
     user: User
     system: PlannedSystem = field(repr=False)
     trial: int
+    line: str | None = None
 
     def to_json(self) -> PlannedCase:
         """The case as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
         planned: PlannedCase = {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
-        return {**planned, "columns": dict(self.user.columns)} if self.user.columns else planned
+        columns = {**self.user.columns, **({"line": self.line} if self.line is not None else {})}
+        return {**planned, "columns": columns} if columns else planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +120,33 @@ def make_plan(
     limits: Mapping[str, int] | None = None,
     material: Material | None = None,
     world: str | None = None,
+    lines: Sequence[str] = (),
 ) -> RunPlan:
-    """Plan each user with each system, `trials` times.
+    """Plan each user with each system over each line, `trials` times.
 
-    The systems take turns in a balanced random order: each is first, second, ... equally often. One trial ends before
-    the next begins. So a run that is stopped early is still balanced, only smaller. limits: calls at a time by system
-    name, in place of the `calls_at_once` of their endpoints. world: the address of what answers tool calls; it is
-    opened to see the tools. No party is contacted. SettingsError if a party is unknown or cannot follow the clock, if a
-    system is named twice or cannot call tools although there are some, or if the tools cannot be used.
+    The systems take turns in a balanced random order: each is first, second, ... equally often, over each line. One
+    trial ends before the next begins. So a run that is stopped early is still balanced, only smaller. limits: calls at
+    a time by system name, in place of the `calls_at_once` of their endpoints. world: the address of what answers tool
+    calls; it is opened to see the tools. lines: addresses of what the calls go over; without any, each side hears what
+    the other says. No party is contacted. SettingsError if a party is unknown or cannot follow the clock, if a system
+    is named twice or cannot call tools although there are some, or if the tools cannot be used, or a line.
     """
     if not systems or not users:
         raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
     _refuse_doubles([system.name for system in systems])
     _refuse_doubles([user.name for user in users], 'name clips in a list: {"path": ..., "name": ...}')
     parties = {system.name: _party(system.address, settings.realtime) for system in systems}
+    described_lines = [_described_line(line) for line in lines]
+    over: Sequence[str | None] = [*lines] or [None]
+    _refuse_doubles([str(line) for line in over], "name each line once")
     rng = random.Random(seed)
-    orders = _balanced_orders(systems, rng)
+    orders = _balanced_orders([(system, line) for system in systems for line in over], rng)
+    differing = _Differing(len(systems) > 1, len(over) > 1, trials > 1)
     cases = [
-        Case(_case_name(user, system, trial, len(systems), trials), user, system, trial)
+        Case(_case_name(user, system, line, trial, differing), user, system, trial, line)
         for trial in range(1, trials + 1)
         for user in rng.sample(users, len(users))
-        for system in next(orders)
+        for system, line in next(orders)
     ]
     _refuse_doubles([case.name for case in cases])
     of_users = [_party(user.address, settings.realtime) for user in users]
@@ -152,6 +162,8 @@ def make_plan(
     }
     if settings.ends is not None:
         decided_by["ends"] = settings.ends._asdict()
+    if lines:
+        decided_by["lines"] = described_lines
     if material is not None:
         decided_by["suite"] = cast("PlannedSuite", material.to_json())
     tools = None
@@ -316,12 +328,29 @@ def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list
             yield row[first:] + row[:first]
 
 
-def _case_name(user: User, system: PlannedSystem, trial: int, n_systems: int, n_trials: int) -> str:
+def _described_line(address: str) -> dict[str, Any]:
+    """What is known of a line before its calls. SettingsError if there is none at the address."""
+    with told_as("--line", "line"):
+        line = line_at(address)
+    return {"name": CLEAN} if line is None else {k: v for k, v in line.describe().items() if k != "seed"}
+
+
+class _Differing(NamedTuple):
+    """In what the cases of a run differ, beside their users."""
+
+    systems: bool
+    lines: bool
+    trials: bool
+
+
+def _case_name(user: User, system: PlannedSystem, line: str | None, trial: int, differing: _Differing) -> str:
     """A name for the case's folder, from whatever makes it differ from the other cases of its run."""
     parts = [user.name]
-    if n_systems > 1 or not user.name:
+    if differing.systems or not user.name:
         parts.append(system.name)
-    if n_trials > 1:
+    if differing.lines:
+        parts.append(str(line))
+    if differing.trials:
         parts.append(str(trial))
     name = "-".join(filter(None, (re.sub(r"[^\w.+-]+", "-", part).strip("-.") for part in parts)))
     return name[-_MOST_NAME_CHARACTERS:].lstrip("-.") or "call"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
+from fdbcore.protocols import CLEAN
 from fdbcore.recording.run import LOG
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
@@ -202,10 +203,10 @@ class _Runner:
         meta: KnownMeta = {"case": case.to_json(), "attempts": list(attempt.earlier), "selftest": self._folder.selftest}
         process.calls[slot] = attempt
         path = self._folder.path / case.name
-        # Not the system: it meets the same latencies as the others.
+        # Neither the system nor the line: all meet the same latencies, and systems the same noise.
         seed = f"{self._plan.decided_by['seed']}/{case.user.name}/{case.trial}"
         addresses = case.user.address, case.system.address
-        process.worker.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, seed))
+        process.worker.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, case.line or CLEAN, seed))
 
     def _read(self, process: _Process) -> None:
         ended = process.worker.ended()

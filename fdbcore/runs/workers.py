@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, MissingExtraError, RecordingError, SettingsError
+from fdbcore.lines.line import line_at
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import endpoint, vad
@@ -40,8 +41,8 @@ _CLOSING_S: Final = 5.0  # how long calls that were asked to end now may take
 class LiveCall:
     """A conversation for a worker to hold.
 
-    slot: its place among the worker's calls. meta: added to its meta.json. tools: what b may call. seed: of the
-    latencies of their results.
+    slot: its place among the worker's calls. meta: added to its meta.json. tools: what b may call. line: the address
+    of what the call goes over. seed: of the latencies of tools, and of what is random on the line.
     """
 
     slot: int
@@ -50,6 +51,7 @@ class LiveCall:
     b: str
     meta: KnownMeta
     tools: PlannedTools | None
+    line: str
     seed: str
 
 
@@ -131,7 +133,8 @@ class _Calls:
             a, b = endpoint(call.a), endpoint(call.b)
             with nullcontext() if call.tools is None else same_tools(call.tools) as world:
                 recording = converse(
-                    *(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed, by_examiner)
+                    *(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed, by_examiner),
+                    line=line_at(call.line, call.seed),
                 )
             if recording.meta["status"] != "complete":
                 return Ended(call.slot, _invalid(recording.meta["reason"]))

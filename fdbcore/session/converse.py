@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
-from fdbcore.protocols import Endpoint, Vad, World
+from fdbcore.protocols import CallLine, Endpoint, Vad, World
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.floods import FLOODS
 from fdbcore.recording.labels import Label, LabelKind, keep_labels
@@ -90,6 +90,7 @@ def converse(
     world: World | None = None,
     seed: str = "",
     ruled: Callable[[Path, Outcome], Outcome] = lambda path, outcome: outcome,
+    line: CallLine | None = None,
 ) -> Recording:
     """Open both parties, run the loop until one has left, time is up or the settings end it, and close them.
 
@@ -100,7 +101,8 @@ def converse(
 
     world: what answers the tool calls of b; it is open, and the caller closes it. seed: of its latencies. SettingsError
     if b cannot call tools. ruled: given the closed recording, which has no outcome yet, and the outcome that it shall
-    get, returns the one that it does get. A process that is killed before that leaves a case without outcome.
+    get, returns the one that it does get. A process that is killed before that leaves a case without outcome. line:
+    what the call goes over, if that changes what a side hears of the other.
     """
     vads = make_vads(settings.vad, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
     known = _known(a, b, vads, settings)
@@ -116,7 +118,10 @@ def converse(
     with writer as recording:
         with closing(a), closing(b), nullcontext() if desk is None else closing(desk):
             failure = _open(a, b, stop, progress, settings.in_turn)
-            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk)
+            if line is not None and not failure:
+                line.open(a.speech_dbov, b.speech_dbov)
+                recording.note(line=dict(line.describe()))
+            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk, line)
         # Only after `close`: a party may set `left` while it leaves.
         _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
@@ -168,6 +173,7 @@ def _hold(
     stop: Event,
     progress: Callable[[int], None],
     desk: ToolDesk | None,
+    line: CallLine | None,
 ) -> int:
     """Run the conversation of two open parties, note what was measured, and return its length in ticks."""
     load_before, processors = machine_load(), Processors.now()
@@ -185,7 +191,7 @@ def _hold(
         return ended or stopped
 
     with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
-        ticks = run(a, b, clock, vads, settings.turns, recording, progress, over, desk)
+        ticks = run(a, b, clock, vads, settings.turns, recording, progress, over, desk, line=line)
     progress(CLOSING)
     sides = cast("dict[Side, MeasuredSide]", {"A": dict(a.measured()), "B": dict(b.measured())})
     timing: TimingCertificate = {**clock.certificate(), "machine_before": load_before}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Clock, Endpoint, Vad
+from fdbcore.protocols import CallLine, Clock, Endpoint, Vad
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.muting import Muting
 from fdbcore.session.turns import SpansTurnDetector, TurnDetector
@@ -29,15 +29,17 @@ def run(
     over: Callable[[int, bool, bool], bool] = lambda tick, a_left, b_left: a_left and b_left,
     tools: ToolDesk | None = None,
     kept: Sequence[Span] | None = None,
+    line: CallLine | None = None,
 ) -> int:
     """Step both sides through the ticks until the conversation is over; return the number of ticks.
 
     Both endpoints must be open; tick 0 is now. In each tick, `over(tick, a_left, b_left)` decides whether the
     conversation ended before this tick; a_left and b_left say whether a side will never speak again. `on_tick` is
     called after each tick, for progress. tools: carries the tool calls of B, if it has tools. kept: the spans of ticks
-    to find turn events in; None for all. Errors of an endpoint go to the caller, and those of a detector as VadError;
-    the caller closes `recording`, `tools` and both endpoints in every case. SettingsError if a virtual clock would
-    drive a side that follows real time, or if the two detectors differ in their delay.
+    to find turn events in; None for all. line: changes what each side hears of the other. Errors of an endpoint go to
+    the caller, and those of a detector as VadError; the caller closes `recording`, `tools` and both endpoints in every
+    case. SettingsError if a virtual clock would drive a side that follows real time, or if the two detectors differ in
+    their delay.
 
     A side whose partner `mutes_ticks` is silent for all in these ticks: its partner, the detectors and the recording.
 
@@ -69,11 +71,12 @@ def run(
         frame_b = SILENT_FRAME if said_b is None or missed else said_b
         if tick < muting.until_tick:
             frame_a, frame_b = muting.heard(tick, frame_a, frame_b)
+        heard_by_a, heard_by_b = (frame_b, frame_a) if line is None else line.carry(frame_a, frame_b)
         # A side that follows the tick counts ticks by its calls, so it hears the missed ones too.
         if not (missed and a.clocking != "tick"):
-            a.hear(tick, frame_b)
+            a.hear(tick, heard_by_a)
         if not (missed and b.clocking != "tick"):
-            b.hear(tick, frame_a)
+            b.hear(tick, heard_by_b)
         recording.write(frame_a, frame_b)
         try:
             active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)

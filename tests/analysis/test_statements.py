@@ -21,7 +21,7 @@ from fdbcore.analysis.groups import (
     unit,
     units_text,
 )
-from fdbcore.analysis.matching import group_differences, match, match_every_two
+from fdbcore.analysis.matching import are_few, group_differences, match, match_every_two, match_groups
 from fdbcore.analysis.score import pool, summarise
 from fdbcore.analysis.statements import statements
 from fdbcore.errors import InputError
@@ -144,6 +144,31 @@ def test_differences_are_paired_by_the_clips_of_a_live_run() -> None:
     assert match("", one, two, None).paired_by is None  # no test of five pairs could find a difference
     one, two = groups(of_columns(*both, {"system": "two", "clip": ""}), "system")
     assert match("", one, two, None).paired_by is None
+
+
+def test_lines_are_compared_with_the_clean_one_of_the_same_system_paired_by_their_users() -> None:
+    lines = ("clean", "loss:5", "noise:20")
+    each = [{"system": s, "line": line, "clip": c, "trial": "1"} for s in "xy" for line in lines for c in "abc"]
+    found = match_groups("line", groups(of_columns(*each), "line"), None)
+    assert [(of.a.name, of.b.name, of.paired_by, of.shared) for of in found] == [
+        (f"{system}, {line}", f"{system}, clean", "clip", 3) for system in "xy" for line in lines[1:]
+    ]
+    one_system = [of for of in each if of["system"] == "x"]
+    found = match_groups("line", groups(of_columns(*one_system), "line"), None)
+    assert [(of.a.name, of.b.name) for of in found] == [("loss:5", "clean"), ("noise:20", "clean")]
+    of_trials = [{"system": "x", "line": line, "clip": "", "trial": n} for line in lines for n in "1234"]
+    found = match_groups("line", groups(of_columns(*of_trials), "line"), None)
+    assert {of.paired_by for of in found} == {"trial"}
+    phones = [{"line": line, "clip": c} for line in ("hot", "land", "mobile") for c in "abcdef"]
+    assert len(match_groups("line", groups(of_columns(*phones), "line"), None)) == 3, "a column of one's own"
+
+
+def test_more_lines_than_other_groups_are_compared() -> None:
+    each = [{"line": line, "clip": c} for line in ("clean", *"bcdefgh") for c in "ab"]
+    by = groups(of_columns(*each), "line")
+    assert are_few("line", by)
+    assert not are_few("version", by)
+    assert len(match_groups("line", by, None)) == 7
 
 
 @pytest.fixture(scope="module")

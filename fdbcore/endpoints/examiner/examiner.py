@@ -134,6 +134,7 @@ class Examiner(Endpoint):
         self._actor = make_actor(actor, given)
         self._agenda = self._actor.agenda
         self.clocking, self.calls_at_once = self._actor.clocking, self._actor.calls_at_once
+        self.speech_dbov = level_dbov if self._actor.clocking == "tick" else None  # a party has its own level
         self._tick = 0
         self._cue: Cue | None = None
         self._cue_tick = 0  # since which the present cue holds

@@ -117,6 +117,7 @@ class ScriptedEndpoint(Endpoint):
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self.speech_dbov = script.level_dbov
         self._noise = ComfortNoise(script.noise_dbov, script.seed)
         self._other = OtherSide()
         self._own = OwnCalls()

@@ -34,11 +34,12 @@ from fdbcore.report.format import (
     with_interval,
 )
 from fdbcore.report.terminal import filled, laid_out, shortened, shortened_at_end
-from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Scores, Summary
     from fdbcore.measures.placed_line_types import PlacedLines
+    from fdbcore.recording.recorded_types import LineOfCall
     from fdbcore.report.call.document_types import Document
 
 COLUMNS: Final = 100
@@ -97,7 +98,18 @@ def _held(content: Document) -> list[str]:
     lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
     lines += [_labelled("muted", text) for text in muted_texts(content)]
     lines += [_labelled("tools", calls)] if (calls := tools_text(content)) else []
+    lines += [_labelled("heard over", _line_text(line))] if (line := content["held"].get("line")) else []
     return lines + ([_labelled("replay", replayed)] if replayed else [])
+
+
+def _line_text(line: LineOfCall) -> str:
+    """Over what each side heard the other, and how much later."""
+    heard = []
+    for way, text in (("to_b", "B heard A"), ("to_a", "A heard B")):
+        if way in line:
+            delay_ms = line[way]["delay_samples"] * 1000 / SAMPLE_RATE_HZ
+            heard.append(f"{text} {delay_ms:.0f} ms later" if delay_ms else text)
+    return f"{line['name']}: {', '.join(heard)}"
 
 
 def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COLUMNS) -> str:

@@ -140,6 +140,7 @@ def evidence(content: Document) -> Evidence:
         "Voice activity and turns": of_settings(content["settings"], filter(None, [recording["settings_sha256"]])),
         "Sources": of_source(recording["source"] or {}),
         "Tools": flat(described),
+        "Line": flat(content["held"].get("line", {})) if content["held"] else [],
         "Parties and versions": [
             *of_parties(parties),
             *(of_cost(held.get("cost"), held.get("recipients", ())) if (held := content["held"]) else ()),
