@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
+from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures, ours_note, trial_statements
+from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
+from fdbcore.suites.fdb_v3.ours_terms import FAILURES
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -40,19 +43,22 @@ def card(document: V3Document) -> Scorecard:
     known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
     return Scorecard(
         "Full-Duplex-Bench v3: tools under disfluency",
-        [scale for scale in COMPAT if scale.id in known],
+        [scale for scale in (*OURS, *COMPAT) if scale.id in known],
         {group["condition"]: group["condition"] for group in document["groups"]},
         rows,
+        list(ours_differences(document["groups"])),
         warnings=document["warnings"],
         problems=[each for each in problems if each.where not in scored],
         gaps=[each for each in problems if each.where in scored],
         caption="Tools under disfluent speech; recorded users.",
+        test=TEST,
         facts=_facts(document),
+        statements=list(trial_statements(document["groups"])),
         subsets=[row for group in document["groups"] for row in _slices(group)],
         subsets_by="slice",
         conditions_by="tools",
         cases=list(_cases(document)),
-        terms={f"{PART}: {term.title}": f"of {term.over}; {term.defect}" for term in TERMS},
+        terms={**OUR_TERMS, **{f"{PART}: {term.title}": f"of {term.over}; {term.defect}" for term in TERMS}},
         evidence={
             "made with": f"fdbcore {settings['fdbcore']}",
             "words of systems by": settings["transcriber"] or "nobody, or the released results",
@@ -75,8 +81,10 @@ def _rows(group: V3Group) -> Iterator[ScoreRow]:
     for row in group["compat"]:
         if row["label"] == "as_released":
             fixed = next(each for each in group["compat"] if each["system"] == row["system"] and each != row)
-            figures = {**_figures(row), REPAIRED.id: Figure(fixed["rates"]["passed"]["value"])}
-            yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=_note(row))
+            ours = next(each for each in group["ours"] if each["system"] == row["system"] and not each["slice"])
+            figures = {**ours_figures(ours), **_figures(row), REPAIRED.id: Figure(fixed["rates"]["passed"]["value"])}
+            note = "; ".join(filter(None, (ours_note(ours), _note(row))))
+            yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=note)
 
 
 def _note(row: V3Compat) -> str:
@@ -99,6 +107,9 @@ def _slices(group: V3Group) -> Iterator[ScoreRow]:
         found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
         scale = "compat_passed" if row["label"] == "as_released" else REPAIRED.id
         found["figures"][scale] = Figure(row["passed"] / row["n"])
+    for ours in group["ours"]:
+        if (own := by_slice.get((ours["system"], ours["slice"]))) is not None:
+            own["figures"] |= ours_figures(ours)
     for (system, name), found in by_slice.items():
         yield ScoreRow(group["condition"], "system", system, found["n"], found["figures"], subset=name)
 
@@ -123,5 +134,5 @@ def _cases(document: V3Document) -> Iterator[ScoredCase]:
 
 
 def _tags(item: V3Item) -> Mapping[str, tuple[str, ...]]:
-    failure = (item["compat_failure"],) if item["compat_failure"] else ()
+    failure = (FAILURES[item["failure"]][0],) if item["failure"] else ()
     return {"difficulty": (item["difficulty"],), "disfluency": tuple(item["disfluencies"]), "failure": failure}

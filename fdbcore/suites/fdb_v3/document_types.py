@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.suites.fdb_v3.ours_terms import FailureClass
+from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursPasses, OursRow
 from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
 
@@ -70,7 +72,10 @@ class V3Group(TypedDict):
 
     condition: Annotated[str, Meta(description="how the tools behave: their latency, faults; or: released results")]
     compat: list[V3Compat]
-    slices: list[V3Slice]
+    slices: Annotated[list[V3Slice], Meta(description="of the published Pass@1")]
+    ours: Annotated[list[OursRow], Meta(description="by the repaired label: each system, and its slices")]
+    comparisons: Annotated[list[OursComparison], Meta(description="of each two systems, corrected together")]
+    passes: Annotated[list[OursPasses], Meta(description="for each number of trials; empty if there is one of each")]
 
 
 class V3Call(TypedDict):
@@ -112,6 +117,7 @@ class V3Item(TypedDict):
     state: Annotated[Any, Meta(description="what the calls left in the world")]
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     compat_failure: Annotated[str | None, Meta(description="by the label as released; null: it passes")]
+    failure: Annotated[FailureClass | None, Meta(description="ours, by the repaired label; null: it passes")]
 
 
 class V3Settings(TypedDict):

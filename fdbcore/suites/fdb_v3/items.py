@@ -9,6 +9,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import failure
 from fdbcore.suites.fdb_v3.compat_rows import values_of
+from fdbcore.suites.fdb_v3.ours_rows import OursItem
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Call, V3Item
 
 
-def item_of(case: V3Case, condition: str) -> V3Item:
-    """The item of a case."""
+def item_of(case: V3Case, condition: str, ours: OursItem) -> V3Item:
+    """The item of a case. ours: our measures of it."""
     record, log = case.record, case.log
     calls = [_call(call) for call in case.calls]
     speech = _user_speech(case)
@@ -47,8 +48,9 @@ def item_of(case: V3Case, condition: str) -> V3Item:
         "repaired": record.get("repaired", []),
         "repairs": [repair["reason"] for repair in record.get("repairs", ())],
         "state": case.state,
-        "values": values_of(case),
+        "values": {**{name: value for name, value in ours.values.items() if value is not None}, **values_of(case)},
         "compat_failure": failure(log),
+        "failure": ours.failure,
     }
 
 

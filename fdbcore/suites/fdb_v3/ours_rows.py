@@ -2,7 +2,8 @@
 
 Recordings of one speaker resemble each other, and so do recordings of one scenario. Each interval is made twice, by
 speaker and by scenario, and the wider one is given. A share of recordings has Wilson's interval (`fdbcore.stats.
-shares`), all else the cluster bootstrap (`fdbcore.stats.bootstrap`).
+shares`), all else the cluster bootstrap (`fdbcore.stats.bootstrap`). The p value of a difference is the larger one of
+both kinds: that the mean difference of recordings is 0, by flipping the signs of whole clusters (`sign_flip_p`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, bootstrap_ci, difference_ci, mean
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-from fdbcore.stats.significance import holm
+from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v3.logs import SystemLog
 from fdbcore.suites.fdb_v3.ours import LabelKind, failure, figures
 from fdbcore.suites.fdb_v3.ours_terms import COMPARED, FAILURES, MEASURES, FailureClass
@@ -63,7 +65,10 @@ def items_of(
 
 
 def rows_of(items: Sequence[OursItem]) -> Iterator[OursRow]:
-    """For each system a row over all its items, then one for each slice that has any."""
+    """For each system a row over all its items, then one for each slice that has any.
+
+    In slices only the measures of COMPARED have intervals.
+    """
     for system, own in _by_system(items).items():
         for name in ("", *ORDER):
             within = [item for item in own if not name or name in slices_of(item.record)]
@@ -86,7 +91,10 @@ def _row(system: str, name: str, items: Sequence[OursItem]) -> OursRow:
         "n": len(items),
         "recordings": len({item.record["id"] for item in items}),
         "failures": {each: classes[each] for each in FAILURES if each in classes},
-        "measures": {each.id: _pooled(each.pooled, _Sample.of(items, each.id)) for each in MEASURES.values()},
+        "measures": {
+            each.id: _pooled(each.pooled, _Sample.of(items, each.id), not name or each.id in COMPARED)
+            for each in MEASURES.values()
+        },
     }
 
 
@@ -111,9 +119,12 @@ class _Sample(NamedTuple):
         )
 
 
-def _pooled(pooling: Pooling, sample: _Sample) -> OursFigure:
+def _pooled(pooling: Pooling, sample: _Sample, has_interval: bool = True) -> OursFigure:
     if not len(sample.values):
         return {"value": None, "ci95": None, "by": None, "n": 0}
+    if not has_interval:
+        value = float((np.median if pooling == "median" else np.mean)(sample.values))
+        return {"value": value, "ci95": None, "by": None, "n": len(sample.values)}
     estimate, by = _wider(partial(_estimate, pooling), [sample])
     return {"value": estimate.value, "ci95": estimate.interval, "by": by, "n": len(sample.values)}
 
@@ -155,35 +166,61 @@ def _estimate(pooling: Pooling, values: Sequence[Floats], clusters: Sequence[Seq
 def comparisons_of(items: Sequence[OursItem]) -> list[OursComparison]:
     """Each two systems on the recordings that both have, in the measures of COMPARED, corrected together (Holm)."""
     found: list[OursComparison] = []
-    for (a, own_a), (b, own_b) in combinations(_by_system(items).items(), 2):
+    for a, b in combinations(_by_system(items).values(), 2):
         for measure in COMPARED:
-            known_a, known_b = (
-                {item.record["id"] for item in own if item.values[measure] is not None} for own in (own_a, own_b)
-            )
-            shared = known_a & known_b
-            if not shared:
-                continue
-            samples = [
-                _Sample.of([item for item in own if item.record["id"] in shared], measure) for own in (own_a, own_b)
-            ]
-            estimate, by = _wider(partial(_estimate, MEASURES[measure].pooled), samples)
-            found.append(
-                {
-                    "measure": measure,
-                    "a": a,
-                    "b": b,
-                    "n": len(shared),
-                    "difference": estimate.value,
-                    "ci95": estimate.interval,
-                    "by": by,
-                    "p": estimate.p,
-                    "p_holm": None,
-                }
-            )
-    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    for one in found:
-        one["p_holm"] = None if one["p"] is None else next(corrected)
+            known = [[item for item in own if item.values[measure] is not None] for own in (a, b)]
+            shared = set.intersection(*({item.record["id"] for item in own} for own in known))
+            both = [[item for item in own if item.record["id"] in shared] for own in known]
+            if shared:
+                found.append(_compared(measure, *both))
+    for one, corrected in zip(found, holm([one["p"] for one in found]), strict=True):
+        one["p_holm"] = corrected
     return found
+
+
+def _compared(measure: str, a: Sequence[OursItem], b: Sequence[OursItem]) -> OursComparison:
+    """The difference on the same recordings, not corrected yet."""
+    samples = [_Sample.of(own, measure) for own in (a, b)]
+    estimate, by = _wider(partial(_estimate, MEASURES[measure].pooled), samples)
+    p = _p(a, b, measure)
+    return {
+        "measure": measure,
+        "a": a[0].system,
+        "b": b[0].system,
+        "n": len({item.record["id"] for item in a}),
+        "difference": estimate.value,
+        "ci95": estimate.interval,
+        "by": by,
+        "p": p,
+        "p_holm": p,
+    }
+
+
+def _p(a: Sequence[OursItem], b: Sequence[OursItem], measure: str) -> float:
+    """The larger p of both kinds of clusters. A recording counts once, by the mean of its trials."""
+    records = {item.record["id"]: item.record for item in a}
+    means_a, means_b = _means(a, measure), _means(b, measure)
+    clusters = (
+        {name: record["speaker"] for name, record in records.items()},
+        {name: record["scenario"] for name, record in records.items()},
+    )
+    found: list[float | None] = []
+    for cluster_of in clusters:
+        sums = dict.fromkeys(cluster_of.values(), 0.0)
+        for name, cluster in cluster_of.items():
+            sums[cluster] += means_a[name] - means_b[name]
+        found += sign_flip_p([[each] for each in sums.values()])
+    return max(each for each in found if each is not None)
+
+
+def _means(items: Iterable[OursItem], measure: str) -> dict[str, float]:
+    """The mean of each recording's trials."""
+    trials: dict[str, list[float]] = {}
+    for item in items:
+        value = item.values[measure]
+        assert value is not None
+        trials.setdefault(item.record["id"], []).append(value)
+    return {name: fmean(own) for name, own in trials.items()}
 
 
 def passes_of(items: Sequence[OursItem]) -> Iterator[OursPasses]:

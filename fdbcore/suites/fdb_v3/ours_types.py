@@ -46,8 +46,8 @@ class OursComparison(TypedDict):
     difference: float | None
     ci95: WiderInterval
     by: ClusterKind
-    p: float | None
-    p_holm: float | None
+    p: float
+    p_holm: float
 
 
 class OursPasses(TypedDict):

@@ -17,6 +17,7 @@ from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
 from fdbcore.suites.fdb_v3.compat_rows import compat_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
+from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.types import Problem
@@ -124,6 +125,7 @@ def document(found: Read, transcriber: str | None = None) -> V3Document:
     groups: dict[str, list[V3Case]] = {}
     for case in found.cases:
         groups.setdefault(condition_of(case), []).append(case)
+    ours = {name: items_of(cases) for name, cases in groups.items()}
     return {
         "schema": SCHEMA,
         "settings": {
@@ -134,15 +136,19 @@ def document(found: Read, transcriber: str | None = None) -> V3Document:
             "level": LEVEL,
         },
         "data": found.sets,
-        "groups": [_group(name, cases) for name, cases in groups.items()],
+        "groups": [_group(name, cases, ours[name]) for name, cases in groups.items()],
         "lost": _lost(found.lost),
-        "items": [item_of(case, name) for name, cases in groups.items() for case in cases],
+        "items": [
+            item_of(case, name, own)
+            for name, cases in groups.items()
+            for case, own in zip(cases, ours[name], strict=True)
+        ],
         "problems": [{"where": each.where, "reason": each.reason} for each in found.problems],
         "warnings": found.warnings,
     }
 
 
-def _group(condition: str, cases: Sequence[V3Case]) -> V3Group:
+def _group(condition: str, cases: Sequence[V3Case], ours: Sequence[OursItem]) -> V3Group:
     systems: dict[str, list[V3Case]] = {}
     for case in cases:
         systems.setdefault(case.system, []).append(case)
@@ -150,6 +156,9 @@ def _group(condition: str, cases: Sequence[V3Case]) -> V3Group:
         "condition": condition,
         "compat": [row for name, own in systems.items() for row in compat_of(name, own)],
         "slices": [row for name, own in systems.items() for row in slices_of_cases(name, own)],
+        "ours": list(rows_of(ours)),
+        "comparisons": comparisons_of(ours),
+        "passes": list(passes_of(ours)),
     }
 
 

@@ -1,0 +1,84 @@
+"""Our measures of Full-Duplex-Bench v3 from the command: what `fdbcore score` says of released results of systems."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
+
+from fdbcore.cli.main import main
+
+N = 12
+PAYS = [call("modify_autopay", bill_type="power", source_account=each) for each in ("checking", "savings")]
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "right": result([PAYS[1]]),
+    "corrected": result(PAYS),
+    "early": result([PAYS[0]], actual_tool_calls=[{**PAYS[0], "timestamp_start": 8.0, "timestamp_end": 8.5}]),
+    "silent": result([PAYS[1]], asr_chunks=[], transcript=""),
+    "idle": result([]),
+}
+"""The user at first wants the wrong account, and has finished at 10 s."""
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """The document of twelve recordings, each by a speaker of its own, and what was printed."""
+    folder = tmp_path_factory.mktemp("released")
+    for number in range(N):
+        entry = scenarios()[0] | {
+            "id": f"finance_{number:02}",
+            "expected_tool_calls": [PAYS[1]],
+            "num_expected_calls": 1,
+            "disfluency_features": ["SELF_CORRECTION"] if number % 2 else [],
+            "state_rollback_test": True,
+            "state_rollback_details": {
+                "original_param": {"source_account": "checking"},
+                "corrected_param": {"source_account": "savings"},
+            },
+        }
+        place = folder / "data" / f"{entry['id']}_{SPEAKERS[number]}"
+        place.mkdir(parents=True)
+        (place / "metadata.json").write_text(json.dumps(entry))
+        write_wav(place / "input.wav", 16_000, 1, 2)
+        for name, made in SYSTEMS.items():
+            (place / f"result_{name}.json").write_text(json.dumps(made))
+    out = folder / "scores"
+    command = ["score", "--suite", "fdb-v3", str(folder / "data"), "--out", str(out)]
+    done = CliRunner().invoke(main, command, catch_exceptions=False, env={"COLUMNS": "150"})
+    assert done.exit_code == 0, done.output
+    document: dict[str, Any] = json.loads((out / "scores.json").read_text())
+    return document, done.output
+
+
+def test_each_system_has_its_class_of_failure(scored: tuple[dict[str, Any], str]) -> None:
+    document, printed = scored
+    (group,) = document["groups"]
+    rows = {row["system"]: row for row in group["ours"] if not row["slice"]}
+    assert {name: row["failures"] for name, row in rows.items()} == {
+        "right": {},
+        "corrected": {},
+        "early": {"stale_value": N},
+        "silent": {"silent": N},
+        "idle": {"missing_step": N},
+    }
+    assert {item["failure"] for item in document["items"] if item["system"] == "early"} == {"stale_value"}
+    assert f"failures: {N} stale value" in " ".join(printed.split())
+
+
+def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, Any], str]) -> None:
+    document, printed = scored
+    (group,) = document["groups"]
+    measures = {row["system"]: row["measures"] for row in group["ours"] if row["slice"] == "SELF_CORRECTION"}
+    assert {name: each["passed"]["n"] for name, each in measures.items()} == dict.fromkeys(SYSTEMS, N // 2)
+    told = {name: (each["preemptive"]["value"], each["recovered"]["value"]) for name, each in measures.items()}
+    assert told == {"right": (0, None), "corrected": (0, 1), "early": (1, 0), "silent": (0, None), "idle": (0, None)}
+    assert [measures[name]["first_sound_ms"]["value"] for name in ("right", "silent")] == [2000, None]
+    passed = {(one["a"], one["b"]): one for one in group["comparisons"] if one["measure"] == "passed"}
+    assert passed["early", "right"]["difference"] == -1
+    assert passed["early", "right"]["p_holm"] < 0.05
+    assert passed["corrected", "right"]["difference"] == 0
+    assert "correction kept" in printed
+    assert "early - right" in printed
