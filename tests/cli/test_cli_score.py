@@ -177,7 +177,8 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     assert means == {"first": 1.0, "second": 0.0}
     assert content["problems"][0] == {
         "where": f"{answers}, line 3 (both)",
-        "reason": "expected ids that tell the sets apart, got 'both', which is in first and second",
+        "reason": 'expected ids that tell the sets apart, or a set\'s name in "set", '
+        "got 'both', which is in first and second",
     }
 
 
@@ -304,12 +305,23 @@ def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monke
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         written(tmp_path / name / "records.jsonl", record_set(["Q 1"]).records.values())
+    (tmp_path / "other").mkdir()
+    written(tmp_path / "other" / "records.jsonl", record_set(["Inf 1"]).records.values())
     monkeypatch.setattr(replies, "responses_of", lambda run, _: ([response("r0", "Q 1", run.name)], []))
-    content = scored(tmp_path / "one", tmp_path / "two", cwd=tmp_path)
-    assert [(row["set"], row["system"]) for row in content["rows"] if row["kind"] == "system"][::2] == [
-        ("one", "one"),
-        ("one", "two"),
-    ]
+    content = scored(*(tmp_path / name for name in ("one", "two", "other")), cwd=tmp_path)
+    found = [
+        (row["set"], row["system"], row["measures"]["wed"]["mean"])
+        for row in content["rows"]
+        if row["system"] in ("one", "two", "other")
+    ][::2]
+    assert found == [("one", "one", 0.0), ("one", "two", 0.0), ("other", "other", 1.0)]
+    assert content["problems"] == []
+    again = scored(
+        tmp_path / "out" / "annotations.jsonl",
+        *(argument for name in ("one", "other") for argument in ("--references", tmp_path / name)),
+        cwd=tmp_path,
+    )
+    assert again["rows"] == content["rows"], "what score writes finds its sets again"
 
 
 def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, SystemScores, system_row
-from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, without_response
 from fdbcore.types import Problem
 
+APART = 'expected ids that tell the sets apart, or a set\'s name in "set"'
 FEW = ScoringSettings(resamples=200)
 
 
@@ -199,16 +201,22 @@ def test_a_response_finds_its_set_by_its_id_alone() -> None:
     found, problems = matched([one, two], [response("r0", "Q 1")])
     assert (found, problems) == (
         [],
-        [Problem("r0", "expected ids that tell the sets apart, got 'r0', which is in one and two")],
+        [Problem("r0", f"{APART}, got 'r0', which is in one and two")],
     )
     found, problems = matched([one], [response("r0", "Q 1"), response("r0", "Inf 1")])
     assert [problem.reason for problem in problems] == ["expected one response of s to r0, got another"]
     assert found[0].responses["r0"].annotations[0].steps[0].act == "Question"
 
 
-def test_ids_that_several_sets_have_are_no_records_to_score() -> None:
+def test_a_response_that_names_its_set_belongs_to_it() -> None:
     one, two = record_set(["Q 1"], ["Q 1"], name="one"), record_set(["Q 1"], name="two")
-    assert list(by_id([one, two])) == ["r1"]
+    named = replace(response("r0", "Q 1"), set="two")
+    found, problems = matched([one, two], [named, replace(named, id="r1"), replace(named, id="r1", set="gone")])
+    assert [(answers.set.name, list(answers.responses)) for answers in found] == [("one", ["r1"]), ("two", ["r0"])]
+    assert problems[0].reason == ("expected a response to a record, got id 'r1', which no record has"), (
+        "of another set, an id says nothing"
+    )
+    assert Response.from_json(named.to_json()) == named
     assert without_response(one.records.values(), [response("r0", "Q 1")], "s") == [one.records["r1"]]
 
 

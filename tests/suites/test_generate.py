@@ -86,7 +86,7 @@ def test_good_records_are_kept_with_ids_by_topic(serving: Serving) -> None:
     with serving(good) as make:
         progress = make(5)
         asked = make.server.asked
-    ids = ["timer-001", "weather-001", "timer-002", "timer-003", "weather-002"]
+    ids = ["set-timer-001", "set-weather-001", "set-timer-002", "set-timer-003", "set-weather-002"]
     assert [item.id for item in progress.records] == ids
     assert [item.seed for item in asked] == [100, 101, 102, 103, 104]
     found, problems = read_records(make.folder / RECORDS)
@@ -160,9 +160,9 @@ def test_what_stays_wrong_is_dropped_with_its_reason(serving: Serving) -> None:
         progress = make(3)
         seeds = [asked.seed for asked in make.server.asked]
     assert len(seeds) == len(set(seeds)) == 2 + MOST_ASKED
-    assert [item.id for item in progress.records] == ["timer-001", "timer-002"]
+    assert [item.id for item in progress.records] == ["set-timer-001", "set-timer-002"]
     (dropped,) = make.lines(DROPPED)
-    assert (dropped["id"], dropped["asked"], dropped["answer"]) == ("weather-001", MOST_ASKED, "いやです。")
+    assert (dropped["id"], dropped["asked"], dropped["answer"]) == ("set-weather-001", MOST_ASKED, "いやです。")
     assert "JSON" in dropped["reason"]
     assert make.summary["dropped"] == {"refused": 0, "unusable": 1}
     assert make.summary["complete"]
@@ -172,7 +172,7 @@ def test_a_refusal_is_dropped_at_once(serving: Serving) -> None:
     with serving(lambda asked: Refuses("refusal") if asked.seed == 100 else good(asked)) as make:
         progress = make(2)
         assert len(make.server.asked) == 2
-    assert [dropped["id"] for dropped in progress.dropped] == ["timer-001"]
+    assert [dropped["id"] for dropped in progress.dropped] == ["set-timer-001"]
     assert make.summary["dropped"] == {"refused": 1, "unusable": 0}
 
 
@@ -181,7 +181,7 @@ def test_importances_that_nearly_sum_to_1_are_scaled_and_noted(serving: Serving)
         progress = make(1)
     annotation = progress.records[0].references[0].annotation
     assert sum(step.importance for step in annotation.steps) == pytest.approx(1, abs=1e-12)
-    assert make.summary["scaled"] == {"timer-001": 0.995}
+    assert make.summary["scaled"] == {"set-timer-001": 0.995}
 
 
 def test_a_single_act_has_the_whole_importance(serving: Serving) -> None:
@@ -196,8 +196,8 @@ def test_a_near_duplicate_goes_back_to_the_model(serving: Serving) -> None:
 
     with serving(answer) as make:
         progress = make(3)
-        (again,) = [asked.user for asked in make.server.asked if "timer-001" in asked.user]
-    assert [item.id for item in progress.records] == ["timer-001", "weather-001", "timer-002"]
+        (again,) = [asked.user for asked in make.server.asked if "set-timer-001" in asked.user]
+    assert [item.id for item in progress.records] == ["set-timer-001", "set-weather-001", "set-timer-002"]
     assert "10分のタイマーをセットして。" in again
 
 
@@ -205,10 +205,10 @@ def test_what_stays_a_near_duplicate_is_dropped(serving: Serving) -> None:
     with serving(lambda asked: json.dumps(record("毎朝七時に起こしてください。"))) as make:
         progress = make(2)
         assert len(make.server.asked) == 1 + MOST_ASKED
-    assert [item.id for item in progress.records] == ["timer-001"]
+    assert [item.id for item in progress.records] == ["set-timer-001"]
     (dropped,) = make.lines(DROPPED)
-    assert (dropped["id"], dropped["asked"]) == ("weather-001", MOST_ASKED)
-    assert "timer-001" in dropped["reason"]
+    assert (dropped["id"], dropped["asked"]) == ("set-weather-001", MOST_ASKED)
+    assert "set-timer-001" in dropped["reason"]
 
 
 def test_an_example_is_not_to_be_copied(serving: Serving) -> None:
@@ -265,7 +265,7 @@ def test_what_is_written_does_not_depend_on_who_answers_first(tmp_path: Path) ->
             return mischief(asked)
 
         with FakeOpenAI(answer) as server:
-            make = Maker(server, tmp_path / str(jobs))
+            make = Maker(server, tmp_path / str(jobs) / "set")
             make(30, jobs=jobs, topics=topics)
         written.append([(make.folder / name).read_bytes() for name in (RECORDS, DROPPED)])
         assert make.summary["complete"]
@@ -364,11 +364,11 @@ def test_what_passes_is_left_for_later(serving: Serving) -> None:
     away = Broken("<html>")
     with serving(lambda asked: away if asked.number in (1, 2) else good(asked)) as make:
         progress = make(4)
-        assert list(progress.left) == ["weather-001", "timer-002"]
-        assert [item.id for item in progress.records] == ["timer-001", "timer-003"]
+        assert list(progress.left) == ["set-weather-001", "set-timer-002"]
+        assert [item.id for item in progress.records] == ["set-timer-001", "set-timer-003"]
         assert (make.summary["complete"], list(make.summary["left"])) == (False, list(progress.left))
         again = make(4)
-    assert [item.id for item in again.records] == ["timer-001", "weather-001", "timer-002", "timer-003"]
+    assert [item.id for item in again.records] == ["set-timer-001", "set-weather-001", "set-timer-002", "set-timer-003"]
     assert make.summary["complete"]
 
 

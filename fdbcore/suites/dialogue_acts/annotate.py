@@ -46,11 +46,11 @@ class _Text(NamedTuple):
     repeat: int
 
 
-def references(records: Iterable[Record]) -> list[Response]:
-    """The first reference text of each record, as a reply of the reserved system `reference`: labelled, it is the
-    ceiling.
+def references(records: Iterable[Record], of: str = "") -> list[Response]:
+    """The first reference text of each record of the set named `of`, as a reply of the reserved system `reference`:
+    labelled, it is the ceiling.
     """
-    return [Response(record.id, REFERENCE, record.references[0].text) for record in records]
+    return [Response(record.id, REFERENCE, record.references[0].text, set=of) for record in records]
 
 
 def first_requests(

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -41,7 +41,7 @@ Price: TypeAlias = tuple[float, float]
 
 
 class Item(NamedTuple):
-    """One record to generate: its id, such as "timer-001", its topic, and the seed of its request."""
+    """One record to generate: its id, such as "set-timer-001", its topic, and the seed of its request."""
 
     id: str
     topic: Topic
@@ -50,12 +50,16 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What to generate: record k has topic k, starting again after the last topic, and is asked for with seed + k."""
+    """What to generate: record k has topic k, starting again after the last topic, and is asked for with seed + k.
+
+    set: the name of the set, with which the ids begin; "": they begin with the topic.
+    """
 
     n: int
     topics: tuple[Topic, ...]
     prompts: Prompts
     seed: int = 0
+    set: str = ""
 
     @property
     def items(self) -> list[Item]:
@@ -71,8 +75,8 @@ class GenerationPlan:
         for index in range(self.n):
             topic = order[index % len(order)]
             numbers[topic.name] += 1
-            file_name = re.sub(r"[^\w]+", "-", topic.name).strip("-") or "topic"
-            items.append(Item(f"{file_name}-{numbers[topic.name]:03d}", topic, self.seed + index))
+            name = "-".join(filter(None, (_for_files(self.set), _for_files(topic.name) or "topic")))
+            items.append(Item(f"{name}-{numbers[topic.name]:03d}", topic, self.seed + index))
         return items
 
     def settings(self, model: Model) -> dict[str, Any]:
@@ -88,6 +92,10 @@ class GenerationPlan:
             "most_asked": MOST_ASKED,
             "near_duplicate": NEAR_DUPLICATE,
         }
+
+
+def _for_files(name: str) -> str:
+    return re.sub(r"[^\w]+", "-", name).strip("-")
 
 
 @dataclass
@@ -123,6 +131,7 @@ def generate(
     reply, there are no files.
     """
     settings = plan.settings(model)
+    plan = replace(plan, set=_set_name(folder))
     _check_folder(folder, settings, plan.n)
     with KeptModel(model, folder / REPLIES) as kept:
         progress = GenerationProgress(plan, [], [], {}, kept.usage)
@@ -141,6 +150,12 @@ def generate(
             else:
                 _leave_nothing(folder)
     return progress
+
+
+def _set_name(folder: Path) -> str:
+    """The name that the ids of a folder's set begin with, also where the folder has been renamed since."""
+    known = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() and _has_replies(folder) else None
+    return str(known.get("set", "")) if isinstance(known, dict) else folder.resolve().name
 
 
 def cost_usd(usage: Usage, price: Price) -> float:
@@ -260,6 +275,7 @@ def _summary(
     return {
         "schema": SCHEMA,
         "settings": settings,
+        "set": progress.plan.set,
         "n": progress.plan.n,
         "complete": progress.ended == progress.plan.n,
         "records": len(progress.records),

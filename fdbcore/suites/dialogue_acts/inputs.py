@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +21,17 @@ from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
-from fdbcore.suites.dialogue_acts.sets import RECORDS, SHIPPED, RecordSet, by_id, read_sets, without_response
-from fdbcore.types import SAMPLE_RATE_HZ, Problem
+from fdbcore.suites.dialogue_acts.sets import (
+    RECORDS,
+    SHIPPED,
+    RecordSet,
+    own_responses,
+    owners,
+    read_sets,
+    sets_of_runs,
+    without_response,
+)
+from fdbcore.types import SAMPLE_RATE_HZ, Problem, Request
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
 
@@ -37,9 +48,9 @@ def score(
     models, hears = _helpers(options)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
-    for annotator in models:
+    for of, annotator in product(sets, models):
         responses, found = _annotated(
-            sets, responses, annotator, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
+            of, sets, responses, annotator, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
         )
         problems += found
     named = [annotator.name for annotator in models]
@@ -74,9 +85,11 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
             hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
         )
     for annotator in models:
-        asked, open_ones = _to_annotate(sets, responses, annotator, options["repeats"])
-        chosen = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
-        requests = first_requests(chosen, by_id(sets).values(), repeats=options["repeats"])
+        requests: list[Request] = []
+        for of in sets:
+            asked, open_ones = _to_annotate(of, sets, responses, annotator, options["repeats"])
+            chosen = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
+            requests += first_requests(chosen, of.records.values(), repeats=options["repeats"])
         with KeptModel(annotator, out / KEPT) as kept:
             left = [request for request in requests if not kept.knows(request)]
         left += [Prompts().annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
@@ -106,13 +119,15 @@ def _material(
     """The sets, the responses, and the problems with their files; a file that cannot be used is one problem."""
     if references and not paths:
         raise SettingsError("expected responses to --references, got none")
-    sets, problems = read_sets(references or _own_references(paths) or [SHIPPED], as_given)
+    own = sets_of_runs(paths)
+    sets, problems = read_sets(references or _one_each(own) or [SHIPPED], as_given, own)
     responses: list[Response] = []
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / RECORDS}):
         try:
             is_run = path.is_dir()
             read, found = replies.responses_of(path, hears) if is_run else read_responses(path, as_given)
-            responses += read
+            of = own.get(path / RECORDS, "")
+            responses += [replace(response, set=of) for response in read] if of else read
             problems += found
         except SettingsError:
             raise
@@ -124,22 +139,22 @@ def _material(
     return sets, responses, problems
 
 
-def _own_references(paths: Sequence[Path]) -> list[Path]:
-    """The records that runs were made with; runs of the same records share them."""
-    kept = [path / RECORDS for path in paths if (path / RECORDS).is_file()]
-    return list({file.read_bytes(): file for file in reversed(kept)}.values())[::-1]
+def _one_each(names: Mapping[Path, str]) -> list[Path]:
+    """The first of the files of each set."""
+    return list({name: file for file, name in reversed(list(names.items()))}.values())[::-1]
 
 
 def _to_annotate(
-    sets: Sequence[RecordSet], responses: Sequence[Response], annotator: Model, repeats: int
+    of: RecordSet, sets: Sequence[RecordSet], responses: Sequence[Response], annotator: Model, repeats: int
 ) -> tuple[list[Response], list[bool]]:
-    """The responses and the reference texts, and which of them a model has yet to label."""
-    records = by_id(sets)
-    asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]
-    return asked, [r.id in records and not annotated_by(r, annotator.name, repeats) for r in asked]
+    """The responses and the reference texts of a set, and which of them a model has yet to label."""
+    unread = without_response(of.records.values(), own_responses(of, sets, responses), REFERENCE)
+    asked = [*responses, *references(unread, of.name)]
+    return asked, [owners(sets, r) == [of] and not annotated_by(r, annotator.name, repeats) for r in asked]
 
 
 def _annotated(
+    of: RecordSet,
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
     annotator: Model,
@@ -148,20 +163,19 @@ def _annotated(
     jobs: int,
     show: Callable[[str], None],
 ) -> tuple[list[Response], list[Problem]]:
-    """The responses and the reference texts, with annotations of a model; earlier annotations of it are kept.
+    """The responses and the reference texts of a set, with annotations of a model; earlier ones of it are kept.
 
     Responses that belong to no set, or to several, are not scored, and so not annotated.
     """
-    records = by_id(sets)
-    asked, open_ones = _to_annotate(sets, responses, annotator, repeats)
+    asked, open_ones = _to_annotate(of, sets, responses, annotator, repeats)
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
-        records.values(),
+        of.records.values(),
         annotator,
         kept_in,
         repeats=repeats,
         jobs=jobs,
-        watch=lambda count, of: show(f"{annotator.name}: {count} of {of} replies annotated"),
+        watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
     )
     labelled = iter(found.responses)
     return [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)], list(found.problems)

@@ -131,7 +131,7 @@ class Record:
 class Response:
     """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
 
-    where: the line that it was read from, for messages.
+    set: the name of the set that has the record, or "". where: the line that it was read from, for messages.
     """
 
     id: str
@@ -139,6 +139,7 @@ class Response:
     text: str | None
     annotations: tuple[Annotation, ...] = ()
     reason: str = ""
+    set: str = ""
     where: str = field(default="", compare=False)
 
     @classmethod
@@ -152,13 +153,14 @@ class Response:
         if again := next((one for one in passes if passes.count(one) > 1), None):
             raise InputError(f"annotations: expected repeat {again[1]} of {again[0]} only once, got it again")
         text = None if line.get("text") is None else _text(line, "text", "")
-        return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), _text(line, "reason", ""))
+        reason, of = _text(line, "reason", ""), _text(line, "set", "")
+        return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), reason, of)
 
     def to_json(self) -> dict[str, Any]:
         """The line of the response."""
         annotations = [annotation.to_json() for annotation in self.annotations]
-        reason = {"reason": self.reason} if self.reason else {}
-        return {"id": self.id, "system": self.system, "text": self.text, **reason, "annotations": annotations}
+        known = {name: value for name, value in (("set", self.set), ("reason", self.reason)) if value}
+        return {"id": self.id, "system": self.system, "text": self.text, **known, "annotations": annotations}
 
 
 Line = TypeVar("Line", Record, Response)
@@ -190,8 +192,8 @@ def read_records(path: Path, as_given: bool = False) -> tuple[list[Record], list
 
 
 def read_responses(path: Path, as_given: bool = False) -> tuple[list[Response], list[Problem]]:
-    """Like `read_records`, for responses; an id may occur once for each system."""
-    return _read(path, lambda line: Response.from_json(line, as_given), lambda response: (response.id, response.system))
+    """Like `read_records`, for responses; an id may occur once for each system and set."""
+    return _read(path, lambda line: Response.from_json(line, as_given), lambda one: (one.set, one.id, one.system))
 
 
 def jsonl(items: Iterable[Record | Response]) -> str:

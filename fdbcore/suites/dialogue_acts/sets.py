@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
 from fdbcore.types import Problem
 
@@ -18,7 +19,7 @@ SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "sm
 """The set that ships: records, and authored responses of two systems and of the ceiling with their annotations."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RecordSet:
     """Records under one name, by id."""
 
@@ -35,18 +36,20 @@ class Answers:
     responses: dict[str, Response]
 
 
-def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[RecordSet], list[Problem]]:
+def read_sets(
+    paths: Sequence[Path], as_given: bool = False, names: Mapping[Path, str] | None = None
+) -> tuple[list[RecordSet], list[Problem]]:
     """The set in each file (in a folder: in its records.jsonl), and what is wrong with their lines.
 
-    A set has the name of its file; if that is records.jsonl, the name of its folder. SettingsError if two have one
-    name.
+    names: of some sets, by file. Any other has the name of its file; if that is records.jsonl, the name of its folder.
+    SettingsError if two have one name.
     """
     sets, problems = [], []
     for path in paths:
         file = path / RECORDS if path.is_dir() else path
         records, found = read_records(file, as_given)
-        name = file.resolve().parent.name if file.name == RECORDS else file.stem
-        sets.append(RecordSet(name, {record.id: record for record in records}))
+        by_place = file.resolve().parent.name if file.name == RECORDS else file.stem
+        sets.append(RecordSet((names or {}).get(path, by_place), {record.id: record for record in records}))
         problems += found
     for name, count in Counter(of.name for of in sets).items():
         if count > 1:
@@ -54,10 +57,41 @@ def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[Recor
     return sets, problems
 
 
-def by_id(sets: Sequence[RecordSet]) -> dict[str, Record]:
-    """The records of all sets, without those whose id occurs in several sets: no response can be matched to them."""
-    owners = Counter(id for of in sets for id in of.records)
-    return {id: record for of in sets for id, record in of.records.items() if owners[id] == 1}
+def sets_of_runs(runs: Iterable[Path]) -> dict[Path, str]:
+    """The names of the sets that runs were made with, by the records.jsonl that each run keeps.
+
+    Runs of the same records share a set. It has the name of the folder that its first run took it from; if there are
+    several of that name, each has the name of its first run. The shipped set has its own name.
+    """
+    texts = {run: (run / RECORDS).read_bytes() for run in runs if (run / RECORDS).is_file()}
+    first = {text: run for run, text in reversed(texts.items())}
+    shipped = (SHIPPED / RECORDS).read_bytes()
+    names = {text: SHIPPED.name if text == shipped else _origin(run) for text, run in first.items()}
+    several = Counter(names.values())
+    return {
+        run / RECORDS: names[text] if several[names[text]] == 1 else first[text].resolve().name
+        for run, text in texts.items()
+    }
+
+
+def _origin(run: Path) -> str:
+    """The name of the folder of data that a run was made with; that of the run if it does not say."""
+    try:
+        suite = read_plan(run)["plan"].get("suite")
+    except FdbError:
+        suite = None
+    return Path(suite["data"]).name if suite else run.resolve().name
+
+
+def owners(sets: Sequence[RecordSet], response: Response) -> list[RecordSet]:
+    """The sets that a response may belong to: that which it names, if it is there; else all that have its id."""
+    named = [of for of in sets if of.name == response.set]
+    return [of for of in named or sets if response.id in of.records]
+
+
+def own_responses(of: RecordSet, sets: Sequence[RecordSet], responses: Iterable[Response]) -> list[Response]:
+    """The responses that belong to the set `of`, and to no other."""
+    return [response for response in responses if owners(sets, response) == [of]]
 
 
 def without_response(records: Iterable[Record], responses: Iterable[Response], system: str) -> list[Record]:
@@ -71,17 +105,18 @@ def matched(
 ) -> tuple[list[Answers], list[Problem]]:
     """The responses by set and system, and the responses and records that are left out.
 
-    A response belongs to the set that has its id. If no set or several sets have it, it is left out. If a system
-    answered some records of a set, each record without a response is named, unless that is already among `before`.
+    A response belongs to the set that it names, or else to that which has its id. If no set or several sets have it, it
+    is left out. If a system answered some records of a set, each record without a response is named, unless that is
+    already among `before`.
     """
     found: dict[tuple[str, str], Answers] = {}
     problems = []
     for response in responses:
-        owners = [of for of in sets if response.id in of.records]
-        if len(owners) != 1:
-            problems.append(Problem(response.where or response.id, _homeless(response, owners)))
+        homes = owners(sets, response)
+        if len(homes) != 1:
+            problems.append(Problem(response.where or response.id, _homeless(response, homes)))
             continue
-        answers = found.setdefault((owners[0].name, response.system), Answers(owners[0], response.system, {}))
+        answers = found.setdefault((homes[0].name, response.system), Answers(homes[0], response.system, {}))
         if response.id in answers.responses:
             reason = f"expected one response of {response.system} to {response.id}, got another"
             problems.append(Problem(response.where or response.id, reason))
@@ -93,11 +128,11 @@ def matched(
     return by_set, problems + [problem for answers in by_set for problem in _missing(answers, lost)]
 
 
-def _homeless(response: Response, owners: Sequence[RecordSet]) -> str:
-    if not owners:
+def _homeless(response: Response, homes: Sequence[RecordSet]) -> str:
+    if not homes:
         return f"expected a response to a record, got id {response.id!r}, which no record has"
-    names = " and ".join(of.name for of in owners)
-    return f"expected ids that tell the sets apart, got {response.id!r}, which is in {names}"
+    names = " and ".join(of.name for of in homes)
+    return f'expected ids that tell the sets apart, or a set\'s name in "set", got {response.id!r}, which is in {names}'
 
 
 def _missing(answers: Answers, lost: Container[tuple[str, str]]) -> list[Problem]:
