@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Literal
 
@@ -130,7 +133,7 @@ def given(context: click.Context, names: Sequence[str]) -> list[str]:
 class SuiteCommands(LazyCommands):
     """A group of the benchmarks' commands: those whose `Command.group` is the name of this one.
 
-    --suite decides if several benchmarks have one of the same name.
+    If several benchmarks have one of the same name, --suite decides, or else who knows what the arguments name.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -144,10 +147,20 @@ class SuiteCommands(LazyCommands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name. Raises UsageError if several benchmarks have it."""
-        if len(found := self._commands_named(ctx, args[0])) > 1:
-            raise click.UsageError(f"{args[0]}: expected --suite, one of {', '.join(found)}", ctx)
-        return super().resolve_command(ctx, args)
+        """The command that the arguments name. Raises UsageError if several have it, and it cannot be told which."""
+        found = self._commands_named(ctx, args[0])
+        if len(found) < 2:
+            return super().resolve_command(ctx, args)
+        if "--help" in args or len(args) == 1:
+            return args[0], _command(_together(list(found.values()))), args[1:]
+        named = _arguments(args[1:], [option for command in found.values() for option in command.options])
+        knowing = [name for name in found if any(map(registry.suite(name).holds_scenarios, named))]
+        if len(knowing) != 1:
+            known = "none of them knows" if not knowing else f"{' and '.join(knowing)} know"
+            raise click.UsageError(
+                f"{args[0]}: expected --suite, one of {', '.join(found)}: {known} {', '.join(map(str, named))}", ctx
+            )
+        return args[0], _command(found[knowing[0]]), args[1:]
 
     def _commands_named(self, ctx: click.Context, name: str) -> dict[str, Command]:
         return {suite: command for suite, command in self._commands(ctx) if command.name == name}
@@ -157,6 +170,17 @@ class SuiteCommands(LazyCommands):
         named: Suite | None = ctx.params.get("suite")
         for suite in [named] if named else every_suite():
             yield from ((suite.name, command) for command in suite.commands if command.group == self.name)
+
+
+def _arguments(words: Sequence[str], known: Sequence[Option]) -> list[Path]:
+    """The words that are neither options nor their values."""
+    valued = {option.flag for option in known if option.kind != "flag"}
+    return [Path(word) for before, word in pairwise(["", *words]) if not word.startswith("-") and before not in valued]
+
+
+def _together(commands: Sequence[Command]) -> Command:
+    """A command for the help of several of one name: all their texts."""
+    return replace(commands[0], help="\n\n".join(inspect.cleandoc(command.help) for command in commands))
 
 
 def _command(command: Command) -> click.Command:

@@ -129,6 +129,12 @@ class Suite(Protocol):
         """
         return ()
 
+    def holds_scenarios(self, path: Path) -> bool:
+        """Whether its commands of `fdbcore scenarios` read what the user names by `path`, where several suites have the
+        same command. Decided by its name or its content; never raises.
+        """
+        return False
+
     def holds_labels(self, path: Path) -> bool:
         """Whether `agree` compares this file or folder, by its name or how it begins. Never raises for one that is not
         there, or that cannot be read.

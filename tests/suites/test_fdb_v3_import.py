@@ -328,6 +328,11 @@ def test_a_bare_list_beside_the_folder_and_another_codec_are_read(tmp_path: Path
 def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
     done = imported(tmp_path, tmp_path / "out.json")
     assert done.exit_code == 2
+    told = " ".join(done.stderr.split())
+    assert f"import: expected --suite, one of fdb-v3, staged: none of them knows {tmp_path}" in told
+    arguments = ["scenarios", "--suite", "fdb-v3", "import", str(tmp_path), "--out", str(tmp_path / "out.json")]
+    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert done.exit_code == 2
     assert "expected folders with input.wav, input.flac or input.opus, found none" in done.stderr.splitlines()[-1]
 
 
@@ -363,8 +368,8 @@ def test_a_file_of_recorded_scenarios_is_checked(tmp_path: Path) -> None:
     assert len(said.splitlines()) == 2
     assert "got 'mood'" in said
     assert "domain: expected one of travel_identity" in said
-    out.write_text("{}")
-    assert 'expected "schema": "fdbcore.fdb_v3_scenarios/1", got \'none\'' in validated(out)[2]
+    out.write_text('{"schema": "mine"}')
+    assert 'expected "schema": "fdbcore.fdb_v3_scenarios/1", got \'mine\'' in validated(out)[2]
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

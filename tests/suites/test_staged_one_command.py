@@ -100,7 +100,7 @@ def test_a_folder_without_scenarios_is_refused(here: Path) -> None:
     (here / "none").mkdir()
     for command in (
         ["run", "--suite", "staged", "--system", "echo", "--scenarios", "none"],
-        ["scenarios", "validate", "none"],
+        ["scenarios", "--suite", "staged", "validate", "none"],
     ):
         told = CliRunner().invoke(main, command)
         assert told.exit_code != 0, told.output

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from fdbcore.errors import InputError
-from fdbcore.protocols.suite import Console
-from fdbcore.runtime.whole_files import whole_file
-from fdbcore.suites.fdb_v3 import reading, screen
-from fdbcore.suites.fdb_v3.released import import_folder
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.protocols.suite import Command, Console
+from fdbcore.types import Option
 
 MOST_COLUMNS: Final = 100
 
 
-def validate_recorded(names: Sequence[str], console: Console) -> bool:
-    """Check files of recorded scenarios, a line for each fault; whether there is none."""
+def _validate(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.suites.fdb_v3 import reading, screen
+
     is_right = True
-    for name in names:
+    for name in options["file"]:
         found, faults = reading.look_at(Path(name))
         for fault in faults:
             console.complain(f"{fault.where}: {fault.reason}")
@@ -30,8 +29,15 @@ def validate_recorded(names: Sequence[str], console: Console) -> bool:
     return is_right
 
 
-def import_recorded(folder: Path, out: Path, console: Console) -> bool:
-    """Write the recorded scenarios of a folder to `out`, and score the results in it; whether all could be used."""
+def _import(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.runtime.whole_files import whole_file
+    from fdbcore.suites.fdb_v3 import screen
+    from fdbcore.suites.fdb_v3.released import import_folder
+
+    folder: Path = options["path"]
+    out: Path = options["out"]
+    if out.exists():
+        raise SettingsError(f"--out {out}: expected a new file, got one that exists")
     found = import_folder(folder, out, console.show)
     for problem in found.problems:
         console.complain(f"left out: {problem}")
@@ -48,3 +54,33 @@ def import_recorded(folder: Path, out: Path, console: Console) -> bool:
         console.say("\n".join(["", *screen.scores(file["record"], found.results, columns), ""]))
     console.say(f"credit: {file['credit']}\n{out}")
     return not found.problems
+
+
+COMMANDS: Final = (
+    Command(
+        "validate",
+        """Check files of recorded scenarios (.json): a line for each fault, and exit code 1 if there is one.
+
+        Example: fdbcore scenarios validate fdb3.json
+        """,
+        (Option("FILE", several=True, required=True),),
+        _validate,
+        group="scenarios",
+    ),
+    Command(
+        "import",
+        """Import the released folder of Full-Duplex-Bench v3.
+
+        It has recordings, with the calls that are expected, as released and repaired; results of systems that lie
+        beside them are scored as published. Recordings stay where they are.
+
+        Example (needs the released folder): fdbcore scenarios import fdb_v3_data_released --out fdb3.json
+        """,
+        (
+            Option("PATH", kind="path", required=True),
+            Option("--out", "The file to write.", kind="path", metavar="FILE", required=True),
+        ),
+        _import,
+        group="scenarios",
+    ),
+)

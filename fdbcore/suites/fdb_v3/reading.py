@@ -7,12 +7,24 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.fdb_v3.released import SCHEMA
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.types import Problem
+
+SCHEMA_FIELD: Final = b'"schema"'
+
+
+def holds_scenarios(path: Path) -> bool:
+    """Whether this is a file of recorded scenarios, if perhaps a faulty one, or a folder with recordings."""
+    if path.is_dir():
+        return any(path.rglob("input.*"))
+    try:
+        return path.suffix == ".json" and SCHEMA_FIELD in path.read_bytes()
+    except OSError:
+        return True
 
 
 def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:

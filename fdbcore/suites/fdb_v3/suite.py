@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols.suite import Suite
+from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import Service
@@ -21,6 +22,7 @@ class ToolsUnderDisfluency(Suite):
     name = "fdb-v3"
     schema = "fdbcore.fdb_v3/1"
     run_scores = True
+    commands = COMMANDS
     score_options = (
         Option(
             "--transcriber",
@@ -87,6 +89,12 @@ class ToolsUnderDisfluency(Suite):
 
         content = tag_agreement(paths)
         return content, screen(content, width)
+
+    def holds_scenarios(self, path: Path) -> bool:
+        """Files of recorded scenarios (.json), and folders with recordings."""
+        from fdbcore.suites.fdb_v3.reading import holds_scenarios
+
+        return holds_scenarios(path)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is how the tools behave."""

@@ -77,14 +77,11 @@ def _json(found: ScenarioSet) -> str:
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.fdb_v3.commands import validate_recorded
     from fdbcore.suites.staged.checks import by_reason, lacks
     from fdbcore.suites.staged.likeness import near_duplicates
     from fdbcore.suites.staged.reading import look_at
     from fdbcore.suites.staged.screen import summary
 
-    if any(name.endswith(".json") for name in options["file"]):
-        return validate_recorded(options["file"], console)
     found, faults = look_at(options["file"])
     for fault in faults:
         console.complain(f"{fault.where}: {fault.reason}")
@@ -101,7 +98,6 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 
 def _import(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.runtime.whole_files import whole_file
-    from fdbcore.suites.fdb_v3.commands import import_recorded
     from fdbcore.suites.staged.reading import read_set
     from fdbcore.suites.staged.released import import_released
     from fdbcore.suites.staged.screen import summary
@@ -110,8 +106,6 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     out: Path = options["out"]
     if out.exists():
         raise SettingsError(f"--out {out}: expected a new file, got one that exists")
-    if options["path"].is_dir():
-        return import_recorded(options["path"], out, console)
     content = import_released(options["path"])
     with whole_file(out) as file:
         file.write(toml_text(content).encode())
@@ -144,8 +138,8 @@ COMMANDS: Final = (
         "validate",
         """Check files of scenarios: a line for each fault, and exit code 1 if there is one.
 
-        FILE is a file, a folder of files, builtin or builtin-ja; or FILEs are recorded scenarios (.json). Warnings name
-        scenarios that are much alike, and what scenarios lack that not everybody needs.
+        FILE is a file, a folder of files, builtin or builtin-ja. Warnings name scenarios that are much alike, and what
+        scenarios lack that not everybody needs.
 
         Example: fdbcore scenarios validate builtin
         """,
@@ -155,12 +149,9 @@ COMMANDS: Final = (
     ),
     Command(
         "import",
-        """Import the released scenarios of Full-Duplex-Bench v2, prompts_staged_200.json, or the folder of v3.
+        """Import the released scenarios of Full-Duplex-Bench v2, prompts_staged_200.json.
 
-        Those of v2 have goals, and no words: an examiner with a language model can play them, a keyless one cannot.
-
-        Those of v3 are recordings, with the calls that are expected, as released and repaired; results of systems that
-        lie beside them are scored as published. Recordings stay where they are.
+        They have goals, and no words: an examiner with a language model can play them, a keyless one cannot.
 
         Example (needs the released file): fdbcore scenarios import prompts_staged_200.json --out fdb2.toml
         """,

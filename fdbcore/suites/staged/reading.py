@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "fdbcore.scenarios/1"
 
+SCHEMA_FIELD: Final = b'"schema"'
+"""JSON files with this field are of other suites; the released file has none."""
+
 BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 """The sets that come with fdbcore: the folder of each."""
 
@@ -61,6 +64,18 @@ def read_set(*names: str) -> ScenarioSet:
         more = f"; {len(faults) - 1} more: fdbcore scenarios validate {' '.join(names)}" if faults[1:] else ""
         raise InputError(f"{faults[0].where}: {faults[0].reason}{more}")
     return found
+
+
+def holds_scenarios(path: Path) -> bool:
+    """Whether this names scenarios of staged dialogues, or the released file: JSON without a schema of ours."""
+    if str(path) in BUILTIN or path.suffix == ".toml":
+        return True
+    if path.is_dir():
+        return any(path.glob("*.toml"))
+    try:
+        return path.suffix == ".json" and SCHEMA_FIELD not in path.read_bytes()
+    except OSError:
+        return False
 
 
 def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:

@@ -116,6 +116,12 @@ class StagedDialogues(Suite):
         scoring = Scoring.of(options)
         return [service for each in (*scoring.sources.values(), *scoring.judges) for service in each.services()]
 
+    def holds_scenarios(self, path: Path) -> bool:
+        """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
+        from fdbcore.suites.staged.reading import holds_scenarios
+
+        return holds_scenarios(path)
+
     def holds_labels(self, path: Path) -> bool:
         """Tables of ratings, by their header, and scores."""
         from fdbcore.suites.staged.rating.ratings import is_ratings
