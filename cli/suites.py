@@ -155,6 +155,8 @@ class SuiteCommands(LazyCommands):
             return args[0], _command(_together(list(found.values()))), args[1:]
         named = _arguments(args[1:], [option for command in found.values() for option in command.options])
         knowing = [name for name in found if any(map(registry.suite(name).holds_scenarios, named))]
+        if not any(each.exists() for each in named):
+            knowing = knowing or list(found)[:1]  # its command says what is missing
         if len(knowing) != 1:
             known = "none of them knows" if not knowing else f"{' and '.join(knowing)} know"
             raise click.UsageError(

@@ -42,7 +42,7 @@ class V3Case:
     with the label as released. calls: all of them, also those that no framework logs. user_end_tick: the end of the
     user's speech, by annotation, else by turn events (of a released result: its last word); None if it is not known.
     b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody
-    listened; the user's may be annotated. state: what
+    listened; who did not speak said none, and the user's may be annotated. state: what
     the calls left in the world. world: its settings, as it describes them; None if they are not known.
     """
 
@@ -122,7 +122,7 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         calls=calls,
         user_end_tick=_annotated_end(record, users_last),
         b_speech=[(int(start), int(end)) for start, end in speech["B"]],
-        b_words=None,
+        b_words=None if len(speech["B"]) else (),
         a_words=a_words,
         state=tools.get("state", {}),
         world={name: value for name, value in tools.items() if name != "state"},

@@ -17,10 +17,11 @@ MOST_COLUMNS: Final = 100
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.suites.fdb_v3 import reading, screen
+    from fdbcore.suites.fdb_v3.smoke import SMOKE
 
     is_right = True
     for name in options["file"]:
-        found, faults = reading.look_at(Path(name))
+        found, faults = reading.look_at(SMOKE if name == "smoke" else Path(name))
         for fault in faults:
             console.complain(f"{fault.where}: {fault.reason}")
         if found is not None:
@@ -59,9 +60,11 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
 COMMANDS: Final = (
     Command(
         "validate",
-        """Check files of recorded scenarios (.json): a line for each fault, and exit code 1 if there is one.
+        """Check files of recorded scenarios: a line for each fault, and exit code 1 if there is one.
 
-        Example: fdbcore scenarios validate fdb3.json
+        FILE is a .json, or smoke for the set that ships.
+
+        Example: fdbcore scenarios validate smoke
         """,
         (Option("FILE", several=True, required=True),),
         _validate,

@@ -39,11 +39,16 @@ def log_of(case: V3Case, label: Label) -> SystemLog:
     return SystemLog(expected, log.calls, log.transcript, log.words, log.user_end_s)
 
 
+def _is_heard(cases: Sequence[V3Case]) -> bool:
+    """Whether anybody listened. Without that, those that are known to have said nothing would stand for all."""
+    return any(case.b_words for case in cases) or all(case.b_words is not None for case in cases)
+
+
 def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
     """A row for each label. What needs words is over the cases of which there are any; the others are unscored."""
     for label in LABELS:
         logs = [(case, log_of(case, label)) for case in cases]
-        heard = [log for case, log in logs if case.b_words is not None]
+        heard = [log for case, log in logs if case.b_words is not None] if _is_heard(cases) else []
         every, known = compat_scores([log for _, log in logs]), compat_scores(heard)
         rates: dict[str, V3Rate] = {}
         latencies: dict[str, V3Latency | None] = {}

@@ -14,7 +14,7 @@ from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.logs import AsrWord, user_end_s
-from fdbcore.types import SIDES, Problem, Side
+from fdbcore.types import SIDES, Problem
 
 LANGUAGE: Final = "en"
 
@@ -22,16 +22,18 @@ LANGUAGE: Final = "en"
 def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Callable[[str], None]) -> list[Problem]:
     """Give the cases of calls the words of both sides, where the source has them; returns why there are none of some.
 
-    Annotated words of the user stay. A released result keeps its own. What was transcribed before is used again.
+    What is known stays: annotated words of the user, those of a released result, and that a system said none. What was
+    transcribed before is used again.
     SettingsError if the source gives no words with times.
     """
-    calls = [case for case in cases if case.path is not None]
+    calls = [case for case in cases if case.path is not None and (case.a_words is None or case.b_words is None)]
     problems: list[Problem] = []
     with Transcribing(source, LANGUAGE, jobs) as asking:
         begun: deque[tuple[V3Case, HeardCall]] = deque()
         for number, case in enumerate(calls, 1):
             show(f"{source.name}: {number} of {len(calls)} calls transcribed")
-            sides: Sequence[Side] = SIDES if case.a_words is None else ("B",)
+            known = {"A": case.a_words, "B": case.b_words}
+            sides = [side for side in SIDES if known[side] is None]
             assert case.path is not None
             try:
                 begun.append((case, asking.begin(Reading(case.path), sides=sides)))
