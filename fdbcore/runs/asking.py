@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
@@ -162,6 +162,29 @@ def ask_all(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Calla
     return answers
 
 
+class AnswersOnce(NamedTuple):
+    """Answers in the order of the requests. asked: how many questions were asked now; kept: answered before."""
+
+    answers: list[JudgeAnswer]
+    asked: int
+    kept: int
+
+    @property
+    def told(self) -> str:
+        """Both counts in words."""
+        return f"questions to judges: {self.asked:,} asked now, {self.kept:,} answered before"
+
+
+def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> AnswersOnce:
+    """As `ask_all`; requests whose answer is kept in the same place under the same key are one question."""
+    unlike = {(id(each.kept), each.key): each for each in requests}
+    kept = sum(each.kept.marks(each.key) is not None for each in unlike.values())
+    answers = dict(zip(unlike, ask_all(list(unlike.values()), desk, jobs, show), strict=True))
+    unasked = sum(each.reason.startswith(NOT_ASKED) for each in answers.values())
+    found = [answers[id(each.kept), each.key] for each in requests]
+    return AnswersOnce(found, len(unlike) - kept - unasked, kept)
+
+
 def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     question, key = request.question, request.key
     if (known := request.kept.marks(key)) is not None:
@@ -225,7 +248,8 @@ class Spent:
 def spent_on(requests: Iterable[JudgeRequest]) -> Spent:
     """What the answers to these requests took."""
     found = Spent()
-    for usage in (usage for each in requests for usage in each.kept.usages(each.key)):
+    unlike = {(id(each.kept), each.key): each for each in requests}.values()
+    for usage in (usage for each in unlike for usage in each.kept.usages(each.key)):
         cost = cost_of([usage])
         found.requests += 1
         found.counts.update(ModelUsage.from_json(usage).counts)

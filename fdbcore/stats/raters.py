@@ -21,14 +21,18 @@ def kappa(counts: Floats) -> float:
 
     counts: (rows, k * k), summed over rows: how often category i of the first rater meets category j of the second.
     """
-    table = counts.sum(axis=0)
-    table = table.reshape(math.isqrt(len(table)), -1)
-    total = table.sum()
-    if not total:
-        return math.nan
-    observed = float(np.trace(table) / total)
-    expected = float(table.sum(axis=0) @ table.sum(axis=1) / total**2)
-    return (observed - expected) / (1 - expected) if expected < 1 else math.nan
+    return float(kappas(counts.sum(axis=0)))
+
+
+def kappas(tables: Floats) -> Floats:
+    """The same of many tables at once: (..., k * k) gives (...)."""
+    k = math.isqrt(tables.shape[-1])
+    square = tables.reshape(*tables.shape[:-1], k, k)
+    totals = square.sum(axis=(-2, -1))
+    shares = square / np.where(totals, totals, np.nan)[..., None, None]
+    observed = np.trace(shares, axis1=-2, axis2=-1)
+    expected = (shares.sum(axis=-2) * shares.sum(axis=-1)).sum(axis=-1)
+    return _ratio(observed - expected, 1 - expected, np.ones_like(expected))
 
 
 def nominal(ratings: npt.NDArray[np.int64], categories: int) -> Floats:

@@ -325,12 +325,12 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
         assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9), made.spent.unpriced) == (3, 3, 3.0, 0)
-        assert (made.asked, made.kept) == (3, 0)
+        assert made.told == "questions to judges: 3 asked now, 0 answered before"
         assert found.partly == [("3 of 6 answers", "events: not asked: 3.00 USD spent of --max-cost 3.5")]
         assert found.values()["turn_taking"] == 4.0
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
         assert (len(server.asked), found.unscored, round(made.spent.usd, 9)) == (6, [], 6.0)
-        assert (made.asked, made.kept) == (3, 3)
+        assert made.told == "questions to judges: 3 asked now, 3 answered before"
     with FakeOpenAI(marks) as server:
         _, made = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
         assert (made.spent.usd, made.spent.unpriced) == (0.0, 1)

@@ -11,13 +11,12 @@ from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Judge
 from fdbcore.runs.asking import (
     JUDGED,
-    NOT_ASKED,
     Desk,
     JudgeQuestion,
     JudgeRequest,
     KeptAnswers,
     Spent,
-    ask_all,
+    ask_each_once,
     spent_on,
 )
 from fdbcore.suites.staged.cases import StagedCase
@@ -37,15 +36,11 @@ class JudgedDialogue(NamedTuple):
 
 
 class MarkedDialogues(NamedTuple):
-    """The marks of dialogues by setup and path, and what all of them took.
-
-    asked: how many questions were asked now. kept: how many were answered by an earlier scoring.
-    """
+    """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
 
     by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
     spent: Spent
-    asked: int
-    kept: int
+    told: str
 
 
 def mark_all(
@@ -64,14 +59,13 @@ def mark_all(
     """
     planned = requests_of(cases, heard, judges, setups, repeats)
     requests = [each for own in planned for each in own.requests]
-    kept = sum(each.kept.marks(each.key) is not None for each in requests)
-    given_to_all = ask_all(requests, desk, jobs, show)
-    unasked, answers = sum(each.reason.startswith(NOT_ASKED) for each in given_to_all), iter(given_to_all)
+    asked = ask_each_once(requests, desk, jobs, show)
+    answers = iter(asked.answers)
     found: dict[Setup, dict[Path, DialogueMarks]] = {setup: {} for setup in setups}
     for own in planned:
         given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
         found[own.setup][own.path] = marks_of(own.questions, given, own.dialogue.events)
-    return MarkedDialogues(found, spent_on(requests), len(requests) - kept - unasked, kept)
+    return MarkedDialogues(found, spent_on(requests), asked.told)
 
 
 class PlannedQuestions(NamedTuple):

@@ -148,7 +148,7 @@ class Scoring:
             return {}, None, []
         desk = Desk(self.limit_usd)
         wanted = [setup for _, setup in setups]
-        marked, spent, asked, kept = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
+        marked, spent, told = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
         families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -168,7 +168,7 @@ class Scoring:
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
         }
-        return marked, judging, [f"questions to judges: {asked:,} asked now, {kept:,} answered before"]
+        return marked, judging, [told]
 
     def _named(self, aspect: Aspect, setup: Setup) -> tuple[str, str]:
         """What differs from the main setup, in words."""
