@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Fails, Says
+from helpers.released_folder import release, result
 
+from fdbcore.cli.main import main
 from fdbcore.models.account import Vendor
 from fdbcore.registry import judge
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import argument_accuracy, compat_scores, passes
 from fdbcore.suites.fdb_v3.judging import JudgedCases, judge_cases
-from fdbcore.suites.fdb_v3.judging_screen import details
+from fdbcore.suites.fdb_v3.judging_screen import judging_details
 from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.results import wanted
 
@@ -133,7 +136,7 @@ def test_verdicts_fill_the_log_and_the_published_measures(tmp_path: Path) -> Non
     assert scores.completion is not None
     assert scores.completion.mean_s == 6.0
     assert (found.problems, found.warnings) == ([], [])
-    item = found.item(0)
+    item = one.verdicts
     assert item is not None
     assert item["key"] == {"text": "Your flight is booked.", "start_s": 15.0, "end_s": 18.5}
 
@@ -236,7 +239,7 @@ def test_of_several_answers_most_decide_and_split_ones_are_unscored(tmp_path: Pa
     assert len(asked) == 9
     assert (one.log.arguments_right, one.log.response_right) == ((True,), True)
     assert (one.log.filler, one.log.key_start_s) == ("let me see", 15.2)
-    item = found.item(0)
+    item = one.verdicts
     assert item is not None
     assert item["response"] == {"right": True, "reason": "by its values", "repeats": [False, True, True]}
 
@@ -361,7 +364,42 @@ def test_judge_and_exact_matcher_are_compared_and_so_are_two_judges(tmp_path: Pa
     assert passed["b", "exact matcher"] == (0, 3)
     assert passed["b", first] == (2, 3)
     assert passed["b", second] == (0, 3)
-    shown = "\n".join(line for block in details(found.judging, 120) for line in block)
-    assert f"arguments: {first}, exact matcher" in shown
+    shown = "\n".join(line for block in judging_details(found.judging, 120) for line in block)
+    assert f"judges: 1 {first}, 2 {second}" in shown
+    assert "arguments: 1 and exact matcher" in shown
     assert "Judging these calls took" in shown
     assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_one_command_judges_released_results(tmp_path: Path) -> None:
+    data = release(tmp_path)
+    for number, place in enumerate(sorted(data.glob("travel_0*_*"))[:3]):
+        made = result(json.loads((place / "metadata.json").read_text())["expected_tool_calls"])
+        (place / "result_ours.json").write_text(json.dumps({**made, "transcript": f"done {number}"}))
+
+    def answer(asked: Asked) -> str:
+        if kind_of(asked) == "speech":
+            return speech(**NO_FILLER, key="done", key_from_s=12.0, key_to_s=12.5)
+        return verdict(kind_of(asked) == "arguments" or "done 2" not in asked.user)
+
+    out = tmp_path / "S"
+    with FakeOpenAI(answer) as server:
+        address = server.address_of("openai:gpt-5-nano")
+        command = ["score", "--suite", "fdb-v3", str(data), "--judge", address, "--out", str(out)]
+        done = CliRunner().invoke(main, command, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        asked = len(server.asked)
+        again = CliRunner().invoke(main, command, catch_exceptions=False)
+        assert (len(server.asked), again.exit_code) == (asked, 0)
+    document = json.loads((out / "scores.json").read_text())
+    (released, _) = document["groups"][0]["compat"]
+    assert released["rates"]["response_quality"] == {"value": pytest.approx(2 / 3), "n": 3}
+    assert released["rates"]["filler"] == {"value": 0.0, "n": 3}
+    assert released["latencies"]["completion"]["mean_s"] == 2.0
+    assert [item["verdicts"]["key"]["text"] for item in document["items"]] == ["done"] * 3
+    assert document["judging"]["judges"] == ["openai:gpt-5-nano"]
+    assert "Judging these calls took" in " ".join(done.output.split())
+    texts = [path.read_text() for path in out.rglob("*") if path.suffix in (".json", ".html")]
+    assert FakeOpenAI.KEY not in "".join(texts)
+    bare = CliRunner().invoke(main, [*command[:4], "--repeats", "2", "--out", str(out)], catch_exceptions=False)
+    assert (bare.exit_code, "--repeats: expected --judge beside it" in bare.output) == (2, True)

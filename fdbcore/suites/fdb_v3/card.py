@@ -9,6 +9,7 @@ from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures, ours_note, trial_statements
 from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
+from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -39,12 +40,16 @@ def card(document: V3Document) -> Scorecard:
     """The scorecard of a document. A condition is how the tools behave; a subset is a slice of the recordings."""
     settings, scored = document["settings"], {item["call"] for item in document["items"]}
     problems = [Problem(**problem) for problem in document["problems"]]
+    beside = document["published"]
+    published = [] if beside is None else list(published_rows(beside))
     rows = [row for group in document["groups"] for row in _rows(group)]
+    rows += [row for row in published if not row.subset]
     known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
     return Scorecard(
         "Full-Duplex-Bench v3: tools under disfluency",
         [scale for scale in (*OURS, *COMPAT) if scale.id in known],
-        {group["condition"]: group["condition"] for group in document["groups"]},
+        {group["condition"]: group["condition"] for group in document["groups"]}
+        | ({} if beside is None else {CONDITION: published_condition(beside)}),
         rows,
         list(ours_differences(document["groups"])),
         warnings=document["warnings"],
@@ -54,7 +59,10 @@ def card(document: V3Document) -> Scorecard:
         test=TEST,
         facts=_facts(document),
         statements=list(trial_statements(document["groups"])),
-        subsets=[row for group in document["groups"] for row in _slices(group)],
+        subsets=[
+            *(row for group in document["groups"] for row in _slices(group)),
+            *(row for row in published if row.subset),
+        ],
         subsets_by="slice",
         conditions_by="tools",
         cases=list(_cases(document)),
@@ -62,6 +70,7 @@ def card(document: V3Document) -> Scorecard:
         evidence={
             "made with": f"fdbcore {settings['fdbcore']}",
             "words of systems by": settings["transcriber"] or "nobody, or the released results",
+            "arguments judged by": next(iter((document["judging"] or {"judges": []})["judges"]), "the exact matcher"),
         },
         level=settings["level"],
     )

@@ -22,6 +22,7 @@ from fdbcore.types import TICKS_PER_S, Problem, Span
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
     from fdbcore.recording.run_types import Outcome, PlannedCase
+    from fdbcore.suites.fdb_v3.judging_types import V3Verdicts
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 RECORD: Final = "record"
@@ -44,6 +45,7 @@ class V3Case:
     b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody
     listened; who did not speak said none, and the user's may be annotated. state: what
     the calls left in the world. world: its settings, as it describes them; None if they are not known.
+    repaired_right: as `SystemLog.arguments_right`, of the repaired label. verdicts: of the first judge.
     """
 
     path: Path | None
@@ -58,6 +60,8 @@ class V3Case:
     a_words: Sequence[AsrWord] | None
     state: Any
     world: Mapping[str, Any] | None
+    repaired_right: tuple[bool | None, ...] | None = None
+    verdicts: V3Verdicts | None = None
 
     @property
     def where(self) -> str:

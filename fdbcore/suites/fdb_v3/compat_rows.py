@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.suites.fdb_v3.cases import V3Case
@@ -11,8 +12,10 @@ from fdbcore.suites.fdb_v3.compat import (
     LatencySummary,
     argument_accuracy,
     compat_scores,
+    completion_s,
     first_response_s,
     passes,
+    response_quality,
     tool_call_s,
     tool_selection_f1,
     turn_taken,
@@ -31,12 +34,11 @@ WORDLESS: Final = ("passed", "preemptive")
 
 
 def log_of(case: V3Case, label: Label) -> SystemLog:
-    """The log of a case with the calls that one of the labels expects; without verdicts, which are of the other one."""
+    """The log of a case with the calls that one of the labels expects, and the verdicts on them."""
     if label == "as_released":
         return case.log
-    log = case.log
-    expected = wanted(case.record.get("repaired", ()), log.calls)
-    return SystemLog(expected, log.calls, log.transcript, log.words, log.user_end_s)
+    expected = wanted(case.record.get("repaired", ()), case.log.calls)
+    return replace(case.log, expected=expected, arguments_right=case.repaired_right)
 
 
 def _is_heard(cases: Sequence[V3Case]) -> bool:
@@ -104,5 +106,9 @@ def values_of(case: V3Case) -> dict[str, float]:
             names = [call.function for call in log.expected], [call.function for call in log.calls]
             values["compat_tool_selection"] = tool_selection_f1(*names)
             values["compat_argument_accuracy"] = argument_accuracy(log)
-            values["compat_first_response"] = first_response_s(log)
+            values["compat_response_quality"] = response_quality(log)
+            values["compat_first_response"] = first_s = first_response_s(log)
+            if first_s is not None and first_s >= 0:
+                values["compat_filler"] = None if log.filler is None else float(bool(log.filler))
+                values["compat_completion"] = completion_s(log)
     return {name: value for name, value in values.items() if value is not None}

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.suites.fdb_v3.judging_types import V3Judging, V3Verdicts
 from fdbcore.suites.fdb_v3.ours_terms import FailureClass
 from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursPasses, OursRow
+from fdbcore.suites.fdb_v3.published_types import V3Published
 from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
 
@@ -115,6 +117,7 @@ class V3Item(TypedDict):
     repaired: list[ExpectedCallEntry]
     repairs: Annotated[list[str], Meta(description="why the repaired label differs, a line each")]
     state: Annotated[Any, Meta(description="what the calls left in the world")]
+    verdicts: Annotated[V3Verdicts | None, Meta(description="of the first judge; null without one")]
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     compat_failure: Annotated[str | None, Meta(description="by the label as released; null: it passes")]
     failure: Annotated[FailureClass | None, Meta(description="ours, by the repaired label; null: it passes")]
@@ -145,6 +148,8 @@ class V3Document(TypedDict):
     data: Annotated[list[DataCard], Meta(description="of each set of recordings that the scored calls come from")]
     groups: list[V3Group]
     lost: list[V3Lost]
+    judging: Annotated[V3Judging | None, Meta(description="null without a judge")]
+    published: Annotated[V3Published | None, Meta(description="null where it was not asked for")]
     items: list[V3Item]
     problems: list[V3Problem]
     warnings: list[str]

@@ -48,6 +48,7 @@ def item_of(case: V3Case, condition: str, ours: OursItem) -> V3Item:
         "repaired": record.get("repaired", []),
         "repairs": [repair["reason"] for repair in record.get("repairs", ())],
         "state": case.state,
+        "verdicts": case.verdicts,
         "values": {**{name: value for name, value in ours.values.items() if value is not None}, **values_of(case)},
         "compat_failure": failure(log),
         "failure": ours.failure,

@@ -7,7 +7,7 @@ matcher there, and does not say so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,31 +45,12 @@ SAID_NOTHING: Final = Verdict(False, "it said nothing")
 
 @dataclass(slots=True)
 class JudgedCases:
-    """What judges say. verdicts: by judge, then of each case in order. told: what was asked now, in words."""
+    """What is told of judging. judging: of the document; None without a judge. told: what was asked now, in words."""
 
-    cases: Sequence[V3Case]
-    verdicts: Mapping[str, Sequence[CaseVerdicts]]
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[str] = ()
     judging: V3Judging | None = None
-    told: list[str] = field(default_factory=list)
-
-    def item(self, number: int) -> V3Verdicts | None:
-        """What the first judge says of a case, by the released label; None without a judge."""
-        if not self.verdicts:
-            return None
-        verdicts, case = next(iter(self.verdicts.values()))[number], self.cases[number]
-        speech = verdicts.speech
-        return {
-            "arguments": [
-                None if made is None else _verdict_json(verdicts.arguments[pair_key(expected, made)])
-                for expected, made in labelled_pairs(case, "as_released")
-            ],
-            "response": None if verdicts.response is None else _verdict_json(verdicts.response),
-            "filler": None if speech is None else _part_json(speech.filler),
-            "key": None if speech is None else _part_json(speech.key),
-            "speech_reason": None if speech is None else speech.reason,
-        }
+    told: Sequence[str] = ()
 
 
 def judge_cases(
@@ -81,7 +62,7 @@ def judge_cases(
     SettingsError if a judge cannot be asked at all.
     """
     if not options.judges:
-        return JudgedCases(cases, {})
+        return JudgedCases()
     planned = plan_of(cases, options, kept_file)
     requests = [request for each in planned for request in each.requests]
     desk = Desk(options.limit_usd)
@@ -91,19 +72,18 @@ def judge_cases(
     for each in planned:
         own = {name: [next(answers) for _ in range(options.repeats)] for name in each.questions}
         given[each.judge][each.number] = _verdicts(cases[each.number], own)
-    found = JudgedCases(cases, given, told=[asked.told])
-    found.problems = list(_problems(cases, given, options.repeats))
-    found.warnings = list(_warnings(cases))
     for case, verdicts in zip(cases, next(iter(given.values())), strict=True):
         case.log = _filled(replace(case.log, arguments_right=right_by(verdicts, case, "as_released")), verdicts)
         case.repaired_right = right_by(verdicts, case, "repaired")
-    found.judging = {
+        case.verdicts = _verdicts_json(case, verdicts)
+    judging: V3Judging = {
         **spent_on(requests).to_json(options.repeats, desk.stopped),
         "judges": list(given),
         "agreement": list(agreement_of(cases, given)),
         "passed": list(passed_by(cases, given)),
     }
-    return found
+    problems = list(_problems(cases, given, options.repeats))
+    return JudgedCases(problems, list(_warnings(cases)), judging, [asked.told])
 
 
 class PlannedCase(NamedTuple):
@@ -201,6 +181,20 @@ def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
     said = [case for case in cases if case.b_words is not None and case.log.transcript.strip()]
     if unknown := sum(not case.record.get("reply", "") for case in said):
         yield f"responses are unscored in {unknown} of {len(cases)} calls: their labels have no reference reply"
+
+
+def _verdicts_json(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
+    speech = verdicts.speech
+    return {
+        "arguments": [
+            None if made is None else _verdict_json(verdicts.arguments[pair_key(expected, made)])
+            for expected, made in labelled_pairs(case, "as_released")
+        ],
+        "response": None if verdicts.response is None else _verdict_json(verdicts.response),
+        "filler": None if speech is None else _part_json(speech.filler),
+        "key": None if speech is None else _part_json(speech.key),
+        "speech_reason": None if speech is None else speech.reason,
+    }
 
 
 def _verdict_json(verdict: Verdict) -> V3Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.judging import judging_took
@@ -17,14 +18,15 @@ LEGEND: Final = (
 )
 
 
-def details(judging: V3Judging, width: int) -> list[list[str]]:
+def judging_details(judging: V3Judging, width: int) -> list[list[str]]:
     """Blocks of lines of at most `width` columns (60 or more)."""
     blocks = []
+    numbers = {name: str(number) for number, name in enumerate(judging["judges"], 1)}
     if judging["agreement"]:
         head = ["", "n", "agree", "95 %", "kappa", "95 %", "yes both", "1st", "2nd", "neither"]
-        rows = laid_out([head, *map(_row, judging["agreement"])], width)
-        names = [f"{number} {name}" for number, name in enumerate(judging["judges"], 1)]
-        blocks.append([*filled(f"judges: {', '.join(names)}", width).splitlines(), *rows])
+        rows = laid_out([head, *(_row(each, numbers) for each in judging["agreement"])], width)
+        names = ", ".join(f"{number} {name}" for name, number in numbers.items())
+        blocks.append([*filled(f"judges: {names}", width).splitlines(), *rows])
     by = [["Pass@1, by who decides on arguments", "passed", "n", ""]]
     for row in judging["passed"]:
         rate = f"{row['passed'] / row['n']:.3f}" if row["n"] else "-"
@@ -34,12 +36,12 @@ def details(judging: V3Judging, width: int) -> list[list[str]]:
     return [*blocks, laid_out(by, width), told]
 
 
-def _row(found: V3JudgeAgreement) -> list[str]:
-    first, second = found["raters"]
+def _row(found: V3JudgeAgreement, numbers: Mapping[str, str]) -> list[str]:
+    first, second = (numbers.get(name, name) for name in found["raters"])
     system = "" if found["system"] is None else f"{found['system']}, "
     counts = [str(found[name]) for name in ("both", "first_only", "second_only", "neither")]
     figures = [text for name in ("share", "kappa") for text in _figure(found[name])]
-    return [f"{system}{found['what']}: {first}, {second}", str(found["n"]), *figures, *counts]
+    return [f"{system}{found['what']}: {first} and {second}", str(found["n"]), *figures, *counts]
 
 
 def _figure(figure: V3AgreementFigure) -> list[str]:

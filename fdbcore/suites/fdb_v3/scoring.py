@@ -11,23 +11,30 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, told_as
 from fdbcore.recording.files import read_json
+from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
 from fdbcore.suites.fdb_v3.compat_rows import compat_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
+from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost
+    from fdbcore.suites.fdb_v3.judging_types import V3Judging
+    from fdbcore.suites.fdb_v3.published_types import V3Published
     from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
 
 SCHEMA: Final = "fdbcore.fdb_v3/1"
+KEPT_ANSWERS: Final = "judged.json"
+"""In the results folder: what judges answered about released results. Those about calls lie with the calls."""
 RELEASED: Final = "released results"
 """The condition of results that others made."""
 
@@ -45,18 +52,23 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class V3Scoring:
-    """Who hears the calls; None: nobody."""
+    """Who hears the calls (None: nobody), who judges them, and whether the paper's tables stand beside."""
 
     source: WordSource | None
+    judges: JudgeOptions
+    with_published: bool
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown."""
         with told_as("--transcriber", "asr"):
-            return cls(None if options["transcriber"] is None else word_source(options["transcriber"]))
+            source = None if options["transcriber"] is None else word_source(options["transcriber"])
+        return cls(source, JudgeOptions.of(options), options["published"])
 
 
-def score(paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
+def score(
+    paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
+) -> Scored:
     """The document of all calls of runs, and of all results in released folders; see `Suite.score`."""
     if not paths:
         raise InputError(
@@ -70,8 +82,12 @@ def score(paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, s
         from fdbcore.suites.fdb_v3.hearing import hear
 
         found.problems += hear(found.cases, scoring.source, jobs, show)
+    judged = judge_cases(found.cases, scoring.judges, out / KEPT_ANSWERS, jobs, show)
+    found.problems += judged.problems
+    found.warnings += judged.warnings
     transcriber = None if options["transcriber"] is None else redacted(options["transcriber"])
-    return Scored(cast("Mapping[str, Any]", document(found, transcriber)))
+    made = document(found, transcriber, judged.judging, published() if scoring.with_published else None)
+    return Scored(cast("Mapping[str, Any]", made), told=judged.told)
 
 
 def read(paths: Sequence[Path], show: Callable[[str], None]) -> Read:
@@ -120,8 +136,16 @@ def condition_of(case: V3Case) -> str:
     return ", ".join(told)
 
 
-def document(found: Read, transcriber: str | None = None) -> V3Document:
-    """Everything that can be computed from these cases, as JSON values. transcriber: who heard the calls."""
+def document(
+    found: Read,
+    transcriber: str | None = None,
+    judging: V3Judging | None = None,
+    beside: V3Published | None = None,
+) -> V3Document:
+    """Everything that can be computed from these cases, as JSON values.
+
+    transcriber: who heard the calls. judging: how judges were asked. beside: the paper's tables.
+    """
     groups: dict[str, list[V3Case]] = {}
     for case in found.cases:
         groups.setdefault(condition_of(case), []).append(case)
@@ -138,6 +162,8 @@ def document(found: Read, transcriber: str | None = None) -> V3Document:
         "data": found.sets,
         "groups": [_group(name, cases, ours[name]) for name, cases in groups.items()],
         "lost": _lost(found.lost),
+        "judging": judging,
+        "published": beside,
         "items": [
             item_of(case, name, own)
             for name, cases in groups.items()

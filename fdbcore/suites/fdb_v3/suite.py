@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols.suite import Suite
+from fdbcore.runs.judge_flags import MAX_COST, REPEATS
 from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
@@ -29,7 +30,18 @@ class ToolsUnderDisfluency(Suite):
             "Take words from here: whisper, openai:MODEL, told, ... The published measures of turns need them.",
             metavar="ADDRESS",
         ),
+        Option(
+            "--judge",
+            "Let this judge decide on arguments, in place of the exact matcher, on responses, and on filler and key "
+            "information. Another one is compared with the first.",
+            metavar="JUDGE:NAME",
+            several=True,
+        ),
+        REPEATS,
+        MAX_COST,
+        Option("--published", "Show what the paper published, too; nothing is tested against it.", kind="flag"),
     )
+    kept = ("judged.json",)
 
     labels = "tables of disfluencies (CSV with the columns recording and disfluencies)"
 
@@ -56,23 +68,26 @@ class ToolsUnderDisfluency(Suite):
         """Scores runs, and released folders with results of systems."""
         from fdbcore.suites.fdb_v3.scoring import score
 
-        return score(paths, options, jobs, show)
+        return score(paths, options, jobs, out, show)
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
-        """That of the recogniser."""
+        """Those of the recogniser and of judges."""
         from fdbcore.sources.word_files import KnownWords
         from fdbcore.suites.fdb_v3.scoring import V3Scoring
 
-        source = V3Scoring.of(options).source
-        if source is not None and not isinstance(source, KnownWords):
-            source.check_key()
+        scoring = V3Scoring.of(options)
+        if scoring.source is not None and not isinstance(scoring.source, KnownWords):
+            scoring.source.check_key()
+        for judge in scoring.judges.judges:
+            judge.check_key()
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the recogniser."""
+        """Those of the recogniser and of judges."""
         from fdbcore.suites.fdb_v3.scoring import V3Scoring
 
-        source = V3Scoring.of(options).source
-        return () if source is None else source.services()
+        scoring = V3Scoring.of(options)
+        asked = [*([] if scoring.source is None else [scoring.source]), *scoring.judges.judges]
+        return [service for each in asked for service in each.services()]
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of disfluencies by their header, and files of recorded scenarios."""
@@ -101,6 +116,15 @@ class ToolsUnderDisfluency(Suite):
         from fdbcore.suites.fdb_v3.card import card
 
         return card(cast("V3Document", document))
+
+    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
+        """How far judges agree, and the paper's case studies."""
+        from fdbcore.suites.fdb_v3.judging_screen import judging_details
+        from fdbcore.suites.fdb_v3.published import published_details
+
+        found = cast("V3Document", document)
+        blocks = [] if found["judging"] is None else judging_details(found["judging"], width)
+        return [*blocks, *([] if found["published"] is None else published_details(found["published"], width))]
 
 
 SUITE: Final = ToolsUnderDisfluency()
