@@ -45,8 +45,9 @@ def log(passes: bool, first_s: float | None, filler: bool = False, response: boo
 def test_shipped_rates_are_those_of_whole_numbers_of_recordings(system: str) -> None:
     taken, interrupting, fillers, right, *passed = COUNTS[system]
     shipped = next(each for each in published()["systems"] if each["system"] == system)
-    spoken: list[tuple[float | None, bool]] = [(-1.0, False)] * interrupting + [(1.0, True)] * fillers
-    spoken += [(1.0, False)] * (taken - len(spoken)) + [(None, False)] * (100 - taken)
+    spoken: list[tuple[float | None, bool]] = [(-1.0, False) for _ in range(interrupting)]
+    spoken += [(1.0, number < fillers) for number in range(taken - interrupting)]
+    spoken += [(None, False)] * (100 - taken)
     by_difficulty = list(map(int, passed[0].split()))
     logs = [
         log(number < sum(by_difficulty), first_s, filler, number < right)
