@@ -16,7 +16,7 @@ from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
-from fdbcore.suites.fdb_v3.compat_rows import compat_of, slices_of_cases
+from fdbcore.suites.fdb_v3.compat_rows import compat_of, log_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
@@ -149,7 +149,10 @@ def document(
     groups: dict[str, list[V3Case]] = {}
     for case in found.cases:
         groups.setdefault(condition_of(case), []).append(case)
-    ours = {name: items_of(cases) for name, cases in groups.items()}
+    ours = {
+        name: items_of(cases, log_of=lambda case: None if judging is None else log_of(case, "repaired"))
+        for name, cases in groups.items()
+    }
     return {
         "schema": SCHEMA,
         "settings": {
