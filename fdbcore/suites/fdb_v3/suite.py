@@ -10,7 +10,8 @@ from fdbcore.protocols.suite import Suite
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS
 from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.types.remarks import CallRemarks
+from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
@@ -125,6 +126,31 @@ class ToolsUnderDisfluency(Suite):
         found = cast("V3Document", document)
         blocks = [] if found["judging"] is None else judging_details(found["judging"], width)
         return [*blocks, *([] if found["published"] is None else published_details(found["published"], width))]
+
+    def style(self) -> str:
+        """The style of the drawings of recordings."""
+        from fdbcore.report.html.templates import static
+
+        return static("case.css", __package__)
+
+    def legend(self) -> str:
+        """How to read them."""
+        return (
+            '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
+            "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
+        )
+
+    def picture(self, case: ScoredCase) -> str:
+        """Who spoke when, the calls, and what was expected."""
+        from fdbcore.suites.fdb_v3.view import picture
+
+        return picture(case)
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The calls."""
+        from fdbcore.suites.fdb_v3.view import remarks
+
+        return remarks(case)
 
 
 SUITE: Final = ToolsUnderDisfluency()
