@@ -10,8 +10,6 @@ A file of recorded scenarios stands for its labels.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 import numpy as np
 
 from fdbcore.errors import SettingsError
-from fdbcore.sources.names import DELIMITERS
+from fdbcore.sources.rater_tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
 from fdbcore.suites.fdb_v3.reading import look_at
@@ -51,14 +49,13 @@ class TagTables:
 
 def holds_tags(path: Path) -> bool:
     """Whether it is a table of tags, by its header, or a file of recorded scenarios."""
+    if path.suffix.lower() != ".json":
+        return {RECORDING, TAGS} <= {*columns_of(path)}
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            start = file.read(1000)
+        with open(path, encoding="utf-8") as file:
+            return SCENARIOS in file.read(1000)
     except (OSError, UnicodeDecodeError):
         return False
-    if path.suffix.lower() == ".json":
-        return SCENARIOS in start
-    return path.suffix.lower() == ".csv" and {RECORDING, TAGS} <= {*_cells(start.partition("\n")[0])}
 
 
 def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
@@ -107,26 +104,13 @@ def _read_labels(path: Path, found: TagTables) -> None:
 
 
 def _read_table(path: Path, found: TagTables) -> None:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: expected text in UTF-8, got: {error}") from error
-    first = text.partition("\n")[0]
-    header = _cells(first)
-    if lacking := [name for name in (RECORDING, TAGS) if name not in header]:
-        raise SettingsError(f"{path}: expected the columns {RECORDING} and {TAGS}, got no {' and no '.join(lacking)}")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first))
-    next(rows)
-    for row in rows:
-        if any(cell.strip() for cell in row):
-            _take(dict(zip(header, map(str.strip, row), strict=False)), path, rows.line_num, found)
+    for where, row in rated_rows(path, (RECORDING, TAGS)):
+        _take(row, path, where, found)
 
 
-def _take(row: Mapping[str, str], path: Path, line: int, found: TagTables) -> None:
+def _take(row: Mapping[str, str], path: Path, where: str, found: TagTables) -> None:
     """Add the tags of a row."""
-    where, recording = f"{path}, line {line}", row[RECORDING]
+    recording = row[RECORDING]
     rater = row.get(RATER, "") if RATER in row else path.stem
     tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
     if not (recording and rater):
@@ -142,11 +126,3 @@ def _add(rater: str, recording: str, tags: frozenset[str], where: str, found: Ta
     known = found.tags.setdefault(rater, {}).setdefault(recording, tags)
     if known != tags:
         raise SettingsError(f"{where}: expected one row for {recording} by {rater}, got a second one that differs")
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
-
-
-def _delimiter(header: str) -> str:
-    return max(DELIMITERS, key=header.count)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from fdbcore.analysis.rater_groups import Between, rater_groups
 from fdbcore.errors import SettingsError
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, ordinal_alpha, pearson, spearman
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SCHEMA: Final = "fdbcore.rating_agreement/1"
 PEOPLE: Final = "people"
 
-Between: TypeAlias = Literal["people", "judge and people", "judges"]
 Statistic: TypeAlias = Callable[[Floats, Floats], Floats]
 
 
@@ -64,17 +63,10 @@ def _metrics(raters: Sequence[DialogueRater]) -> Iterator[tuple[Metric, str | No
 
 
 def _compared(raters: Sequence[DialogueRater]) -> Iterator[tuple[Between, Sequence[DialogueRater]]]:
-    """All people, their pairs, each judge with the people's mean and with each of them, and pairs of judges."""
+    """People and judges; see `rater_groups`."""
     people = [each for each in raters if each.kind == "person"]
     judges = [each for each in raters if each.kind == "judge"]
-    if len(people) > 2:
-        yield "people", people
-    yield from (("people", pair) for pair in combinations(people, 2))
-    for judge in judges:
-        if len(people) > 1:
-            yield "judge and people", (judge, mean_of(people))
-        yield from (("judge and people", (judge, person)) for person in people)
-    yield from (("judges", pair) for pair in combinations(judges, 2))
+    return rater_groups(people, judges, mean_of)
 
 
 def mean_of(people: Sequence[DialogueRater]) -> DialogueRater:

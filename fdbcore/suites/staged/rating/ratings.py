@@ -9,15 +9,13 @@ A table of ratings is a CSV with a header, a row a dialogue and rater:
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.sources.names import DELIMITERS
+from fdbcore.sources.rater_tables import columns_of, rated_rows
 from fdbcore.suites.staged.families import LEVELS
 from fdbcore.types import Problem
 
@@ -55,21 +53,7 @@ class Ratings:
 
 def is_ratings(path: Path) -> bool:
     """Whether it is a table of ratings: a CSV whose header has the column `dialogue`."""
-    if path.suffix.lower() != ".csv":
-        return False
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            return DIALOGUE in _cells(file.readline())
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
-
-
-def _delimiter(header: str) -> str:
-    return max(DELIMITERS, key=header.count)
+    return DIALOGUE in columns_of(path)
 
 
 def read_ratings(paths: Sequence[Path]) -> Ratings:
@@ -87,22 +71,8 @@ def read_ratings(paths: Sequence[Path]) -> Ratings:
 
 
 def _read(path: Path, found: Ratings) -> None:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: expected text in UTF-8, got: {error}") from error
-    header = _cells(text.partition("\n")[0])
-    if lacking := [name for name in (DIALOGUE, "rater") if name not in header]:
-        raise SettingsError(f"{path}: expected the columns dialogue and rater, got no {' and no '.join(lacking)}")
-    if not any(metric in header for metric in METRICS):
-        raise SettingsError(f"{path}: expected a column of {', '.join(METRICS)}, got {', '.join(header)}")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text.partition("\n")[0]))
-    next(rows)
-    for row in rows:
-        if any(cell.strip() for cell in row):
-            _take(dict(zip(header, map(str.strip, row), strict=False)), f"{path}, line {rows.line_num}", found)
+    for where, row in rated_rows(path, (DIALOGUE, "rater"), METRICS):
+        _take(row, where, found)
 
 
 def _take(row: Mapping[str, str], where: str, found: Ratings) -> None:

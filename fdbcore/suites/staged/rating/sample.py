@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import read_json, write_json
-from fdbcore.runs.plan import scores_beside
+from fdbcore.runs.kept_scores import kept_scores
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedItem
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 KEY: Final = "key.json"
 KEY_SCHEMA: Final = "fdbcore.rating_key/1"
-SCORES: Final = "scores.json"
 SCORES_SCHEMA: Final = "fdbcore.staged/1"
 STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
 
@@ -30,16 +29,7 @@ def scores_in(path: Path) -> StagedDocument | None:
 
     path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.
     """
-    for file in (path / SCORES, scores_beside(path) / SCORES) if path.is_dir() else (path,):
-        if file.suffix != ".json" or not file.is_file():
-            continue
-        try:
-            content = read_json(file)
-        except FdbError:
-            continue
-        if isinstance(content, dict) and content.get("schema") == SCORES_SCHEMA:
-            return cast("StagedDocument", content)
-    return None
+    return cast("StagedDocument | None", kept_scores(path, SCORES_SCHEMA))
 
 
 def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:

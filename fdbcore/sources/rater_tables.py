@@ -1,0 +1,56 @@
+"""Reads tables that raters fill in: CSV files with a header, a row an item and rater."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fdbcore.errors import SettingsError
+from fdbcore.sources.names import DELIMITERS
+
+
+def columns_of(path: Path) -> Sequence[str]:
+    """The names in the header of a CSV, in lower case; none if it is no CSV, or cannot be read."""
+    if path.suffix.lower() != ".csv":
+        return ()
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return _cells(file.readline())
+    except (OSError, UnicodeDecodeError):
+        return ()
+
+
+def rated_rows(
+    path: Path, needed: Sequence[str], one_of: Sequence[str] = ()
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each row that is not empty: its place, and its cells by the names of their columns.
+
+    SettingsError for a table that cannot be read, or that lacks a column that is needed, or all that it needs one of.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: expected text in UTF-8, got: {error}") from error
+    first = text.partition("\n")[0]
+    header = _cells(first)
+    if lacking := [name for name in needed if name not in header]:
+        raise SettingsError(f"{path}: expected the columns {' and '.join(needed)}, got no {' and no '.join(lacking)}")
+    if one_of and not {*one_of} & {*header}:
+        raise SettingsError(f"{path}: expected a column of {', '.join(one_of)}, got {', '.join(header)}")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first))
+    next(rows)
+    for row in rows:
+        if any(cell.strip() for cell in row):
+            yield f"{path}, line {rows.line_num}", dict(zip(header, map(str.strip, row), strict=False))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
+
+
+def _delimiter(header: str) -> str:
+    return max(DELIMITERS, key=header.count)
