@@ -49,7 +49,7 @@ def score_suite(
     out = out or DEFAULT_OUT
     with one_line("fdbcore score", to_continue):
         _check_folder(out, suite)
-        for service in suite.services(suite_options):
+        for service in suite.services_of(paths, suite_options):
             if not (quiet or is_local(service.host)):
                 what = "audio of the calls goes" if service.takes == "audio" else "words of the calls go"
                 click.echo(f"fdbcore score: {what} to {recipient(service)}", err=True)

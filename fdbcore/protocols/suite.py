@@ -135,6 +135,10 @@ class Suite(Protocol):
         """
         return False
 
+    def services_of(self, paths: Sequence[Path], options: Mapping[str, Any]) -> Sequence[Service]:
+        """`services`, where who is asked also depends on what is scored. paths: as for `score`."""
+        return self.services(options)
+
     def holds_labels(self, path: Path) -> bool:
         """Whether `agree` compares this file or folder, by its name or how it begins. Never raises for one that is not
         there, or that cannot be read.

@@ -26,15 +26,15 @@ from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.generate import (
     DROPPED,
-    RECORDS,
     REPLIES,
-    SETTINGS,
     GenerationPlan,
     GenerationProgress,
     generate,
 )
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import read_records
+from fdbcore.suites.dialogue_acts.sets import GENERATED as SETTINGS
+from fdbcore.suites.dialogue_acts.sets import RECORDS
 
 pytestmark = [NEEDS_OPENAI]
 

@@ -22,12 +22,17 @@ _LATEX_ESCAPES: Final = str.maketrans(
     }
 )
 _MINUS: Final = re.compile(r"\N{MINUS SIGN}|(?<![\w-])-(?=\d)|(?<= )-(?= )")
+_PARAGRAPHS: Final = 0.8
+"""The share of a page's width that columns of paragraphs have together."""
+
 _MARKDOWN_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|~#!])")
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of texts under its caption. alignment: a letter a column, l or r. label: to refer to it in LaTeX."""
+    """A table of texts under its caption. alignment: a letter a column, l, r, or p for paragraphs. label: to refer to
+    it in LaTeX.
+    """
 
     caption: str
     columns: Sequence[str]
@@ -38,7 +43,7 @@ class PaperTable:
     def markdown(self) -> str:
         """The table in Markdown; any text in it is text."""
         escaped = self._escaped(lambda text: _MARKDOWN_SPECIAL.sub(r"\\\1", text))
-        rule = [":--" if letter == "l" else "--:" for letter in self.alignment]
+        rule = ["--:" if letter == "r" else ":--" for letter in self.alignment]
         lines = [self.columns, rule, *escaped]
         return f"{self.caption}\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
@@ -46,10 +51,12 @@ class PaperTable:
         """The table in LaTeX, over both columns of a page; it needs the package booktabs."""
         body = "".join(f"    {' & '.join(cells)} \\\\\n" for cells in self._escaped(latex_text))
         head = " & ".join(map(latex_text, self.columns))
+        width = _PARAGRAPHS / max(1, self.alignment.count("p"))
+        columns = self.alignment.replace("p", f"p{{{width:.2f}\\linewidth}}")
         return (
             "% \\usepackage{booktabs}\n\\begin{table*}\n  \\centering\n  \\small\n"
             f"  \\caption{{{latex_text(self.caption)}}}\n  \\label{{{self.label}}}\n"
-            f"  \\begin{{tabular}}{{{self.alignment}}}\n    \\toprule\n    {head} \\\\\n    \\midrule\n{body}"
+            f"  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n    {head} \\\\\n    \\midrule\n{body}"
             "    \\bottomrule\n  \\end{tabular}\n\\end{table*}\n"
         )
 

@@ -29,6 +29,7 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import model
     from fdbcore.suites.dialogue_acts import generate as made
     from fdbcore.suites.dialogue_acts.prompts import Prompts
+    from fdbcore.suites.dialogue_acts.sets import RECORDS
 
     prompts: Path | None = options["prompts"]
     if prompts is not None and not prompts.is_dir():
@@ -46,7 +47,7 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
         console.complain(f"{item}: left, the same command asks again: {reason}")
     console.say(_summary(progress, price))
     if out.exists():
-        console.say(str(out / made.RECORDS))
+        console.say(str(out / RECORDS))
     return bool(progress.records) and not progress.left
 
 

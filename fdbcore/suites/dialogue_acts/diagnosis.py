@@ -87,13 +87,17 @@ def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:
     ]
 
 
-def cases(items: Sequence[ItemJson]) -> list[CaseJson]:
+def cases(items: Sequence[ItemJson], of: str | None = None) -> list[CaseJson]:
     """The items to show as examples, by their index: the largest cost of each kind, and the smallest distance.
 
-    Of equal items, the one with the most acts, then the first. Items without a reply show nothing, and are left out; so
-    is the ceiling.
+    of: the name of the set that they are from; None: of any. Of equal items, the one with the most acts, then the
+    first. Items without a reply show nothing, and are left out; so is the ceiling.
     """
-    candidates = [place for place, item in enumerate(items) if item["kind"] == "system" and item["response"]["steps"]]
+    candidates = [
+        place
+        for place, item in enumerate(items)
+        if item["kind"] == "system" and item["response"]["steps"] and of in (None, item["set"])
+    ]
     found: list[CaseJson] = []
     for case in CASES:
         place = min(candidates, key=lambda place: _rank(case, items[place]), default=None)

@@ -40,13 +40,13 @@ def document(
     problems: Sequence[Problem] = (),
     settings: ScoringSettings | None = None,
     with_published: bool = False,
-    asked: Collection[str] = (),
+    asked: Collection[tuple[str, str]] = (),
 ) -> ActsDocument:
     """Everything that can be computed from the responses on the sets, as JSON values.
 
     problems: what was left out before. What is left out here (responses without a record, records without a response,
-    replies without annotation) is added to it. asked: annotators whose missing annotations are already among the
-    problems.
+    replies without annotation) is added to it. asked: sets and their annotators whose missing annotations are already
+    among the problems.
     """
     settings = settings or ScoringSettings()
     answers, unmatched = matched(sets, responses, problems)
@@ -63,7 +63,7 @@ def document(
         "rows": summaries,
         "comparisons": compared,
         "items": items,
-        "cases": cases(items),
+        "cases": [case for of in sets for case in cases(items, of.name)],
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
@@ -90,12 +90,12 @@ def _annotators(answers: Sequence[Answers]) -> list[str]:
     return list(dict.fromkeys(annotation.annotator for reply in replies for annotation in reply.annotations))
 
 
-def _unscored(answers: Sequence[Answers], asked: Collection[str]) -> Iterator[Problem]:
+def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) -> Iterator[Problem]:
     for one in answers:
         expected = annotators(one, [other for other in answers if other.set.name == one.set.name])
         for reply in one.responses.values():
             there = {annotation.annotator for annotation in reply.annotations}
-            missing = [name for name in expected if name not in there and name not in asked]
+            missing = [name for name in expected if name not in there and (one.set.name, name) not in asked]
             if missing and not no_reply(reply):
                 whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
                 reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"

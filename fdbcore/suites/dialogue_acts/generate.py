@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from fdbcore.errors import InputError, PartyError, SettingsError
 from fdbcore.models.cache import KeptModel, Usage
@@ -31,9 +31,9 @@ from fdbcore.suites.dialogue_acts.asking import MOST_ASKED, Bad, Good, Left, ask
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, RECORDS
 
-SCHEMA: Final = "fdbcore.generate/1"
-RECORDS, DROPPED, SETTINGS, REPLIES = "records.jsonl", "dropped.jsonl", "generate.json", "replies.jsonl"
+DROPPED, REPLIES = "dropped.jsonl", "replies.jsonl"
 
 Draft: TypeAlias = Good[Record] | Bad | Left
 Price: TypeAlias = tuple[float, float]
@@ -135,8 +135,8 @@ def generate(
     _check_folder(folder, settings, plan.n)
     with KeptModel(model, folder / REPLIES) as kept:
         progress = GenerationProgress(plan, [], [], {}, kept.usage)
-        if not ((folder / SETTINGS).is_file() and _has_replies(folder)):
-            write_json(folder / SETTINGS, _summary(settings, progress, model, price))
+        if not ((folder / GENERATED).is_file() and _has_replies(folder)):
+            write_json(folder / GENERATED, _summary(settings, progress, model, price))
         try:
             with closing(_settled(plan, kept, jobs)) as settled:
                 for item, draft in settled:
@@ -154,7 +154,7 @@ def generate(
 
 def _set_name(folder: Path) -> str:
     """The name that the ids of a folder's set begin with, also where the folder has been renamed since."""
-    known = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() and _has_replies(folder) else None
+    known = read_json(folder / GENERATED) if (folder / GENERATED).is_file() and _has_replies(folder) else None
     return str(known.get("set", "")) if isinstance(known, dict) else folder.resolve().name
 
 
@@ -217,16 +217,16 @@ def _count(progress: GenerationProgress, item: Item, draft: Draft) -> None:
 
 def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
     """SettingsError if the folder has something else, or replies from other settings or for more records."""
-    path = folder / SETTINGS
+    path = folder / GENERATED
     if not path.is_file():
         if folder.exists() and (
-            not folder.is_dir() or {item.name for item in folder.iterdir()} - {REPLIES, f"{SETTINGS}.part"}
+            not folder.is_dir() or {item.name for item in folder.iterdir()} - {REPLIES, f"{GENERATED}.part"}
         ):
             raise SettingsError(f"{folder}: expected a new folder or that of a generated set, got something else")
         return
     there = read_json(path)
-    if there.get("schema") != SCHEMA:
-        raise SettingsError(f"{path}: expected schema {SCHEMA}, got {there.get('schema')!r}")
+    if there.get("schema") != GENERATED_SCHEMA:
+        raise SettingsError(f"{path}: expected schema {GENERATED_SCHEMA}, got {there.get('schema')!r}")
     if not _has_replies(folder):
         return
     for name, value in settings.items():
@@ -244,7 +244,7 @@ def _has_replies(folder: Path) -> bool:
 
 def _leave_nothing(folder: Path) -> None:
     """Remove the files of a generation without a single reply, so that the settings can still be changed."""
-    for name in (RECORDS, DROPPED, SETTINGS, REPLIES):
+    for name in (RECORDS, DROPPED, GENERATED, REPLIES):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):  # not empty: it holds prompts, perhaps
         folder.rmdir()
@@ -254,12 +254,12 @@ def _write(
     folder: Path, settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
 ) -> None:
     """Write the results. Records that are complete are not written again, since people may have edited them."""
-    was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    was = read_json(folder / GENERATED) if (folder / GENERATED).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))
         lines = (json.dumps(clean(dropped), ensure_ascii=False) for dropped in progress.dropped)
         write_text(folder / DROPPED, "".join(f"{line}\n" for line in lines))
-    write_json(folder / SETTINGS, _summary(settings, progress, model, price))
+    write_json(folder / GENERATED, _summary(settings, progress, model, price))
 
 
 def _summary(
@@ -273,7 +273,7 @@ def _summary(
     }
     cost = None if price is None else {"usd_per_million": list(price), "usd": cost_usd(progress.usage, price)}
     return {
-        "schema": SCHEMA,
+        "schema": GENERATED_SCHEMA,
         "settings": settings,
         "set": progress.plan.set,
         "n": progress.plan.n,

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
 from fdbcore.models.cache import KeptModel
 from fdbcore.protocols import Model, Transcriber
-from fdbcore.registry import model, transcriber
+from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
+from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, references
+from fdbcore.suites.dialogue_acts.annotators import Named, by_set, named
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.paper import paper_files
 from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import (
+    GENERATED,
     RECORDS,
     SHIPPED,
     RecordSet,
@@ -31,7 +34,7 @@ from fdbcore.suites.dialogue_acts.sets import (
     sets_of_runs,
     without_response,
 )
-from fdbcore.types import SAMPLE_RATE_HZ, Problem, Request
+from fdbcore.types import SAMPLE_RATE_HZ, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
 
@@ -45,17 +48,18 @@ def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
-    models, hears = _helpers(options)
+    chosen, hears = _helpers(options)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
-    for of, annotator in product(sets, models):
+    annotators = list(by_set(chosen, sets, responses))
+    for of, annotator in annotators:
         responses, found = _annotated(
             of, sets, responses, annotator, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
         )
         problems += found
-    named = [annotator.name for annotator in models]
-    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], named)
-    return Scored(content, {ANNOTATIONS: jsonl(responses)})
+    asked = [(of.name, annotator.name) for of, annotator in annotators]
+    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], asked)
+    return Scored(content, {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))})
 
 
 class _Unheard(Transcriber):
@@ -72,9 +76,7 @@ class _Unheard(Transcriber):
 
 def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
     """What `score` would ask of the recogniser, and of each annotator; see `Suite.expected`."""
-    models, hears = _helpers(options)
-    if not models and hears is None:
-        return
+    chosen, hears = _helpers(options)
     unheard = None if hears is None else _Unheard(hears.name)
     sets, responses, _ = _material(paths, options["references"], options["as_given"], unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
@@ -84,12 +86,10 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         yield ExpectedUse(
             hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
         )
-    for annotator in models:
-        requests: list[Request] = []
-        for of in sets:
-            asked, open_ones = _to_annotate(of, sets, responses, annotator, options["repeats"])
-            chosen = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
-            requests += first_requests(chosen, of.records.values(), repeats=options["repeats"])
+    for of, annotator in by_set(chosen, sets, responses):
+        asked, open_ones = _to_annotate(of, sets, responses, annotator, options["repeats"])
+        open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
+        requests = first_requests(open_responses, of.records.values(), repeats=options["repeats"])
         with KeptModel(annotator, out / KEPT) as kept:
             left = [request for request in requests if not kept.knows(request)]
         left += [Prompts().annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
@@ -99,18 +99,26 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         yield expected_use(annotator.name, "annotation", len(left), of, counts, annotator.services())
 
 
-def services(options: Mapping[str, Any]) -> list[Service]:
-    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.suite.Suite.services`."""
-    models, hears = _helpers(options)
+def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Service]:
+    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
+    chosen, hears = _helpers(options)
+    models = [one.model for one in chosen]
+    if all(one.set for one in chosen) and any(map(_is_generated, (*paths, *options["references"]))):
+        sets, responses, _ = _material(paths, options["references"], options["as_given"], _Unheard(""))
+        models = list({each.name: each for _, each in by_set(chosen, sets, responses)}.values())
     return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
 
 
-def _helpers(options: Mapping[str, Any]) -> tuple[list[Model], Transcriber | None]:
-    """The annotators, and the recogniser if there is one."""
-    with told_as("--annotator", "model"):
-        models = [model(address) for address in options["annotator"]]
+def _is_generated(path: Path) -> bool:
+    """Whether a run or a set has a maker, who may be asked."""
+    return ((path if path.is_dir() else path.parent) / GENERATED).is_file()
+
+
+def _helpers(options: Mapping[str, Any]) -> tuple[list[Named], Transcriber | None]:
+    """The annotators that the user names, and the recogniser if there is one."""
+    chosen = named(options)
     with told_as("--asr", "asr"):
-        return models, None if options["asr"] is None else transcriber(options["asr"])
+        return chosen, None if options["asr"] is None else transcriber(options["asr"])
 
 
 def _material(

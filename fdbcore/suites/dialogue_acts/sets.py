@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fdbcore.errors import FdbError, SettingsError
+from fdbcore.recording.files import read_json
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
 from fdbcore.types import Problem
 
 RECORDS: Final = "records.jsonl"
+GENERATED: Final = "generate.json"
+GENERATED_SCHEMA: Final = "fdbcore.generate/1"
 SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "smoke"
 """The set that ships: records, and authored responses of two systems and of the ceiling with their annotations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordSet:
-    """Records under one name, by id."""
+    """Records under one name, by id. made: the settings that a model made them with; empty if none did."""
 
     name: str
     records: dict[str, Record]
+    made: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,25 @@ def read_sets(
         file = path / RECORDS if path.is_dir() else path
         records, found = read_records(file, as_given)
         by_place = file.resolve().parent.name if file.name == RECORDS else file.stem
-        sets.append(RecordSet((names or {}).get(path, by_place), {record.id: record for record in records}))
+        name = (names or {}).get(path, by_place)
+        sets.append(RecordSet(name, {record.id: record for record in records}, made_with(file.parent)))
         problems += found
     for name, count in Counter(of.name for of in sets).items():
         if count > 1:
             raise SettingsError(f"references: expected a name for each set, got {name!r} {count} times")
     return sets, problems
+
+
+def made_with(folder: Path) -> Mapping[str, Any]:
+    """The settings of `fdbcore dataset generate` in the folder of a set, or of a run that keeps them; empty without."""
+    path = folder / GENERATED
+    if not path.is_file():
+        return {}
+    there = read_json(path)
+    if there.get("schema") != GENERATED_SCHEMA:
+        raise SettingsError(f"{path}: expected schema {GENERATED_SCHEMA}, got {there.get('schema')!r}")
+    settings: Mapping[str, Any] = there["settings"]
+    return settings
 
 
 def sets_of_runs(runs: Iterable[Path]) -> dict[Path, str]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".jsonl"
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
-    "Label the replies that lack it, and the reference texts (the ceiling), with this model; "
+    "Label the replies that lack it, and the reference texts (the ceiling), with this model; SET=VENDOR:NAME: those of "
+    "one set alone [default of a generated set: who made it, if no reply to it is labelled]; "
     "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
 )
 
@@ -31,7 +32,7 @@ class DialogueActs(Suite):
     schema = "fdbcore.dialogue_acts/1"
     score_options = (
         Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
-        Option("--annotator", ANNOTATOR_HELP, several=True, metavar="VENDOR:NAME"),
+        Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
         Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
         Option("--repeats", "Annotations of each reply.", kind="count", default=1),
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
@@ -84,6 +85,12 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts.inputs import services
 
         return services(options)
+
+    def services_of(self, paths: Sequence[Path], options: Mapping[str, Any]) -> Sequence[Service]:
+        """Those of the annotators, of which some are known by the sets alone, and of the recogniser."""
+        from fdbcore.suites.dialogue_acts.inputs import services
+
+        return services(options, paths)
 
     def holds_labels(self, path: Path) -> bool:
         """Files of responses and of records, by their suffix."""

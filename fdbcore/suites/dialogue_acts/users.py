@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from fdbcore.recording.files import write_text
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import split_query
 from fdbcore.suites.dialogue_acts.records import read_records
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, made_with
 from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
 from fdbcore.types import Clip, Material, SideA
 
@@ -43,6 +45,8 @@ def side_a(data: str) -> SideA:
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
     _refuse_unspoken(clips, folder)
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
+    if made := made_with(folder):  # without what changes when records are added
+        texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
     material = Material("dialogue-acts", str(folder), texts)
     return SideA(users_of(clips, settings or f"tail_s={TAIL_S}"), prompts(), material, problems)
 
