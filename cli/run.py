@@ -109,7 +109,10 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     elif wanted.no_score:
         for option in given(context, [option.name for option in wanted.suite.score_options]):
             raise click.UsageError(f"{option} cannot be combined with --no-score")
-    elif wanted.data is not None:
+    if wanted.suite is not None and wanted.data is None:
+        for option in given(context, [option.name for option in wanted.suite.data_options]):
+            raise click.UsageError(f"{option} needs --data")
+    elif wanted.suite is not None:
         for option in given(context, [option.name for option in wanted.suite.run_options]):
             raise click.UsageError(f"{option} cannot be combined with --data")
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlencode
 
 import click
 
@@ -148,6 +149,10 @@ def _of_suite(suite: Suite, wanted: Wanted, out: Path) -> SideA:
     from .status import Status
 
     data = wanted.data
+    set_by = {option.name: wanted.suite_options[option.name] for option in suite.data_options}
+    if data is not None and any(set_by.values()):
+        settings = urlencode({name: value for name, value in set_by.items() if value})
+        data = f"{data}{'&' if '?' in data else '?'}{settings}"
     if wanted.dry_run and data is None:
         if shipped_in(out).is_dir() and not suite.run_options:
             data = str(shipped_in(out))

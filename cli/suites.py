@@ -90,10 +90,12 @@ class SuiteCommand(click.Command):
 
     def _added(self, suite: Suite) -> Sequence[Option]:
         added: Sequence[Option] = getattr(suite, self._suite_options)
-        if self._suite_options != "run_options" or not suite.run_scores:
+        if self._suite_options != "run_options":
             return added
         own = {flag for param in self.params for flag in param.opts}
-        return [*added, *(option for option in suite.score_options if option.flag not in own)]
+        added = [*added, *suite.data_options]
+        scored = suite.score_options if suite.run_scores else ()
+        return [*added, *(option for option in scored if option.flag not in own)]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters of the command, then those of benchmarks, then --help."""

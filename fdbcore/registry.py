@@ -173,6 +173,7 @@ WORLD_ENTRY_POINTS: Final = "fdbcore.worlds"
 """The group of entry points by which other packages add worlds."""
 
 SUITES: Final = {
+    "clips": "fdbcore.suites.own_clips.suite:SUITE",
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
     "fdb-v3": "fdbcore.suites.fdb_v3.suite:SUITE",
     "staged": "fdbcore.suites.staged.suite:SUITE",

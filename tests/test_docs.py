@@ -78,6 +78,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / named[1]).write_text(block.text)
     (brief,) = (block.text for block in blocks(ROOT / "docs" / "examiner.md") if block.language == "json")
     (folder / "coffee.json").write_text(brief)
+    (labels,) = (block.text for block in blocks(ROOT / "docs" / "clips.md") if block.language == "csv")
+    (folder / "mine.csv").write_text(labels)
     command = ["replay", "--quiet", str(folder / "calls"), "--meta", str(folder / "calls.csv")]
     ran = CliRunner().invoke(main, [*command, "--out", str(folder / "RUN")])
     assert ran.exit_code == 0, ran.stderr
@@ -201,7 +203,7 @@ def understood(arguments: list[str]) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_of_a_known_kind(page: Path) -> None:
     """A command outside of a block of its kind would be run by no test."""
-    assert {block.language for block in blocks(page)} <= {"", "sh", "python", "toml", "json", "yaml"}
+    assert {block.language for block in blocks(page)} <= {"", "sh", "python", "toml", "json", "yaml", "csv"}
     plain = [block.text for block in blocks(page) if block.language == ""]
     assert not [text for text in plain if re.search(r"^(\$ )?(fdbcore|make|pip|python) ", text, re.MULTILINE)]
     fences = re.findall(r"^ *```(?!`)", page.read_text(encoding="utf-8"), re.MULTILINE)

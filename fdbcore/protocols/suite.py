@@ -68,6 +68,10 @@ class Suite(Protocol):
     """
     run_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore run --suite NAME`: what `ship` shall make of the data that ship."""
+    data_options: Sequence[Option] = ()
+    """The options that the suite adds to `fdbcore run --suite NAME --data DIR`: another way to write the settings of
+    the same names in "DIR?SETTINGS".
+    """
     score_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore score --suite NAME`."""
     run_scores: bool = False

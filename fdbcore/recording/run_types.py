@@ -84,6 +84,13 @@ class PlannedClip(TypedDict):
     labels: dict[str, Any]
 
 
+class PlannedLabels(TypedDict):
+    """The labels of a recorded user."""
+
+    source: Annotated[str, Meta(description="the file that they came from")]
+    labels: Annotated[list[dict[str, Any]], Meta(description="side, kind, start_s and end_s of each")]
+
+
 class PlannedCase(TypedDict):
     """A conversation to hold."""
 
@@ -91,6 +98,7 @@ class PlannedCase(TypedDict):
     system: str
     trial: Annotated[int, Meta(ge=1)]
     clip: PlannedClip | None
+    labels: NotRequired[PlannedLabels]
     columns: NotRequired[Annotated[dict[str, str], Meta(description="further columns, by what a benchmark says of it")]]
 
 

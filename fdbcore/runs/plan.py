@@ -73,6 +73,8 @@ class Case:
         """The case as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
         planned: PlannedCase = {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
+        if self.user.labels is not None:
+            planned["labels"] = {"source": self.user.labels.source, "labels": [*map(dict, self.user.labels.labels)]}
         columns = {**self.user.columns, **({"line": self.line} if self.line is not None else {})}
         return {**planned, "columns": columns} if columns else planned
 

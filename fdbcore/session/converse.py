@@ -32,7 +32,7 @@ from fdbcore.types.usage import USAGE
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
     from fdbcore.recording.recorded_types import KnownMeta, Parties, SentTo
-    from fdbcore.recording.run_types import Outcome
+    from fdbcore.recording.run_types import Outcome, PlannedCase
     from fdbcore.session.tools import ToolDesk
     from fdbcore.types.timing_types import MeasuredSide, TimingCertificate
 
@@ -125,7 +125,7 @@ def converse(
         # Only after `close`: a party may set `left` while it leaves.
         _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
-        _label(a, b, path)
+        _label(a, b, path, meta.get("case"))
         if world is not None and (state := world.state()) is not None:
             recording.note(tools={**known["tools"], "state": state})
     writer.conclude(ruled(path, outcome))
@@ -232,16 +232,20 @@ def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingW
             recording.happenings(side, usage)
 
 
-def _label(a: Endpoint, b: Endpoint, path: Path) -> None:
-    """Keep what the parties did on purpose as labels of the recording."""
+def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> None:
+    """Keep what the parties did on purpose as labels of the recording, and those of a recorded user."""
     parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
     labels = [
         Label(side, cast("LabelKind", each.kind), each.start_tick / TICKS_PER_S, each.end_tick / TICKS_PER_S)
         for side, party in parties
         for each in party.planted()
     ]
-    if labels:
-        keep_labels(path, "planted by the parties", labels)
+    sources = ["planted by the parties"] if labels else []
+    if case is not None and (given := case.get("labels")) is not None:
+        labels += [Label(**label) for label in given["labels"]]
+        sources.append(given["source"])
+    if sources:
+        keep_labels(path, " and ".join(sources), labels)
 
 
 def _blame(side: Side, reason: str) -> Outcome:

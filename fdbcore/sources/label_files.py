@@ -202,6 +202,17 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
+def label_columns(header: Sequence[str]) -> set[str]:
+    """The columns of a CSV that say what each row labels; the others tell of its call. Empty if rows are no labels."""
+    names = {_plain(name): name for name in reversed(header)}
+    found = [next((names[name] for name in of if name in names), None)
+             for of in (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), ("censored",))]  # fmt: skip
+    side, kind, start, *_ = found
+    if side is None or kind is None or start is None:
+        return set()
+    return {name for name in found if name is not None}
+
+
 def _lines(text: str) -> list[str]:
     """The lines of a file. str.splitlines also splits at characters that may be part of a name (U+2028, ...)."""
     return re.split(r"\r\n|\r|\n", text)

@@ -286,6 +286,14 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class UserLabels:
+    """The labels of a clip. source: the file that they came from. labels: JSON values, the fields of a label each."""
+
+    source: str
+    labels: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     """Who talks to the systems.
 
@@ -293,6 +301,7 @@ class User:
     length_s: the length of the clip and its tail; None if only the run's time limit ends the conversation.
     columns: further columns of its calls in the tables of the run.
     problem: why the clip cannot be played, else None. Its cases become invalid; the other cases are held.
+    labels: what people labelled in it; it becomes the labels of its recordings.
     """
 
     name: str
@@ -301,6 +310,7 @@ class User:
     length_s: float | None = None
     problem: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    labels: UserLabels | None = None
 
 
 @dataclass(frozen=True, slots=True)

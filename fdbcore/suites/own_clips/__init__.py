@@ -1,0 +1,1 @@
+"""A benchmark of one's own: recorded users that somebody labelled, and the measures that there are."""

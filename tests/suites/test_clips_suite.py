@@ -1,0 +1,155 @@
+"""`--suite clips`: recorded users with labels as a benchmark, from the command to the scorecard."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from helpers.exec_scripts import script
+from jsonschema import Draft202012Validator
+from scipy.io import wavfile
+
+from fdbcore.cli.main import main
+from fdbcore.recording.labels import given_labels
+from fdbcore.suites.own_clips.schemas import CLIPS, schema, schema_file
+from fdbcore.types import SAMPLE_RATE_HZ
+
+CLIPS_MADE = 4
+ENDS_S = (1.5, 1.6, 1.7, 1.8)
+TABLE = "file,side,kind,start_s,accent,speaker\n" + "".join(
+    f"c{n}.wav,A,turn_end,{end_s},{'north' if n % 2 else 'south'},s{n}\n" for n, end_s in enumerate(ENDS_S)
+)
+ANSWERS = """
+import array
+loud_before, quiet, until, n = False, 0, 0, 0
+while True:
+    heard = array.array("h", read())
+    quiet = 0 if max(map(abs, heard)) > 3000 else quiet + 1
+    loud_before = loud_before or quiet == 0
+    if loud_before and quiet == WAIT:
+        loud_before, until = False, n + 40
+    talks = n < until
+    write(array.array("h", ([12000] * 48 + [-12000] * 48) * 5 if talks else [0] * 480).tobytes())
+    n += 1
+"""
+
+
+def fdbcore(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+
+
+def run(folder: Path, *arguments: object, data: str = "mine?tail_s=3") -> Result:
+    systems = [f"{name}={script(ANSWERS.replace('WAIT', wait))}" for name, wait in (("fast", "20"), ("slow", "60"))]
+    asked = [word for system in systems for word in ("--system", system)]
+    common = ("--vad", "energy", "--clock", "virtual", "--seed", 1, "--out", folder / "RUN")
+    return fdbcore("run", "--suite", "clips", "--data", folder / data, *asked, *common, *arguments)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("clips")
+    (path / "mine").mkdir()
+    for number, end_s in enumerate(ENDS_S):
+        times = np.arange(round((end_s - 0.5) * SAMPLE_RATE_HZ))
+        tone = (10_000 * np.sin(2 * np.pi * 500 / SAMPLE_RATE_HZ * times)).astype(np.int16)
+        pcm = np.concatenate((np.zeros(SAMPLE_RATE_HZ // 2, np.int16), tone))
+        wavfile.write(path / "mine" / f"c{number}.wav", SAMPLE_RATE_HZ, pcm)
+    (path / "labels.csv").write_text(f"{TABLE}gone.wav,A,turn_end,1,west,s9\n")
+    result = run(path, "--labels", path / "labels.csv")
+    assert result.exit_code == 0, result.output
+    assert "fit a call that is not here, with their labels: gone.wav (1)" in result.stderr
+    return path
+
+
+def document(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "RUN-scores" / "scores.json").read_text())
+    return found
+
+
+def test_labels_become_those_of_each_recording(folder: Path) -> None:
+    for number, end_s in enumerate(ENDS_S):
+        for system in ("fast", "slow"):
+            found = given_labels(folder / "RUN" / f"c{number}-{system}")
+            assert found is not None
+            assert found[0] == str(folder / "labels.csv")
+            assert [(label.side, label.kind, label.end_s) for label in found[1]] == [("A", "turn_end", end_s)]
+
+
+def test_answers_are_measured_from_the_labels_and_sliced_by_the_other_columns(folder: Path) -> None:
+    groups = {(each["system"], each["column"], each["value"]): each for each in document(folder)["groups"]}
+    assert {key[1:] for key in groups} == {
+        ("", ""),
+        ("accent", "north"),
+        ("accent", "south"),
+        *(("speaker", f"s{n}") for n in range(CLIPS_MADE)),
+    }
+    for system, answer_ms in (("fast", 210), ("slow", 610)):
+        whole = groups[system, "", ""]["measures"]
+        assert whole["answered_per_labelled_turn_end"]["count"] == CLIPS_MADE
+        assert whole["response_latency_ms_per_labelled_turn_end"]["median"] == pytest.approx(answer_ms, abs=20)
+        assert [groups[system, "accent", value]["calls"] for value in ("north", "south")] == [2, 2]
+    with (folder / "RUN-scores" / "table.csv").open() as file:
+        assert {row["subset"] for row in csv.DictReader(file)} >= {"accent = north", "speaker = s3"}
+    assert "accent = north" in (folder / "RUN-scores" / "report.html").read_text()
+
+
+def test_systems_are_compared_with_each_other_and_the_document_is_as_its_schema_says(folder: Path) -> None:
+    found = document(folder)
+    Draft202012Validator(schema()).validate(found)
+    assert json.loads(schema_file(CLIPS).read_text()) == schema()
+    (compared,) = found["comparisons"]
+    latency = next(each for each in compared["differences"] if each["measure"] == "response_latency_ms")
+    assert (latency["a"], latency["b"], latency["shared"]) == ("fast", "slow", CLIPS_MADE)
+    assert latency["value"] == pytest.approx(-400, abs=20)
+    assert found["warnings"] == ["only 4 calls in fast, 4 in slow: with fewer than 10 an interval may be too narrow"]
+
+
+def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:
+    gates = folder / "gates.toml"
+    gates.write_text(
+        'gates = [{ check = "answered_per_labelled_turn_end >= 0.1", where = { accent = "north", system = "slow" } },\n'
+        '  { check = "response_latency_ms <= 300", where = { accent = "north", system = "slow" } }]'
+    )
+    result = fdbcore("report", folder / "RUN", "--gate", gates)
+    assert result.exit_code in (1, 3)
+    assert "response_latency_ms <= 300 where accent = north, system = slow" in result.stdout.replace("\n", " ")
+
+
+def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "S"
+    assert fdbcore("score", "--suite", "clips", folder / "RUN", "--out", out, "--quiet").exit_code == 0
+    assert json.loads((out / "scores.json").read_text()) == document(folder)
+    other = fdbcore("score", "--suite", "clips", folder / "mine", "--out", tmp_path / "T")
+    assert other.exit_code == 2
+    assert "expected a run of --suite clips, got something else" in other.stderr
+    assert "expected RUNs, got none" in fdbcore("score", "--suite", "clips", "--out", tmp_path / "T").stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("file,accent\nc0.wav,north\nc0.wav,south\n", "c0.wav: expected one accent for a clip, got north and south"),
+        ("file,system\nc0.wav,x\n", "expected another name for the column system: each run has one"),
+        ("clip,accent\nc0.wav,x\n", "expected different columns, one of them file"),
+    ],
+)
+def test_a_wrong_table_is_one_line(folder: Path, tmp_path: Path, table: str, says: str) -> None:
+    (tmp_path / "labels.csv").write_text(table)
+    command = ("run", "--suite", "clips", "--data", folder / "mine", "--system", "echo", "--out", tmp_path / "R")
+    result = fdbcore(*command, "--labels", tmp_path / "labels.csv")
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())
+
+
+def test_a_table_of_clips_alone_makes_slices_and_labels_need_data(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("file;accent\nc0;north\nc1;south\nc7;west\n")
+    command = ("run", "--suite", "clips", "--system", "echo", "--dry-run", "--labels", tmp_path / "t.csv")
+    result = fdbcore(*command, "--data", folder / "mine")
+    assert result.exit_code == 0, result.output
+    assert f"{tmp_path / 't.csv'}: rows that fit no clip: c7" in result.stderr
+    assert "--labels needs --data" in fdbcore(*command).output
