@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlencode
 
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
@@ -59,11 +59,13 @@ def side_a(data: str) -> SideA:
     """
     place, query = split_query(data, file=True)
     given = query_of(query)
-    own = {each.name for each in PLAYING}
+    own = [each.name for each in PLAYING]
+    known = (*own, *CLIP_SETTINGS, *WORLD_SETTINGS)
+    if unknown := [name for name in given if name not in known]:
+        raise SettingsError(f"{KIND}: expected settings of {', '.join(known)}, got {unknown[0]!r}")
     clip = {name: value for name, value in given.items() if name in CLIP_SETTINGS}
     world = {name: value for name, value in given.items() if name in WORLD_SETTINGS}
-    how = values(KIND, {name: value for name, value in given.items() if name in own or name not in {*clip, *world}},
-                 PLAYING)  # fmt: skip
+    how = values(KIND, {name: value for name, value in given.items() if name in own}, PLAYING)
     address = f"{KIND}:?{urlencode(world)}" if world else f"{KIND}:"
     fdb_v3_world(address)  # wrong settings are told before anything is read
     found, base, problems = recordings_at(SMOKE if place == "smoke" else Path(place).absolute())

@@ -1,0 +1,264 @@
+"""`fdbcore run --suite fdb-v3`: recordings with tools in lockstep, when a call is over, and what its scores say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+from oracles import fdb_v3 as oracle
+
+import fdbcore as library
+from fdbcore.cli.main import main
+from fdbcore.registry import INSTRUCTED
+from fdbcore.runs.plan import PlannedSystem, prompted
+from fdbcore.runtime.address import query_of
+from fdbcore.suites.fdb_v3.playing import instructions, side_a
+from fdbcore.suites.fdb_v3.schemas import schema
+from fdbcore.suites.fdb_v3.smoke import SMOKE
+from fdbcore.suites.fdb_v3.suite import SUITE
+
+WANTED = ("travel_01", "shop_08", "finance_09")
+SYSTEMS = {"right": "rehearsed:", "stale": "rehearsed:?fault=stale", "silent": "rehearsed:?fault=silent"}
+
+
+def small_set(folder: Path, wanted: tuple[str, ...] = WANTED) -> Path:
+    """A few records of the smoke set in a file of their own."""
+    content = json.loads(SMOKE.read_text(encoding="utf-8"))
+    content["record"] = [each for each in content["record"] if each["id"] in wanted]
+    for record in content["record"]:
+        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
+    (folder / "fdb3.json").write_text(json.dumps(content))
+    return folder / "fdb3.json"
+
+
+def command(data: str, out: Path, systems: Mapping[str, str], *more: str) -> list[str]:
+    named = [word for name, address in systems.items() for word in ("--system", f"{name}={address}")]
+    return ["run", "--suite", "fdb-v3", "--data", data, *named, "--clock", "virtual", "--seed", "1",
+            "--out", str(out), *more]  # fmt: skip
+
+
+def run(data: str, out: Path, systems: Mapping[str, str], *more: str) -> Result:
+    return CliRunner().invoke(main, command(data, out, systems, *more), env={"COLUMNS": "150"}, catch_exceptions=False)
+
+
+def events(call: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (call / "events.jsonl").read_text().splitlines()]
+
+
+def meta(call: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((call / "meta.json").read_text())
+    return content
+
+
+def speech(call: Path, side: str) -> list[tuple[int, int]]:
+    found = json.loads((call / "derived" / "turns.json").read_text())["events"]
+    return [(e["start_tick"], e["end_tick"]) for e in found if (e["kind"], e["side"]) == ("speech_end", side)]
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A run of three systems, and what was printed."""
+    folder = tmp_path_factory.mktemp("held")
+    done = run(
+        f"{small_set(folder)}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told"
+    )
+    return folder / "RUN", done.output
+
+
+@pytest.fixture(scope="module")
+def document(held: tuple[Path, str]) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((held[0].with_name("RUN-scores") / "scores.json").read_text())
+    return content
+
+
+def test_a_call_ends_after_the_answer_and_otherwise_after_the_longest_wait(held: tuple[Path, str]) -> None:
+    out, _ = held
+    for name in WANTED:
+        answered, silent = out / f"{name}-right", out / f"{name}-silent"
+        longest = speech(answered, "A")[-1][1] + 1600
+        assert meta(answered)["n_ticks"] == min(speech(answered, "B")[-1][1] + 300, longest)
+        assert meta(silent)["n_ticks"] == speech(silent, "A")[-1][1] + 1600
+        assert meta(answered)["settings"]["ends"] == {"quiet_s": 3.0, "most_s": 16.0}
+        assert meta(answered)["tools"]["latency"] == "slow"
+    assert json.loads((out / "run.json").read_text())["plan"]["ends"] == {"quiet_s": 3.0, "most_s": 16.0}
+
+
+def test_a_replay_finds_the_same(held: tuple[Path, str], tmp_path: Path) -> None:
+    call = held[0] / "shop_08-right"
+    again = library.replay(call, out=tmp_path)
+    kept = json.loads((call / "derived" / "turns.json").read_text())["events"]
+    assert [event.to_json() for event in again.turn_events] == kept
+
+
+def test_the_published_measures_are_those_of_a_plain_script(held: tuple[Path, str], document: dict[str, Any]) -> None:
+    out, _ = held
+    records = {each["id"]: each for each in json.loads(SMOKE.read_text())["record"]}
+    (group,) = document["groups"]
+    for system in SYSTEMS:
+        logs = []
+        for name in WANTED:
+            call, record = out / f"{name}-{system}", records[name]
+            words = call / "derived" / "words_B.json"
+            heard = json.loads(words.read_text())["transcripts"][0]["words"] if words.is_file() else []
+            logs.append(
+                {
+                    "expected": record["as_released"],
+                    "actual": [
+                        {"function": e["name"], "args": e["arguments"], "t": e["tick"] / 100}
+                        for e in events(call)
+                        if e["kind"] == "tool_call" and e["stage"] == "complete"
+                    ],
+                    "transcript": " ".join(word["text"] for word in heard),
+                    "chunks": [[word["start_ms"] / 1000, word["end_ms"] / 1000] for word in heard],
+                    "user_chunks": [[w["start_tick"] / 100, w["end_tick"] / 100] for w in record["words"]],
+                    "verdicts": None,
+                    "response": None,
+                    "filler": None,
+                    "key": None,
+                }
+            )
+        expected = oracle.report(logs)
+        row = next(each for each in group["compat"] if (each["system"], each["label"]) == (system, "as_released"))
+        found = {name: rate for name, rate in row["rates"].items() if rate["n"]}
+        sums = {name: each for name, each in expected["sums"].items() if name in found or each[1]}
+        assert {name: rate["n"] for name, rate in found.items()} == {name: n for name, (_, n) in sums.items()}
+        for name, (total, n) in sums.items():
+            assert found[name]["value"] == pytest.approx(total / n), (system, name)
+        for name, summary in expected["latencies"].items():
+            if summary is None:
+                assert row["latencies"][name] is None
+            else:
+                assert list(row["latencies"][name].values()) == pytest.approx(list(summary.values())), (system, name)
+        assert row["failures"] == {name: count for name, count in expected["failures"].items() if count}
+
+
+def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document: dict[str, Any]) -> None:
+    Draft202012Validator(schema("fdb_v3")).validate(document)
+    assert document["problems"] == []
+    outcomes = {(item["system"], item["record"]): item["failure"] for item in document["items"]}
+    assert {outcomes["right", name] for name in WANTED} == {None}
+    assert {outcomes["silent", name] for name in WANTED} == {"silent"}
+    assert "stale_value" in {outcomes["stale", name] for name in WANTED}
+    assert {item["condition"] for item in document["items"]} == {"tools: slow"}
+    assert "failures: 3 silent" in " ".join(held[1].split())
+
+
+def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) -> None:
+    (case,) = (c for c in SUITE.card(document).cases if (c.system, c.id) == ("right", "shop_08"))
+    drawn = SUITE.picture(case)
+    figure = ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
+    bars = {
+        name: [each for each in figure.iter("{http://www.w3.org/2000/svg}rect") if each.get("class") == name]
+        for name in ("user", "system", "call")
+    }
+    item = case.item
+    for name, spans in (
+        ("user", item["user_speech"]),
+        ("system", item["system_speech"]),
+        ("call", [(call["start_s"], call["end_s"]) for call in item["calls"]]),
+    ):
+        assert len(bars[name]) == len(spans) > 0
+        starts = [float(bar.attrib["x"]) for bar in bars[name]]
+        scale = [(x - 64) / start for x, (start, _) in zip(starts, spans, strict=True)]
+        assert scale == pytest.approx([scale[0]] * len(scale), rel=1e-2)
+    assert "add_to_cart(product_id=&#34;PROD1&#34;" in drawn
+    (row,) = SUITE.remarks(case).rows
+    assert [each.name for each in row.remarks] == [call["name"] for call in item["calls"]]
+
+
+def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> None:
+    data = small_set(tmp_path, WANTED[:1])
+    (record,) = json.loads(data.read_text())["record"]
+    settings = "ends=file&tail_s=1.5&latency=as-released&faults=error@1"
+    done = run(f"{data}?{settings}", tmp_path / "RUN", {"right": "rehearsed:"})
+    assert done.exit_code == 0, done.output
+    call = tmp_path / "RUN" / WANTED[0]
+    assert meta(call)["n_ticks"] == pytest.approx(record["audio"]["length_s"] * 100 + 150, abs=1)
+    assert "ends" not in meta(call)["settings"]
+    assert next(e["result"]["status"] for e in events(call) if e["kind"] == "tool_result") == "error"
+    document = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
+    assert [group["condition"] for group in document["groups"]] == ["tools: as-released, faults: error@1"]
+
+
+def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_path: Path) -> None:
+    scored = CliRunner().invoke(
+        main, ["score", "--suite", "fdb-v3", str(held[0]), "--out", str(tmp_path / "S")], env={"COLUMNS": "150"}
+    )
+    assert scored.exit_code == 0, scored.output
+    (group,) = json.loads((tmp_path / "S" / "scores.json").read_text())["groups"]
+    right, silent = (next(row for row in group["compat"] if row["system"] == name) for name in ("right", "silent"))
+    assert right["rates"]["turn_take"] == {"value": None, "n": 0}
+    assert right["rates"]["passed"] == {"value": 1.0, "n": 3}
+    assert silent["rates"]["turn_take"] == {"value": 0.0, "n": 3}
+
+
+def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
+    data, out = str(small_set(tmp_path)), tmp_path / "RUN"
+    words = command(data, out, {"right": "rehearsed:"})
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "fdbcore.cli", *words], start_new_session=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (done := [path for path in out.glob("*/meta.json") if "outcome" in path.read_text()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    first = {path: json.loads(path.read_text())["created"] for path in done}
+    went_on = run(data, out, {"right": "rehearsed:"})
+    assert went_on.exit_code == 0, went_on.output
+    assert {path: json.loads(path.read_text())["created"] for path in done} == first
+    whole = run(data, tmp_path / "WHOLE", {"right": "rehearsed:"})
+    assert whole.exit_code == 0
+    kinds = [json.loads((tmp_path / f"{name}-scores" / "scores.json").read_text()) for name in ("RUN", "WHOLE")]
+    for each in kinds:
+        for item in each["items"]:
+            del item["call"]
+    assert kinds[0]["items"] == kinds[1]["items"]
+    assert kinds[0]["groups"] == kinds[1]["groups"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("smoke?mood=calm", "fdb-v3: expected settings of quiet_s, most_s, ends, prompt, channel, "),
+        ("smoke?latency=never", "latency: expected"),
+        ("smoke?quiet_s=0", "quiet_s: expected a number"),
+        ("smoke?ends=soon", "ends: expected quiet or file, got 'soon'"),
+        ("nowhere", "expected"),
+    ],
+)
+def test_wrong_settings_are_one_line(tmp_path: Path, data: str, said: str) -> None:
+    done = run(data, tmp_path / "RUN", {"right": "rehearsed:"})
+    assert done.exit_code != 0
+    assert said in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_systems_with_instructions_get_ours_unless_they_have_their_own(tmp_path: Path) -> None:
+    users = side_a(str(small_set(tmp_path)))
+    told = prompted(
+        [
+            PlannedSystem("a", "openai-realtime:gpt-realtime?voice=marin"),
+            PlannedSystem("b", "gemini-live:some?instructions=Sing."),
+            PlannedSystem("c", "moshi://127.0.0.1:1"),
+        ],
+        users,
+    )
+    ours = instructions()
+    given = [query_of(each.address.partition("?")[2]).get("instructions") for each in told]
+    assert given == [ours, "Sing.", None]
+    assert side_a(f"{tmp_path / 'fdb3.json'}?prompt=none").instructions is None
+    assert {"openai-realtime", "cascaded", "ultravox"} < INSTRUCTED
