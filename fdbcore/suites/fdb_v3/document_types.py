@@ -117,6 +117,7 @@ class V3Item(TypedDict):
     repaired: list[ExpectedCallEntry]
     repairs: Annotated[list[str], Meta(description="why the repaired label differs, a line each")]
     state: Annotated[Any, Meta(description="what the calls left in the world")]
+    matched: Annotated[list[bool], Meta(description="of each expected call, as released: by the exact matcher")]
     verdicts: Annotated[V3Verdicts | None, Meta(description="of the first judge; null without one")]
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     compat_failure: Annotated[str | None, Meta(description="by the label as released; null: it passes")]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from fdbcore.measures.reading import Reading
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat import failure
+from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
 from fdbcore.suites.fdb_v3.compat_rows import values_of
 from fdbcore.suites.fdb_v3.ours_rows import OursItem
+from fdbcore.suites.fdb_v3.questions import labelled_pairs
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ def item_of(case: V3Case, condition: str, ours: OursItem) -> V3Item:
         "repaired": record.get("repaired", []),
         "repairs": [repair["reason"] for repair in record.get("repairs", ())],
         "state": case.state,
+        "matched": [
+            made is not None and matches_exactly(expected.args, made.args)
+            for expected, made in labelled_pairs(case, "as_released")
+        ],
         "verdicts": case.verdicts,
         "values": {**{name: value for name, value in ours.values.items() if value is not None}, **values_of(case)},
         "compat_failure": failure(log),

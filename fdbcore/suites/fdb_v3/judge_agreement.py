@@ -90,8 +90,8 @@ def _agreement(
         "first_only": first_only,
         "second_only": second_only,
         "neither": neither,
-        "share": _figure(bootstrap_times(lambda times: _shares(times @ tables), len(tables))),
-        "kappa": _figure(bootstrap_times(lambda times: kappas(times @ tables), len(tables))),
+        "share": figure_of(bootstrap_times(lambda times: _shares(times @ tables), len(tables))),
+        "kappa": figure_of(bootstrap_times(lambda times: kappas(times @ tables), len(tables))),
     }
 
 
@@ -100,7 +100,8 @@ def _shares(tables: Floats) -> Floats:
     return shares
 
 
-def _figure(estimate: Estimate) -> V3AgreementFigure:
+def figure_of(estimate: Estimate) -> V3AgreementFigure:
+    """An estimate as JSON values."""
     return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
 
 

@@ -1,4 +1,4 @@
-"""The published JSON schemas of recorded scenarios, of scores, and of agreement on disfluencies, made of their types.
+"""The published JSON schemas of recorded scenarios, of scores, and of agreement, made of their types.
 
     python -m fdbcore.suites.fdb_v3.schemas     writes data/*.schema.json anew; it needs msgspec
 
@@ -16,9 +16,14 @@ from fdbcore.suites.fdb_v3 import scenario_types
 from fdbcore.suites.fdb_v3.document_types import V3Document
 from fdbcore.suites.fdb_v3.released import SCHEMA
 from fdbcore.suites.fdb_v3.tagging_types import DisfluencyAgreement
+from fdbcore.suites.fdb_v3.verdict_agreement_types import VerdictAgreement
 
 SCENARIOS: Final = "scenarios"
-DOCUMENTS: Final = {"disfluency_agreement": DisfluencyAgreement, "fdb_v3": V3Document}
+DOCUMENTS: Final = {
+    "disfluency_agreement": DisfluencyAgreement,
+    "verdict_agreement": VerdictAgreement,
+    "fdb_v3": V3Document,
+}
 """The type of each document, by the name of its schema."""
 
 

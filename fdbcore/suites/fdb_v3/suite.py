@@ -44,7 +44,10 @@ class ToolsUnderDisfluency(Suite):
     )
     kept = ("judged.json",)
 
-    labels = "tables of disfluencies (CSV with the columns recording and disfluencies)"
+    labels = (
+        "tables of disfluencies (CSV with the columns recording and disfluencies), tables of verdicts (CSV with the "
+        "columns recording, system and rater), and scores of recorded scenarios"
+    )
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The smoke set."""
@@ -91,20 +94,26 @@ class ToolsUnderDisfluency(Suite):
         return [service for each in asked for service in each.services()]
 
     def holds_labels(self, path: Path) -> bool:
-        """Tables of disfluencies by their header, and files of recorded scenarios."""
+        """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
         from fdbcore.suites.fdb_v3.tagging import holds_tags
+        from fdbcore.suites.fdb_v3.verdict_tables import holds_verdicts
 
-        return holds_tags(path)
+        return holds_tags(path) or holds_verdicts(path)
 
     def agree(
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
-        """Compares the disfluencies that raters found."""
+        """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
+        from fdbcore.suites.fdb_v3 import tagging_screen, verdict_screen
         from fdbcore.suites.fdb_v3.tagging import tag_agreement
-        from fdbcore.suites.fdb_v3.tagging_screen import screen
+        from fdbcore.suites.fdb_v3.verdict_agreement import verdict_agreement
+        from fdbcore.suites.fdb_v3.verdict_tables import holds_verdicts
 
-        content = tag_agreement(paths)
-        return content, screen(content, width)
+        if any(map(holds_verdicts, paths)):
+            verdicts = verdict_agreement(paths)
+            return cast("Mapping[str, Any]", verdicts), verdict_screen.screen(verdicts, width)
+        tags = tag_agreement(paths)
+        return cast("Mapping[str, Any]", tags), tagging_screen.screen(tags, width)
 
     def holds_scenarios(self, path: Path) -> bool:
         """Files of recorded scenarios (.json), and folders with recordings."""

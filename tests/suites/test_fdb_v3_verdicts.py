@@ -1,0 +1,163 @@
+"""`fdbcore agree` on verdicts of people, judge, exact matcher and measures about calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from helpers.released_folder import release, result
+from jsonschema import Draft202012Validator
+
+from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v3 import schemas
+
+METRICS = ("arguments", "response", "interruption", "turn_take")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six results: the 2nd has a wrong argument, the 3rd begins before the user's end, the 4th says nothing."""
+    folder = tmp_path_factory.mktemp("scored")
+    data = release(folder)
+    for number, place in enumerate(sorted(data.glob("travel_0*_*"))[:6]):
+        made = result(json.loads((place / "metadata.json").read_text())["expected_tool_calls"])
+        if number == 1:
+            made["actual_tool_calls"][0]["args"] = {"destination": "Bonn", "date": "2026-05-02"}
+        if number == 2:
+            made["asr_chunks"][0]["timestamp"] = [9.5, 10.5]
+        if number == 3:
+            made |= {"asr_chunks": [], "transcript": ""}
+        (place / "result_ours.json").write_text(json.dumps(made))
+    done = run("score", "--suite", "fdb-v3", data, "--out", folder / "S")
+    assert done.exit_code == 0, done.output
+    return folder / "S"
+
+
+def records(scores: Path) -> list[str]:
+    return [item["record"] for item in json.loads((scores / "scores.json").read_text())["items"]]
+
+
+def table(path: Path, names: Sequence[str], **columns: str) -> Path:
+    """A table by one rater. columns: y, n, ? (cannot tell) or - (not rated) of each recording."""
+    words = {"y": "yes", "n": "No", "?": "cannot tell", "-": ""}
+    rows = [
+        ",".join([name, "ours", path.stem, *(words[given[number]] for given in columns.values())])
+        for number, name in enumerate(names)
+    ]
+    path.write_text("\n".join([f"recording,system,rater,{','.join(columns)}", *rows, ""]))
+    return path
+
+
+def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
+    """Cohen (1960)."""
+    n = len(pairs)
+    observed = sum(first == second for first, second in pairs) / n
+    firsts, seconds = sum(first for first, _ in pairs) / n, sum(second for _, second in pairs) / n
+    by_chance = firsts * seconds + (1 - firsts) * (1 - seconds)
+    return (observed - by_chance) / (1 - by_chance)
+
+
+def alpha(units: Sequence[Sequence[bool]]) -> float:
+    """Krippendorff (2011), nominal, from the coincidences."""
+    pairs = [(pair, 1 / (len(unit) - 1)) for unit in units for pair in permutations(unit, 2)]
+    n = sum(weight for _, weight in pairs)
+    yes = sum(weight for (first, _), weight in pairs if first)
+    observed = sum(weight for (first, second), weight in pairs if first != second) / n
+    return 1 - observed / (2 * yes * (n - yes) / (n * (n - 1)))
+
+
+def compared(content: Mapping[str, Any], metric: str, *raters: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(
+        each for each in content["comparisons"] if (each["metric"], each["raters"]) == (metric, list(raters))
+    )
+    return found
+
+
+def test_people_stand_beside_the_matcher_and_both_kinds_of_measures(scores: Path, tmp_path: Path) -> None:
+    names = records(scores)
+    ann = table(tmp_path / "ann.csv", names, arguments="ynynyy", interruption="nnynnn", turn_take="yyyny-")
+    ben = table(tmp_path / "ben.csv", names, arguments="yyynyy", interruption="nyyn?n", turn_take="yyynyy")
+    done = run("agree", ann, ben, scores, "--json")
+    assert done.exit_code == 0, done.output
+    content = json.loads(done.stdout)
+    Draft202012Validator(schemas.schema("verdict_agreement")).validate(content)
+    assert [(each["name"], each["kind"]) for each in content["raters"]] == [
+        ("ann", "person"),
+        ("ben", "person"),
+        ("exact matcher", "judge"),
+        ("published measures", "judge"),
+        ("our measures", "judge"),
+    ]
+    people = compared(content, "arguments", "ann", "ben")
+    pairs = [(a == "y", b == "y") for a, b in zip("ynynyy", "yyynyy", strict=True)]
+    assert (people["n"], people["yes"], people["between"]) == (6, [4, 5], "people")
+    assert people["identical"]["value"] == pytest.approx(5 / 6)
+    assert people["kappa"]["value"] == pytest.approx(kappa(pairs))
+    assert people["alpha"]["value"] == pytest.approx(alpha(pairs))
+    assert compared(content, "arguments", "exact matcher", "ann")["yes"] == [5, 4], "the 2nd alone is wrong"
+    split = compared(content, "arguments", "exact matcher", "people")
+    assert (split["n"], split["yes"]) == (5, [5, 4]), "where people are split they cannot tell"
+    early = compared(content, "interruption", "published measures", "ann")
+    assert (early["n"], early["identical"]["value"]) == (5, 1.0), "one that is silent has no first word"
+    assert compared(content, "interruption", "ann", "ben")["n"] == 5, "who cannot tell is left out"
+    assert compared(content, "turn_take", "published measures", "ann")["identical"]["value"] == 1.0
+    assert compared(content, "turn_take", "our measures", "ben")["n"] == 6
+    assert not any("response" == each["metric"] for each in content["comparisons"]), "nobody judged it"
+    shown = run("agree", ann, ben, scores).stdout
+    assert "3 exact matcher: 6 calls" in shown
+    assert "turn-take" in shown
+
+
+def test_the_judge_of_scores_is_a_rater_too_and_three_people_have_one_alpha(scores: Path, tmp_path: Path) -> None:
+    document = json.loads((scores / "scores.json").read_text())
+    yes, no, unknown = ({"right": right, "reason": ""} for right in (True, False, None))
+    arguments = [[yes, yes], [yes, yes], [yes, no], [yes, unknown], [no, unknown], [yes, None]]
+    for item, given in zip(document["items"], arguments, strict=True):
+        item["verdicts"] = {
+            "arguments": given, "response": yes, "filler": None, "key": None, "speech_reason": None,
+        }  # fmt: skip
+    document["judging"] = {"judges": ["openai:x", "openai:y"]}
+    (judged := tmp_path / "scores.json").write_text(json.dumps(document))
+    names = records(scores)
+    given = {"ann": "yyynny", "ben": "ynynnn", "cy": "yy?nyn"}
+    tables = [table(tmp_path / f"{name}.csv", names, arguments=each, response=each) for name, each in given.items()]
+    content = json.loads(run("agree", *tables, judged, "--json").stdout)
+    with_ann = compared(content, "arguments", "openai:x", "ann")
+    assert (with_ann["n"], with_ann["yes"]) == (5, [2, 4]), "of the 4th call a verdict is missing, and none is no"
+    most = compared(content, "response", "openai:x", "people")
+    assert (most["n"], most["yes"]) == (6, [6, 3])
+    three = compared(content, "arguments", *given)
+    units = [[mark == "y" for mark in marks if mark != "?"] for marks in zip(*given.values(), strict=True)]
+    assert three["kappa"] is None
+    assert three["alpha"]["value"] == pytest.approx(alpha(units))
+    assert three["identical"]["value"] == pytest.approx(sum(len(set(unit)) == 1 for unit in units) / 6)
+
+
+def test_what_cannot_be_used_is_said_in_a_line(scores: Path, tmp_path: Path) -> None:
+    names = records(scores)
+    ann = table(tmp_path / "ann.csv", names, arguments="yyyyyn")
+    text = ann.read_text().replace(f"{names[0]},ours,ann,yes", f"{names[0]},ours,ann,perhaps") + f"{names[1]},,ann,no\n"
+    ann.write_text(text)
+    done = run("agree", ann, scores)
+    assert done.exit_code == 1
+    told = " ".join(done.output.split())
+    assert "line 2: arguments: left out: expected yes, no, cannot tell, got 'perhaps'" in told
+    assert "line 8: left out: expected a recording, a system, a rater" in told
+    twice = table(tmp_path / "twice.csv", [names[0], names[0]], arguments="yn")
+    done = run("agree", twice, scores)
+    assert (done.exit_code, "got a second one that differs in arguments" in done.output) == (2, True)
+    other = table(tmp_path / "other.csv", ["nobody_1"], arguments="y")
+    done = run("agree", other, scores)
+    assert (done.exit_code, "expected verdicts on calls of the scores, got" in done.output) == (2, True)
+    some = table(tmp_path / "some.csv", [names[0], "nobody_1"], arguments="yy")
+    done = run("agree", some, scores)
+    assert (done.exit_code, "1 rated calls are in no scores" in " ".join(done.output.split())) == (1, True)
