@@ -159,9 +159,9 @@ class Rehearsed(Endpoint):
     def _may_reply(self, tick: int, known: Rehearsal) -> bool:
         if known.reply_tick is not None:
             return tick >= self._start + known.reply_tick
-        if len(self._results) < len(known.calls) or tick < self._start + known.calls_tick:
+        if len(self._results) < len(known.calls):
             return False
-        return tick >= self._answered_tick + REPLY_TICKS
+        return tick >= max(self._answered_tick, self._start + known.calls_tick) + REPLY_TICKS
 
     def _begin_reply(self, tick: int, text: str) -> None:
         if not text:
