@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Levels: TypeAlias = npt.NDArray[np.float64]
 
-LEAST_TICKS: Final = 150
-"""Of speech, so many ticks tell a recording from the others."""
+LEAST_TICKS, MOST_TICKS = 150, 250
+"""Of speech, so many ticks tell a recording from the others; more are not compared."""
 ALIKE: Final = 0.9
 """The correlation of levels from which on two sounds are the same."""
 
@@ -67,7 +67,7 @@ def known_sound(heard: Sequence[float]) -> KnownSound | None:
     first = int(loud[0])
     best, found = ALIKE, None
     for name, known in _levels().items():
-        n_ticks = min(len(levels) - first, len(known))
+        n_ticks = min(len(levels) - first, len(known), MOST_TICKS)
         windows = np.lib.stride_tricks.sliding_window_view(known, n_ticks)
         places = _likeness(windows, levels[first : first + n_ticks])
         place = int(places.argmax())
