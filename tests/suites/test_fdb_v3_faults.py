@@ -1,0 +1,238 @@
+"""Systems with one planted fault each, over some of the smoke set: each fault moves what names it, and no more."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+from fakes.fake_chat import KEY
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import NEEDS_OPENAI, Asked
+from fakes.pcm_server import PcmServer
+from fakes.rehearsed_server import rehearsed_over
+from fakes.smoke_chat import cascade, smoke_chat
+
+from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v3.known_sounds import smoke_records
+from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER
+from fdbcore.suites.fdb_v3.smoke import SMOKE
+
+pytestmark = NEEDS_OPENAI
+
+CORRECTED: Final = ("travel_09", "shop_10")
+RECORDS: Final = (*CORRECTED, "finance_04", "housing_02", "shop_01", "finance_02")
+"""One, two and three calls, chained ones, a pause of 2.4 s that misleads the published end of the user, corrections."""
+APART: Final = ("stale", "early")
+"""Faults that are planted in a system behind a socket, too."""
+
+PASSES: Final = {"passed", "compat_passed", "compat_passed_repaired"}
+VALUES: Final = PASSES | {"arguments", "compat_argument_accuracy", "final_state", "corrected"}
+"""What a wrong value moves."""
+WORDS: Final = {
+    *("compat_turn_take", "compat_tool_selection", "compat_argument_accuracy", "compat_first_response"),
+    *("compat_filler", "compat_completion"),
+}
+"""What is published of recordings in which the system said something."""
+KEY_TIMES: Final = {"key_ms", "own_ms", "result_to_key_ms", "compat_completion"}
+MOVES: Final[Mapping[str, set[str]]] = {
+    "wrong-tool": VALUES | {"tool_selection", "compat_tool_selection", "in_order", "needs_met"},
+    "wrong-argument": VALUES,
+    "stale": VALUES | {"recovered"},
+    "early": VALUES
+    | {"recovered", "preemptive", "preemptive_right", "preemptive_wrong"}
+    # what was called ahead has its result when the reply comes, as late as ever
+    | {"first_call_ms", "compat_tool_call", "result_to_speech_ms", "result_to_key_ms"},
+    "silent": {"passed", "answered", "first_sound_ms", "result_to_speech_ms", "response", "compat_response_quality"}
+    | {"filler_words", "filler_time"}
+    | KEY_TIMES
+    | WORDS,
+    "filler": {"response", "compat_response_quality", "filler_words", "filler_time", "compat_filler"} | KEY_TIMES,
+    "late": {"first_call_ms", "compat_tool_call", "first_sound_ms", "compat_first_response", "key_ms", "own_ms"}
+    | {"compat_completion"},
+    # whoever cuts in falls out of what is published of filler and latencies
+    "talks-over": {"interrupted", "first_sound_ms", "result_to_speech_ms", "compat_first_response", "compat_filler"}
+    | KEY_TIMES,
+}
+"""What each fault moves of the measures of one recording: all of these in one recording or more, and nothing else."""
+RATES: Final[Mapping[str, set[str]]] = {
+    "wrong-tool": {"tool_selection", "argument_accuracy", "passed"},
+    "wrong-argument": {"argument_accuracy", "passed"},
+    "stale": {"argument_accuracy", "passed"},
+    "early": {"argument_accuracy", "passed", "preemptive", "tool_call"},
+    "silent": {"turn_take", "tool_selection", "argument_accuracy", "interruption", "response_quality", "filler"}
+    | {"first_response", "tool_call", "completion"},
+    "filler": {"response_quality", "filler", "completion"},
+    "late": {"first_response", "tool_call", "completion"},
+    "talks-over": {"interruption", "first_response", "tool_call", "completion"},
+}
+"""The same of the published rates and mean latencies of a system."""
+FAILURES: Final[Mapping[str, tuple[str, int]]] = {
+    "wrong-tool": ("wrong_tool", 6),
+    "wrong-argument": ("wrong_argument", 6),
+    "stale": ("stale_value", 2),
+    "early": ("stale_value", 2),
+    "silent": ("silent", 6),
+}
+"""Why recordings do not pass, and how many; the other faults let all pass."""
+SLACK_MS: Final = 50
+
+
+def judged(asked: Asked) -> str:
+    """A judge that goes by the letter."""
+    evidence = json.loads(asked.user)
+    reason = {"reason": "by the letter"}
+    if "given" in evidence:
+        expected, given = evidence["expected"], evidence["given"]
+        right = all(str(value).startswith("$") or given.get(name) == value for name, value in expected.items())
+        return json.dumps({"right": right, **reason})
+    if "said" in evidence:
+        return json.dumps({"right": evidence["said"] == evidence["good_answer"], **reason})
+    words = evidence["words"]
+    text = " ".join(each["word"] for each in words)
+    said = {"": text, "from_s": words[0]["from_s"], "to_s": words[-1]["to_s"]}
+    kind, other = ("filler", "key") if text == FILLER else ("key", "filler")
+    parts = {f"{kind}_{name}".rstrip("_"): value for name, value in said.items()}
+    return json.dumps({**parts, other: "", f"{other}_from_s": None, f"{other}_to_s": None, **reason})
+
+
+def some(folder: Path) -> Path:
+    """A file of recorded scenarios with some of the smoke set."""
+    file = json.loads(SMOKE.read_text(encoding="utf-8"))
+    file["record"] = [record for record in file["record"] if record["id"] in RECORDS]
+    for record in file["record"]:
+        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
+    path = folder / "some.json"
+    path.write_text(json.dumps(file))
+    return path
+
+
+def held(folder: Path, systems: Mapping[str, str]) -> dict[str, Any]:
+    """Let these systems, by their names, play the recordings, and score them with a judge."""
+    named = [part for name, address in systems.items() for part in ("--system", f"{name}={address}")]
+    how = ("--clock", "virtual", "--vad", "energy", "--no-score", "--quiet", "--out", f"{folder}/run")
+    CliRunner().invoke(main, ["run", "--suite", "fdb-v3", "--data", f"{some(folder)}?quiet_s=2", *named, *how])
+    with pytest.MonkeyPatch.context() as patch, FakeOpenAI(judged) as server:
+        patch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+        judge = ("--judge", server.address_of("openai:gpt-5-nano"), "--transcriber", "told")
+        done = CliRunner().invoke(
+            main, ["score", "--suite", "fdb-v3", f"{folder}/run", *judge, "--json", "--out", f"{folder}/scores"]
+        )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The scores of a right system and of one for each fault, some of them behind a socket too."""
+    systems = {"right": "rehearsed:"} | {fault: f"rehearsed:?fault={fault}" for fault in FAULTS}
+    with ExitStack() as stack:
+        apart = {f"{fault}-apart": stack.enter_context(PcmServer(rehearsed_over(fault))) for fault in APART}
+        systems |= {name: server.address for name, server in apart.items()}
+        yield held(tmp_path_factory.mktemp("faults"), systems)
+
+
+def items(scores: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
+    return {each["record"]: each for each in scores["items"] if each["system"] == system}
+
+
+def moved(bad: Mapping[str, float | None], good: Mapping[str, float | None]) -> set[str]:
+    """The measures that differ, also by being there at all; times differ by more than SLACK_MS."""
+    names = {*bad, *good}
+    return {name for name in names if _differ(name, bad.get(name), good.get(name))}
+
+
+def _differ(name: str, bad: float | None, good: float | None) -> bool:
+    if bad is None or good is None:
+        return bad is not good
+    slack = SLACK_MS if name.endswith("_ms") else SLACK_MS / 1000 if name in _SECONDS else 0.0
+    return abs(bad - good) > slack + 1e-9
+
+
+_SECONDS: Final = ("compat_first_response", "compat_tool_call", "compat_completion")
+
+
+def test_a_right_system_is_right_by_all_measures(scores: dict[str, Any]) -> None:
+    found = items(scores, "right")
+    assert sorted(found) == sorted(RECORDS)
+    for item in found.values():
+        values = item["values"]
+        assert item["failure"] is None
+        for name in ("passed", "tool_selection", "arguments", "final_state", "answered", "response", *PASSES):
+            assert values[name] == 1, name
+        assert (values["interrupted"], values["preemptive"], values["filler_words"]) == (0, 0, 0)
+        assert values["first_call_ms"] == 500
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_moves_what_names_it_and_nothing_else(scores: dict[str, Any], fault: str) -> None:
+    right, bad = items(scores, "right"), items(scores, fault)
+    found = {name: moved(bad[name]["values"], right[name]["values"]) for name in RECORDS}
+    assert set().union(*found.values()) == MOVES[fault]
+    if fault in ("stale", "early"):
+        assert {name for name, measures in found.items() if measures} == set(CORRECTED)
+    else:
+        assert all(found.values()), "in each recording"
+    why, count = FAILURES.get(fault, ("", 0))
+    assert Counter(item["failure"] for item in bad.values() if item["failure"]) == Counter({why: count} if why else {})
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_moves_its_published_figures_and_no_others(scores: dict[str, Any], fault: str) -> None:
+    def figures(system: str) -> dict[str, Any]:
+        (group,) = (each for each in scores["groups"] if any(row["system"] == system for row in each["compat"]))
+        (row,) = (row for row in group["compat"] if (row["system"], row["label"]) == (system, "as_released"))
+        means = {name: each and each["mean_s"] for name, each in row["latencies"].items()}
+        return {name: each["value"] for name, each in row["rates"].items()} | means
+
+    bad, good = figures(fault), figures("right")
+    latencies = ("first_response", "tool_call", "completion")
+    found = {
+        name
+        for name in good
+        if bad[name] != (good[name] if name not in latencies else pytest.approx(good[name], abs=SLACK_MS / 1000))
+    }
+    assert found == RATES[fault]
+
+
+def test_figures_of_a_fault_are_what_it_does(scores: dict[str, Any]) -> None:
+    right = items(scores, "right")
+    for name, item in items(scores, "late").items():
+        assert item["values"]["first_sound_ms"] - right[name]["values"]["first_sound_ms"] == 4000
+    for item in items(scores, "talks-over").values():
+        assert (item["values"]["interrupted"], item["values"]["first_sound_ms"]) == (1, -1000)
+    for item in items(scores, "filler").values():
+        assert (item["values"]["filler_words"], item["values"]["filler_time"]) == (1, 1)
+    for name in CORRECTED:
+        assert items(scores, "early")[name]["values"]["first_call_ms"] < 0
+        assert (items(scores, "early")[name]["values"]["preemptive_wrong"]) == 1
+
+
+@pytest.mark.parametrize("fault", APART)
+def test_a_system_behind_a_socket_has_the_same_figures(scores: dict[str, Any], fault: str) -> None:
+    """But of its words: over that contract nobody tells them."""
+    unheard = KEY_TIMES | WORDS | {"response", "filler_words", "filler_time", "compat_response_quality"}
+    beside, apart = items(scores, fault), items(scores, f"{fault}-apart")
+    for name in RECORDS:
+        assert moved(apart[name]["values"], beside[name]["values"]) <= unheard
+        assert apart[name]["failure"] == beside[name]["failure"]
+
+
+def test_a_cascaded_system_over_http_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with smoke_chat() as server:
+        found = held(tmp_path, {"cascade": cascade(tmp_path, server)})
+    assert sorted(items(found, "cascade")) == sorted(RECORDS)
+    for name, item in items(found, "cascade").items():
+        assert (item["failure"], item["compat_failure"]) == (None, None), name
+        assert item["values"]["response"] == 1
+        assert [call["name"] for call in item["calls"]] == [
+            each["function"] for each in smoke_records()[name]["as_released"]
+        ]
+    calls = [message for body in server.asked for message in body["messages"] if message["role"] == "tool"]
+    assert calls, "the results of the tools reached the model"
