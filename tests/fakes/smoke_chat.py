@@ -42,7 +42,8 @@ def heard(wav: bytes) -> str:
 def answer(body: Mapping[str, Any]) -> Turn:
     """The next call that is expected for what was said, or the reply."""
     messages = body["messages"]
-    (record,) = [each for each in smoke_records().values() if each["script"] == _said(messages)] or [None]
+    said = [each["content"] for each in messages if each["role"] == "user"][-1]
+    record = next((each for each in smoke_records().values() if each["script"] == said), None)
     if record is None:
         return Turn(NOT_HEARD)
     results = [json.loads(each["content"]) for each in messages if each["role"] == "tool"]
@@ -51,11 +52,6 @@ def answer(body: Mapping[str, Any]) -> Turn:
         return Turn(record["reply"])
     call = expected[len(results)]
     return Turn(calls=[(call["function"], json.dumps(resolved(call["args"], results)))])
-
-
-def _said(messages: Any) -> str:
-    text: str = [each["content"] for each in messages if each["role"] == "user"][-1]
-    return text
 
 
 def cascade(folder: Path, server: FakeChat) -> str:
