@@ -39,13 +39,13 @@ JOIN_TICKS: Final = 20
 class V3Case:
     """One system on one recording.
 
-    path: the folder of the call; None for a released result. trial: from 1. log: what the published measures read,
-    with the label as released. calls: all of them, also those that no framework logs. user_end_tick: the end of the
-    user's speech, by annotation, else by turn events (of a released result: its last word); None if it is not known.
-    b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody
-    listened; who did not speak said none, and the user's may be annotated. state: what
-    the calls left in the world. world: its settings, as it describes them; None if they are not known.
-    repaired_right: as `SystemLog.arguments_right`, of the repaired label. verdicts: of the first judge.
+    path: the folder of the call; None for a released result without audio. trial: from 1. log: what the published
+    measures read, with the label as released. calls: all of them, also those that no framework logs. user_end_tick: the
+    end of the user's speech, by annotation, else by turn events (without audio: its last word); None if it is not
+    known. b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody listened; who
+    did not speak said none, and the user's may be annotated. state: what the calls left in the world. world: its
+    settings, as it describes them; None if they are not known. repaired_right: as `SystemLog.arguments_right`, of the
+    repaired label. verdicts: of the first judge.
     """
 
     path: Path | None
@@ -157,23 +157,33 @@ def _refuse_unscored(ended: Outcome | None) -> None:
         raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 
-def released_case(record: RecordedScenarioEntry, provider: str, result: SystemResult) -> V3Case:
-    """A released result as a case. What a file does not say of its calls counts as done: their results, their state."""
+def released_case(
+    record: RecordedScenarioEntry, provider: str, result: SystemResult, path: Path | None = None
+) -> V3Case:
+    """A released result as a case. What a file does not say of its calls counts as done: their results, their state.
+
+    path: the recording of its audio, which decides who spoke when; without one, the times of words do.
+    """
     made = outcome((FunctionCall(call.function, call.args) for call in result.calls), resolves=False)
     calls = [_held(number, call.function, call.args, call.start_s) for number, call in enumerate(result.calls)]
     users_last = _ticks(result.user_words[-1].end_s) if result.user_words else None
     if users_last is None and result.user_end_s is not None:
         users_last = _ticks(result.user_end_s)
+    b_speech, b_words = _stretches(result.words), result.words
+    if path is not None:
+        speech = Reading(path).dialogue.ipus
+        users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else users_last
+        b_speech = [(int(start), int(end)) for start, end in speech["B"]]
     return V3Case(
-        path=None,
+        path=path,
         system=provider,
         trial=1,
         record=record,
         log=result.log(record.get("as_released", ())),
         calls=calls,
         user_end_tick=_annotated_end(record, users_last),
-        b_speech=_stretches(result.words),
-        b_words=result.words,
+        b_speech=b_speech,
+        b_words=None if b_speech and not b_words and not result.transcript else b_words,
         a_words=result.user_words or None,
         state=made.state,
         world=None,

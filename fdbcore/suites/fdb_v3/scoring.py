@@ -23,6 +23,7 @@ from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, 
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
+from fdbcore.suites.fdb_v3.released_audio import replayed
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
@@ -74,7 +75,7 @@ def score(
         raise InputError(
             "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
         )
-    scoring, found = V3Scoring.of(options), read(paths, show)
+    scoring, found = V3Scoring.of(options), read(paths, out, show)
     if not found.cases:
         why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
         raise InputError(f"expected calls or results of systems, found none{why}")
@@ -90,8 +91,8 @@ def score(
     return Scored(cast("Mapping[str, Any]", made), told=judged.told)
 
 
-def read(paths: Sequence[Path], show: Callable[[str], None]) -> Read:
-    """The cases of runs and of released folders, each path once."""
+def read(paths: Sequence[Path], out: Path, show: Callable[[str], None]) -> Read:
+    """The cases of runs and of released folders, each path once. out: for recordings of released audio."""
     found = Read()
     for path in dict.fromkeys(path.resolve() for path in paths):
         if (path / RECORDINGS).is_file():
@@ -101,7 +102,7 @@ def read(paths: Sequence[Path], show: Callable[[str], None]) -> Read:
             found.problems += [each.problem for each in lost]
             card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
         elif path.is_dir() and not (path / "run.json").is_file():
-            card = _read_released(path, found, show)
+            card = _read_released(path, found, out, show)
         else:
             raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got something else")
         if card not in found.sets:
@@ -109,7 +110,7 @@ def read(paths: Sequence[Path], show: Callable[[str], None]) -> Read:
     return found
 
 
-def _read_released(folder: Path, found: Read, show: Callable[[str], None]) -> DataCard:
+def _read_released(folder: Path, found: Read, out: Path, show: Callable[[str], None]) -> DataCard:
     imported = import_folder(folder, folder / "fdb3.json", show)
     found.problems += [Problem(str(folder), f"left out: {each}") for each in imported.problems]
     found.warnings += [
@@ -117,9 +118,11 @@ def _read_released(folder: Path, found: Read, show: Callable[[str], None]) -> Da
         for name, count in sorted(imported.unknown.items())
     ]
     for provider, results in imported.results.items():
+        heard, problems = replayed(imported.records, provider, folder, out, show)
+        found.problems += problems
         for record in imported.records:
             if (result := results.get(record["id"])) is not None:
-                found.cases.append(released_case(record, provider, result))
+                found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
         failed = sum(each.has_failed for each in results.values())
         if failed:
             found.warnings.append(f"{provider}: {failed} runs of it were not completed; scored by what was logged")

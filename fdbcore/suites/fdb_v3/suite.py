@@ -42,7 +42,7 @@ class ToolsUnderDisfluency(Suite):
         MAX_COST,
         Option("--published", "Show what the paper published, too; nothing is tested against it.", kind="flag"),
     )
-    kept = ("judged.json",)
+    kept = ("judged.json", "recordings")
 
     labels = (
         "tables of disfluencies (CSV with the columns recording and disfluencies), tables of verdicts (CSV with the "
