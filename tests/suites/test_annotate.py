@@ -16,6 +16,7 @@ from fdbcore import registry
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.suites.dialogue_acts.annotate import Annotated, annotate, references
 from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
+from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step
 
 pytestmark = [NEEDS_GEMINI]
@@ -50,7 +51,10 @@ def test_each_reply_is_labelled_and_what_it_had_stays(kept: Path) -> None:
     with FakeGemini(label) as server:
         found = label_all(server, kept, given)
         first = server.asked[0]
-    assert found.responses[0].annotations == (before, Annotation("gemini:labeller", ACTS))
+    assert found.responses[0].annotations == (
+        before,
+        Annotation("gemini:labeller", ACTS, rules=Prompts().annotation_hash),
+    )
     assert [response.system for response in found.responses[1:]] == [REFERENCE] * 3
     assert all(response.annotations[0].steps == ACTS for response in found.responses[1:])
     assert found.problems == ()
@@ -100,7 +104,7 @@ def test_what_is_wrong_goes_back_to_the_model(kept: Path, text: str, told: str) 
     with FakeGemini(lambda asked: text if asked.number == 0 else label(asked)) as server:
         found = label_all(server, kept, RESPONSES[:1])
         assert told in server.asked[1].user
-    assert found.responses[0].annotations == (Annotation("gemini:labeller", ACTS),)
+    assert found.responses[0].annotations == (Annotation("gemini:labeller", ACTS, rules=Prompts().annotation_hash),)
 
 
 def test_importances_that_nearly_sum_to_1_are_scaled_and_noted(kept: Path) -> None:

@@ -54,10 +54,15 @@ def references(records: Iterable[Record], of: str = "") -> list[Response]:
 
 
 def first_requests(
-    responses: Sequence[Response], records: Iterable[Record], *, repeats: int = 1, seed: int = 0
+    responses: Sequence[Response],
+    records: Iterable[Record],
+    prompts: Prompts,
+    *,
+    repeats: int = 1,
+    seed: int = 0,
 ) -> list[Request]:
     """What `annotate` asks a model about these replies, but for what it asks again."""
-    prompts, by_id = Prompts(), {record.id: record for record in records}
+    by_id = {record.id: record for record in records}
     texts = dict.fromkeys(text for _, _, text in _texts(responses, by_id, repeats))
     return [_request(prompts, text, seed) for text in texts]
 
@@ -117,13 +122,15 @@ def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: i
 
 def _label(prompts: Prompts, model: Model, text: _Text, seed: int) -> Good[Annotation] | Bad:
     request = _request(prompts, text, seed)
-    return ask_for(model, prompts, request, partial(_annotation, annotator=model.name, repeat=text.repeat))
+    return ask_for(
+        model, prompts, request, partial(_annotation, prompts=prompts, annotator=model.name, repeat=text.repeat)
+    )
 
 
 def _request(prompts: Prompts, text: _Text, seed: int) -> Request:
     return prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
 
 
-def _annotation(text: str, annotator: str, repeat: int) -> Annotation:
+def _annotation(text: str, prompts: Prompts, annotator: str, repeat: int) -> Annotation:
     steps, scaled_from = parse_steps(parse_json(text))
-    return Annotation(annotator, steps, repeat, scaled_from)
+    return Annotation(annotator, steps, repeat, scaled_from, prompts.annotation_hash)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fdbcore.errors import SettingsError, told_as
+from fdbcore.models.cache import Usage
+from fdbcore.models.model_table import price_usd
 from fdbcore.protocols import Model
 from fdbcore.registry import model
+from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.redaction import redacted
+from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet, own_responses
+from fdbcore.types.usage import ModelUsage, Unit
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +29,14 @@ class Named:
 
     set: str
     model: Model
+
+
+class Annotating(NamedTuple):
+    """A set, who annotates the replies to it, and by what prompts."""
+
+    set: RecordSet
+    model: Model
+    prompts: Prompts
 
 
 def named(options: Mapping[str, Any]) -> list[Named]:
@@ -37,13 +54,31 @@ def _named(text: str) -> Named:
     return Named(of, model(address))
 
 
+def rules_of(of: RecordSet, folder: Path | None) -> Prompts:
+    """The prompts by which replies to a set are annotated: those of the folder, or else those kept with the set.
+
+    SettingsError if the set was made by other rules of the acts.
+    """
+    if folder is not None and not folder.is_dir():
+        raise SettingsError(f"--prompts {folder}: expected a folder of prompts")
+    prompts = Prompts(of.locale, folder or of.prompts)
+    made, here = of.made.get("acts"), prompts.acts_hash
+    if made not in (None, here):
+        raise SettingsError(
+            f"{of.name}: expected the rules of the acts that it was made by ({made}), got others ({here}): "
+            f"--prompts DIR names the folder with acts.{of.locale.partition('-')[0]}.txt"
+        )
+    return prompts
+
+
 def by_set(
-    chosen: Sequence[Named], sets: Sequence[RecordSet], responses: Sequence[Response]
-) -> Iterator[tuple[RecordSet, Model]]:
+    chosen: Sequence[Named], sets: Sequence[RecordSet], responses: Sequence[Response], folder: Path | None
+) -> Iterator[Annotating]:
     """Each set with each of its annotators: its own, else those of every set, else whoever made it.
 
-    Whoever made it is asked only if no reply to the set is annotated. SettingsError for the name of a set that is not
-    there, and for a set that was made at a server whose address is not known.
+    folder: of prompts; None for those of the set. Whoever made it is asked only if no reply to the set is annotated.
+    SettingsError for the name of a set that is not there, for prompts that do not fit a set (see `rules_of`), and for a
+    set that was made at a server whose address is not known.
     """
     there = [of.name for of in sets]
     for one in chosen:
@@ -52,7 +87,39 @@ def by_set(
     for of in sets:
         own = [one.model for one in chosen if one.set == of.name] or [one.model for one in chosen if not one.set]
         for annotator in own or _maker(of, own_responses(of, sets, responses)):
-            yield of, annotator
+            yield Annotating(of, annotator, rules_of(of, folder))
+
+
+def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
+    """Who annotated a set by what, and what that took, be it asked now or earlier."""
+    about = task.model.describe()
+    counts: dict[Unit, float] = {"text_in_tokens": usage.tokens_in, "text_out_tokens": usage.tokens_out}
+    (service,) = task.model.services()
+    return {
+        "set": task.set.name,
+        "annotator": task.model.name,
+        "locale": task.prompts.locale,
+        "acts": task.prompts.acts_hash,
+        "rules": task.prompts.annotation_hash,
+        "server": about.get("server"),
+        "sdk": about.get("sdk"),
+        "models": dict(usage.models),
+        "answers": usage.replies,
+        "refusals": usage.refusals,
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "usd": price_usd(ModelUsage(service.vendor, service.model, counts)),
+    }
+
+
+def annotation_took(one: AnnotatedWith) -> str:
+    """What annotating a set took, in a sentence."""
+    usd = "unpriced" if one["usd"] is None else usd_text(one["usd"])
+    versions = ", ".join(one["models"]) or one["annotator"]
+    return (
+        f"{one['set']}: {counted(one['answers'], 'answer')} of {versions} by rules {one['rules']}: "
+        f"{one['tokens_in']:,} tokens in, {one['tokens_out']:,} out, {usd}"
+    )
 
 
 def _maker(of: RecordSet, responses: Sequence[Response]) -> list[Model]:

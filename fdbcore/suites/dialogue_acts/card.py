@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.annotators import annotation_took
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.findings import leads
 from fdbcore.suites.dialogue_acts.published import CAUTION
@@ -96,6 +97,8 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "power": ("power of a detectable difference", lambda power: f"{100 * power:g} %"),
     }
     found = {name: text(settings[key]) for key, (name, text) in in_words.items() if key in settings}
+    for one in document["settings"].get("annotated_with", []):
+        found[f"annotation of {one['set']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     for of in document["sets"]:
         topics = ", ".join(f"{topic} {n}" for topic, n in of["topics"].items())
         by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""

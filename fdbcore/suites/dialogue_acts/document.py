@@ -22,6 +22,7 @@ from fdbcore.types import Problem
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
         ActsDocument,
+        AnnotatedWith,
         Diagnosis,
         ItemJson,
         ResponseJson,
@@ -40,15 +41,16 @@ def document(
     problems: Sequence[Problem] = (),
     settings: ScoringSettings | None = None,
     with_published: bool = False,
-    asked: Collection[tuple[str, str]] = (),
+    annotated_with: Sequence[AnnotatedWith] = (),
 ) -> ActsDocument:
     """Everything that can be computed from the responses on the sets, as JSON values.
 
     problems: what was left out before. What is left out here (responses without a record, records without a response,
-    replies without annotation) is added to it. asked: sets and their annotators whose missing annotations are already
-    among the problems.
+    replies without annotation) is added to it. annotated_with: of models that were to annotate; what these did not
+    annotate is already among the problems.
     """
     settings = settings or ScoringSettings()
+    asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
     rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
@@ -58,7 +60,7 @@ def document(
     left_out = [*problems, *unmatched, *_unscored(answers, asked)]
     return {
         "schema": DOCUMENT_SCHEMA,
-        "settings": _settings_json(settings, rows, len(compared)),
+        "settings": _settings_json(settings, rows, len(compared), annotated_with),
         "sets": [_set_json(of) for of in sets],
         "rows": summaries,
         "comparisons": compared,
@@ -102,12 +104,15 @@ def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) ->
                 yield Problem(reply.where or reply.id, reason)
 
 
-def _settings_json(settings: ScoringSettings, rows: Sequence[SystemScores], compared: int) -> ScoredWith:
+def _settings_json(
+    settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
+) -> ScoredWith:
     labelled = [row for row in rows if row.annotator is not None]
     return {
         "fdbcore": __version__,
         "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
         "repeats": max((len(row.repeats) for row in labelled), default=1),
+        "annotated_with": list(annotated_with),
         "as_given": settings.as_given,
         "resamples": settings.resamples,
         "seed": settings.seed,

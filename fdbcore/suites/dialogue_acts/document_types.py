@@ -31,12 +31,31 @@ class LeftOut(TypedDict):
     reason: str
 
 
+class AnnotatedWith(TypedDict):
+    """By what a model annotated the replies to a set, and what that took, be it asked now or earlier."""
+
+    set: str
+    annotator: str
+    locale: str
+    acts: Annotated[str, Meta(description="hash of the rules of the acts")]
+    rules: Annotated[str, Meta(description="hash of all that the model was told beside what it annotates")]
+    server: str | None
+    sdk: str | None
+    models: Annotated[dict[str, int], Meta(description="answers by exact version")]
+    answers: int
+    refusals: int
+    tokens_in: int
+    tokens_out: int
+    usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
+
+
 class ScoredWith(TypedDict):
     """How the figures were computed."""
 
     fdbcore: str
     annotators: list[str]
     repeats: Annotated[int, Meta(description="annotations of each reply")]
+    annotated_with: Annotated[list[AnnotatedWith], Meta(description="one for each set and model that was to annotate")]
     as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
     resamples: int
     seed: int

@@ -3,9 +3,11 @@
 <folder>/replies.jsonl   every answer of the model, as it came (`fdbcore.models.cache`)
          generate.json   the settings; then what was counted: records, tokens, cost, exact versions of the model
          records.jsonl   the records, in the order of the plan
+         prompts/        the prompts of the user's own, which replies to the set are asked for and annotated with
          dropped.jsonl   what could not be used: {"id", "topic", "instruction", "asked", "reason", "answer"}
 
-The last two follow from the first alone, so a run may be killed at any moment, and goes on as if it had not been.
+Records and what was dropped follow from the answers alone, so a run may be killed at any moment, and goes on as if it
+had not been.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from fdbcore.suites.dialogue_acts.asking import MOST_ASKED, Bad, Good, Left, ask
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
-from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, RECORDS
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, RECORDS
 
 DROPPED, REPLIES = "dropped.jsonl", "replies.jsonl"
 
@@ -89,6 +91,7 @@ class GenerationPlan:
             "locale": self.prompts.locale,
             "topics": hashlib.sha256(told.encode()).hexdigest()[:16],
             "prompts": self.prompts.generation_hash,
+            "acts": self.prompts.acts_hash,
             "most_asked": MOST_ASKED,
             "near_duplicate": NEAR_DUPLICATE,
         }
@@ -230,8 +233,8 @@ def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
     if not _has_replies(folder):
         return
     for name, value in settings.items():
-        if there["settings"].get(name) != value:
-            what = f"{name} {there['settings'].get(name)!r} there, {value!r} here"
+        if there["settings"].get(name, value) != value:  # older sets lack some
+            what = f"{name} {there['settings'][name]!r} there, {value!r} here"
             raise SettingsError(f"{folder}: expected the settings that it was begun with, got others: {what}")
     if n < there["n"]:
         raise SettingsError(f"{folder}: expected at least the {there['n']} records that it was begun with, got {n}")
@@ -254,6 +257,8 @@ def _write(
     folder: Path, settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
 ) -> None:
     """Write the results. Records that are complete are not written again, since people may have edited them."""
+    for name, text in progress.plan.prompts.own.items():
+        write_text(folder / PROMPTS / name, text)
     was = read_json(folder / GENERATED) if (folder / GENERATED).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))

@@ -6,21 +6,20 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.models.cache import KeptModel
-from fdbcore.protocols import Model, Transcriber
+from fdbcore.models.cache import KeptModel, Usage
+from fdbcore.protocols import Transcriber
 from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, references
-from fdbcore.suites.dialogue_acts.annotators import Named, by_set, named
+from fdbcore.suites.dialogue_acts.annotators import Annotating, Named, annotated_with, annotation_took, by_set, named
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.paper import paper_files
-from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import (
@@ -38,6 +37,9 @@ from fdbcore.types import SAMPLE_RATE_HZ, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
+
 DEFAULT_REQUESTS: Final = 4
 TOKENS_OF_ACTS: Final = 150
 """About what a model writes for the acts of a reply."""
@@ -51,15 +53,16 @@ def score(
     chosen, hears = _helpers(options)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
-    annotators = list(by_set(chosen, sets, responses))
-    for of, annotator in annotators:
-        responses, found = _annotated(
-            of, sets, responses, annotator, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
+    used: list[AnnotatedWith] = []
+    for task in by_set(chosen, sets, responses, options["prompts"]):
+        responses, found, usage = _annotated(
+            task, sets, responses, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
         )
         problems += found
-    asked = [(of.name, annotator.name) for of, annotator in annotators]
-    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], asked)
-    return Scored(content, {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))})
+        used.append(annotated_with(task, usage))
+    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], used)
+    files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
+    return Scored(content, files, [annotation_took(one) for one in used])
 
 
 class _Unheard(Transcriber):
@@ -86,17 +89,18 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         yield ExpectedUse(
             hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
         )
-    for of, annotator in by_set(chosen, sets, responses):
-        asked, open_ones = _to_annotate(of, sets, responses, annotator, options["repeats"])
+    for task in by_set(chosen, sets, responses, options["prompts"]):
+        of, annotator, prompts = task
+        asked, open_ones = _to_annotate(task, sets, responses, options["repeats"])
         open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
-        requests = first_requests(open_responses, of.records.values(), repeats=options["repeats"])
+        requests = first_requests(open_responses, of.records.values(), prompts, repeats=options["repeats"])
         with KeptModel(annotator, out / KEPT) as kept:
             left = [request for request in requests if not kept.knows(request)]
-        left += [Prompts().annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
+        left += [prompts.annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
         tokens_in = sum(tokens_of(request.user) + tokens_of(json.dumps(request.schema)) for request in left)
         counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": len(left) * TOKENS_OF_ACTS}
-        of = len(requests) + len(lengths_s) * options["repeats"]
-        yield expected_use(annotator.name, "annotation", len(left), of, counts, annotator.services())
+        most = len(requests) + len(lengths_s) * options["repeats"]
+        yield expected_use(annotator.name, "annotation", len(left), most, counts, annotator.services())
 
 
 def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Service]:
@@ -105,7 +109,9 @@ def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Ser
     models = [one.model for one in chosen]
     if all(one.set for one in chosen) and any(map(_is_generated, (*paths, *options["references"]))):
         sets, responses, _ = _material(paths, options["references"], options["as_given"], _Unheard(""))
-        models = list({each.name: each for _, each in by_set(chosen, sets, responses)}.values())
+        models = list(
+            {task.model.name: task.model for task in by_set(chosen, sets, responses, options["prompts"])}.values()
+        )
     return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
 
 
@@ -153,29 +159,32 @@ def _one_each(names: Mapping[Path, str]) -> list[Path]:
 
 
 def _to_annotate(
-    of: RecordSet, sets: Sequence[RecordSet], responses: Sequence[Response], annotator: Model, repeats: int
+    task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], repeats: int
 ) -> tuple[list[Response], list[bool]]:
-    """The responses and the reference texts of a set, and which of them a model has yet to label."""
+    """The responses and the reference texts of a set, and which of them a model has yet to label by these prompts."""
+    of, annotator, prompts = task
     unread = without_response(of.records.values(), own_responses(of, sets, responses), REFERENCE)
     asked = [*responses, *references(unread, of.name)]
-    return asked, [owners(sets, r) == [of] and not annotated_by(r, annotator.name, repeats) for r in asked]
+    rules = prompts.annotation_hash
+    return asked, [owners(sets, r) == [of] and not annotated_by(r, annotator.name, repeats, rules) for r in asked]
 
 
 def _annotated(
-    of: RecordSet,
+    task: Annotating,
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    annotator: Model,
     kept_in: Path,
     repeats: int,
     jobs: int,
     show: Callable[[str], None],
-) -> tuple[list[Response], list[Problem]]:
-    """The responses and the reference texts of a set, with annotations of a model; earlier ones of it are kept.
+) -> tuple[list[Response], list[Problem], Usage]:
+    """The responses and the reference texts of a set, with annotations of a model, and what these took.
 
-    Responses that belong to no set, or to several, are not scored, and so not annotated.
+    Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
+    several, are not scored, and so not annotated.
     """
-    asked, open_ones = _to_annotate(of, sets, responses, annotator, repeats)
+    of, annotator, prompts = task
+    asked, open_ones = _to_annotate(task, sets, responses, repeats)
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
         of.records.values(),
@@ -183,7 +192,9 @@ def _annotated(
         kept_in,
         repeats=repeats,
         jobs=jobs,
+        prompts=prompts,
         watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
     )
     labelled = iter(found.responses)
-    return [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)], list(found.problems)
+    merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
+    return merged, list(found.problems), found.usage

@@ -130,11 +130,34 @@ class Prompts:
             raise InputError(f"{name}: expected a JSON list of records without id: {error}") from error
         return examples
 
+    @property
+    def responding(self) -> Mapping[str, str]:
+        """What parties that take prompts are told: "system" and "user"."""
+        return {name: self._text(f"respond_{name}.{self._language}.txt").strip() for name in ("system", "user")}
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """The files of the user's folder that replace packaged ones or stand beside them, with their texts, by name."""
+        if self.folder is None:
+            return {}
+        names = [f"{name}.{self._language}.txt" for name in (*PLACEHOLDERS, "respond_system", "respond_user")]
+        names.append(f"examples.{self._language}.json")
+        return {name: self._text(name) for name in names if (self.folder / name).is_file()}
+
+    @cached_property
+    def acts_hash(self) -> str:
+        """The hash of the rules of the acts."""
+        return _hash(self._fill("acts"))
+
+    @cached_property
+    def annotation_hash(self) -> str:
+        """The hash of everything that an annotating model is told beside what it annotates."""
+        return _hash(*(self._template(name).template for name in ("acts", "annotate", "again")))
+
     @cached_property
     def generation_hash(self) -> str:
         """The hash of everything that a generating model is told."""
-        told = (self._system, self._template("task").template, self._template("again").template)
-        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+        return _hash(self._system, self._template("task").template, self._template("again").template)
 
     def topics(self, path: Path | None = None) -> tuple[Topic, ...]:
         """The topics in a file (None: the packaged one), one per line: name, tab, text. "#" begins a comment."""
@@ -181,6 +204,10 @@ class Prompts:
         if not packaged.is_file():
             raise InputError(f"locale {self.locale}: expected {file} in a folder of prompts, found none")
         return packaged.read_text(encoding="utf-8")
+
+
+def _hash(*told: str) -> str:
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
 
 
 def _read(path: Path, what: str) -> str:

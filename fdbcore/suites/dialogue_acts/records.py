@@ -48,13 +48,14 @@ class Annotation:
     """The acts of one reply; their importances sum to 1. Empty for a reply without acts.
 
     annotator: who labelled it. repeat: the number of this annotation, from 1. scaled_from: what the importances summed
-    to before they were scaled to 1, or None.
+    to before they were scaled to 1, or None. rules: the hash of what a model was told to label by, or "".
     """
 
     annotator: str
     steps: tuple[Step, ...]
     repeat: int = 1
     scaled_from: float | None = None
+    rules: str = ""
 
     @property
     def sequence(self) -> list[tuple[str, float]]:
@@ -63,8 +64,9 @@ class Annotation:
 
     def to_json(self) -> dict[str, Any]:
         """The annotation as it stands in `annotations` of a response."""
-        scaled = {} if self.scaled_from is None else {"scaled_from": self.scaled_from}
-        return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | scaled
+        known = {"scaled_from": self.scaled_from, "rules": self.rules or None}
+        more = {name: value for name, value in known.items() if value is not None}
+        return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | more
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +329,7 @@ def _annotation(item: object, as_given: bool) -> Annotation:
     if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
         raise InputError(f"scaled_from: expected a number, got {_short(before)}")
     steps, scaled_from = parse_steps(item, as_given)
-    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before)
+    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before, _text(item, "rules", ""))
 
 
 def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -14,13 +14,14 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.dialogue_acts.records import Lost, Response
+from fdbcore.suites.dialogue_acts.records import Lost, Response, read_records
+from fdbcore.suites.dialogue_acts.sets import RECORDS
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
 
-LANGUAGE: Final = "ja"
+JAPANESE: Final = "ja"
 TRANSCRIPT: Final = "derived/transcript_B.json"
 """What a recogniser heard of B. It is stored with the recogniser's name, so that it is asked only once."""
 
@@ -36,12 +37,14 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
     transcriber has no key.
     """
     plan = read_plan(run)
+    records = read_records(run / RECORDS)[0] if transcriber is not None and (run / RECORDS).is_file() else []
+    languages = {record.id: record.locale.partition("-")[0] for record in records}
     responses: list[Response] = []
     problems: list[Problem] = []
     for case in plan["cases"]:
         system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
         try:
-            text, reason = _reply(run / case["name"], transcriber)
+            text, reason = _reply(run / case["name"], transcriber, languages.get(_id_of(case), JAPANESE))
             responses.append(Response(_id_of(case), system, text, reason=reason))
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
@@ -58,7 +61,7 @@ def _id_of(case: PlannedCase) -> str:
     return str(case["clip"]["labels"].get("id", case["clip"]["name"]))
 
 
-def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:
+def _reply(path: Path, transcriber: Transcriber | None, language: str) -> tuple[str | None, str]:
     """What B said in a case, or None and the reason. InputError if this is not known."""
     outcome = outcome_in(path)
     if outcome is None or outcome["kind"] == "invalid":
@@ -70,19 +73,19 @@ def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     text = _told(_of_b(recording))
     if not text and transcriber is not None:
-        text = _heard(path, transcriber)
+        text = _heard(path, transcriber, language)
     elif not text:
         raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
     return (text, "") if text else (None, "no words in its speech")
 
 
-def _heard(path: Path, transcriber: Transcriber) -> str:
+def _heard(path: Path, transcriber: Transcriber, language: str) -> str:
     """The words of B in the audio of a recording."""
     known = read_json(path / TRANSCRIPT) if (path / TRANSCRIPT).is_file() else {}
     if known.get("transcriber") == transcriber.name:
         return str(known["text"])
     b, _ = read_clip(path / AUDIO, "right")
-    text = transcriber.transcribe(wav_bytes(b, SAMPLE_RATE_HZ), LANGUAGE)
+    text = transcriber.transcribe(wav_bytes(b, SAMPLE_RATE_HZ), language)
     write_json(path / TRANSCRIPT, {"transcriber": transcriber.name, "text": text})
     return text
 

@@ -166,9 +166,10 @@ def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ..
     return next(found, None)
 
 
-def annotated_by(response: Response, annotator: str, repeats: int) -> bool:
-    """Whether the response has this many annotations by the annotator."""
-    return all(annotated(response, annotator, repeat) is not None for repeat in range(1, repeats + 1))
+def annotated_by(response: Response, annotator: str, repeats: int, rules: str) -> bool:
+    """Whether the response has this many annotations by the annotator under these rules, or needs none."""
+    there = {one.repeat for one in response.annotations if (one.annotator, one.rules) == (annotator, rules)}
+    return no_reply(response) or there >= set(range(1, repeats + 1))
 
 
 def without(response: Response, annotator: str) -> Response:

@@ -9,13 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.recording.files import read_json
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
 from fdbcore.types import Problem
 
 RECORDS: Final = "records.jsonl"
+PROMPTS: Final = "prompts"
 GENERATED: Final = "generate.json"
 GENERATED_SCHEMA: Final = "fdbcore.generate/1"
 SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "smoke"
@@ -24,11 +25,20 @@ SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "sm
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordSet:
-    """Records under one name, by id. made: the settings that a model made them with; empty if none did."""
+    """Records under one name, by id. made: the settings that a model made them with; empty if none did.
+
+    prompts: the folder with prompts of their own; None without.
+    """
 
     name: str
     records: dict[str, Record]
     made: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Path | None = None
+
+    @property
+    def locale(self) -> str:
+        """The locale of the records. InputError if they have several."""
+        return locale_of(self.records.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +64,27 @@ def read_sets(
         records, found = read_records(file, as_given)
         by_place = file.resolve().parent.name if file.name == RECORDS else file.stem
         name = (names or {}).get(path, by_place)
-        sets.append(RecordSet(name, {record.id: record for record in records}, made_with(file.parent)))
+        sets.append(
+            RecordSet(name, {record.id: record for record in records}, made_with(file.parent), prompts_in(file.parent))
+        )
         problems += found
     for name, count in Counter(of.name for of in sets).items():
         if count > 1:
             raise SettingsError(f"references: expected a name for each set, got {name!r} {count} times")
     return sets, problems
+
+
+def locale_of(records: Iterable[Record]) -> str:
+    """The locale of the records of a set. InputError if they have several."""
+    found = list(dict.fromkeys(record.locale for record in records))
+    if len(found) > 1:
+        raise InputError(f"expected records in one locale, got {', '.join(found)}")
+    return found[0]
+
+
+def prompts_in(folder: Path) -> Path | None:
+    """The prompts that are kept in the folder of a set or a run; None if there are none."""
+    return folder / PROMPTS if (folder / PROMPTS).is_dir() else None
 
 
 def made_with(folder: Path) -> Mapping[str, Any]:

@@ -25,6 +25,9 @@ ANNOTATOR_HELP: Final = (
 )
 
 
+PROMPTS_HELP: Final = "Annotate by the prompts in this folder [default: those that are kept with the set]."
+
+
 class DialogueActs(Suite):
     """Records with reference replies; recorded users on side A; replies as sequences of weighted dialogue acts."""
 
@@ -35,6 +38,12 @@ class DialogueActs(Suite):
         Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
         Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
         Option("--repeats", "Annotations of each reply.", kind="count", default=1),
+        Option(
+            "--prompts",
+            "Annotate by the prompts in this folder [default: those of the set].",
+            kind="path",
+            metavar="DIR",
+        ),
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )

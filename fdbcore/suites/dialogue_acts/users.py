@@ -13,8 +13,9 @@ from fdbcore.errors import InputError
 from fdbcore.recording.files import write_text
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import split_query
+from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import read_records
-from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, made_with
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, locale_of, made_with, prompts_in
 from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
 from fdbcore.types import Clip, Material, SideA
 
@@ -28,10 +29,9 @@ PAUSE_MS: Final = 1500
 """More than any pause within a request, which would be sent by halves; a system that replies once is not timed."""
 
 
-def prompts() -> Mapping[str, str]:
-    """The prompts of parties that take prompts and whose addresses set none."""
-    texts = {name: (DATA / f"respond_{name}.ja.txt").read_text(encoding="utf-8").strip() for name in ("system", "user")}
-    return {**texts, "pause_ms": str(PAUSE_MS)}
+def prompts(told: Prompts | None = None) -> Mapping[str, str]:
+    """The settings of parties that take prompts and whose addresses set none. told: the prompts of the set."""
+    return {**(told or Prompts()).responding, "pause_ms": str(PAUSE_MS)}
 
 
 def side_a(data: str) -> SideA:
@@ -47,8 +47,10 @@ def side_a(data: str) -> SideA:
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
     if made := made_with(folder):  # without what changes when records are added
         texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
+    told = Prompts(locale_of(records), prompts_in(folder))
+    texts |= {f"{PROMPTS}/{name}": text for name, text in told.own.items()}
     material = Material("dialogue-acts", str(folder), texts)
-    return SideA(users_of(clips, settings or f"tail_s={TAIL_S}"), prompts(), material, problems)
+    return SideA(users_of(clips, settings or f"tail_s={TAIL_S}"), prompts(told), material, problems)
 
 
 def shipped(folder: Path, show: Callable[[str], None]) -> None:

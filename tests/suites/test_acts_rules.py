@@ -1,0 +1,148 @@
+"""Whoever makes a set, replies to it and annotates replies is told the same, in the language of the set."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from click.testing import CliRunner, Result
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import NEEDS_OPENAI, Asked
+from fakes.writers import record, steps
+from helpers.talker import TALKER
+
+from fdbcore.cli.main import main
+from fdbcore.protocols import Transcriber
+from fdbcore.suites.dialogue_acts.replies import responses_of
+
+pytestmark = [NEEDS_OPENAI]
+
+RULES = "OUR RULES of the seven acts"
+ENGLISH = {
+    "acts.en.txt": RULES,
+    "system.en.txt": "Write a record.\n$acts\n$examples",
+    "task.en.txt": "About $topic: $instruction",
+    "annotate.en.txt": "ANNOTATE by\n$acts\nsituation $background, user $user, reply $reply",
+    "again.en.txt": "You wrote $previous, which is wrong: $error",
+    "respond_system.en.txt": "You are OUR assistant.",
+    "topics.en.txt": "timer\tset a timer\n",
+}
+
+
+def answer(asked: Asked) -> str:
+    if asked.wav is not None:
+        return "Ten minutes, starting now."
+    if asked.user.startswith(("ANNOTATE", "OTHER")):
+        return json.dumps(steps())
+    told = record(f"Set a timer number {asked.seed}", reply="The timer is set.")
+    told["scenario_context"]["background"] = "The user cooks."
+    told["input"]["locale"] = "en-US"
+    return json.dumps(told)
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prompts")
+    for name, text in {**ENGLISH, "examples.en.json": "[]"}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOpenAI]:
+    with pytest.MonkeyPatch.context() as patched, FakeOpenAI(answer) as server:
+        patched.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI, prompts: Path) -> Path:
+    """A run on an English set that was made by prompts of our own."""
+    folder = tmp_path_factory.mktemp("english")
+    given = ["--locale", "en-US", "--prompts", prompts, "--topics", prompts / "topics.en.txt"]
+    made = command(
+        "dataset", "generate", "--model", server.address_of("openai:m"), "-n", 1, *given, "--out", folder / "s"
+    )
+    assert made.exit_code == 0, made.output
+    assert command("dataset", "speak", folder / "s", "--tts", f"exec:{TALKER}").exit_code == 0
+    given = ["--data", folder / "s", "--system", f"o={server.address_of('openai-chat:a')}", "--clock", "virtual"]
+    held = command("run", "--suite", "dialogue-acts", *given, "--vad", "energy", "--out", folder / "run", "--quiet")
+    assert held.exit_code == 0, held.output
+    return folder / "run"
+
+
+def score(run: Path, server: FakeOpenAI, out: Path, *arguments: object) -> Result:
+    annotator = server.address_of("openai:m")
+    return command("score", "--suite", "dialogue-acts", run, "--annotator", annotator, *arguments, "--out", out)
+
+
+def test_an_english_set_is_answered_and_annotated_in_english(run: Path, server: FakeOpenAI, tmp_path: Path) -> None:
+    (heard,) = [asked for asked in server.asked if asked.wav is not None]
+    packaged = files("fdbcore.suites.dialogue_acts") / "data" / "respond_user.en.txt"
+    assert (heard.system, heard.user) == ("You are OUR assistant.", packaged.read_text(encoding="utf-8").strip())
+    before = len(server.asked)
+    result = score(run, server, tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    for asked in server.asked[before:]:
+        assert asked.user.startswith("ANNOTATE by\nOUR RULES")
+    content = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
+    (used,) = content["settings"]["annotated_with"]
+    made = json.loads((run.parent / "s" / "generate.json").read_text(encoding="utf-8"))
+    assert (used["locale"], used["acts"], used["answers"]) == ("en-US", made["settings"]["acts"], 2)
+    assert (used["tokens_in"], used["tokens_out"], sum(used["models"].values())) == (200, 40, 2)
+    assert used["server"].startswith("http://127.0.0.1")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert used["rules"] in page
+    assert "200 tokens in, 40 out, unpriced" in result.stderr
+
+
+def test_rules_that_differ_from_those_of_the_set_are_refused(
+    run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(prompts, tmp_path / "other")
+    (other / "acts.en.txt").write_text("OTHER RULES", encoding="utf-8")
+    before = len(server.asked)
+    result = score(run, server, tmp_path / "out", "--prompts", other)
+    assert (result.exit_code, len(server.asked)) == (2, before)
+    assert "s: expected the rules of the acts that it was made by" in result.stderr
+
+
+def test_an_annotation_by_other_rules_is_made_anew(
+    run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(prompts, tmp_path / "other")
+    (other / "annotate.en.txt").write_text("OTHER way: $acts $background $user $reply", encoding="utf-8")
+    assert score(run, server, tmp_path / "first").exit_code == 0
+    replies: list[Any] = [tmp_path / "first" / "annotations.jsonl", "--references", run.parent / "s"]
+    before = len(server.asked)
+    result = score(replies[0], server, tmp_path / "same", *replies[1:])
+    assert (result.exit_code, len(server.asked)) == (0, before), result.output
+    result = score(replies[0], server, tmp_path / "new", *replies[1:], "--prompts", other)
+    assert result.exit_code == 0, result.output
+    assert [asked.user.partition(":")[0] for asked in server.asked[before:]] == ["OTHER way"] * 2
+    lines = (tmp_path / "new" / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [len(json.loads(line)["annotations"]) for line in lines] == [1, 1]
+
+
+def test_a_recogniser_is_told_the_language_of_the_set(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hears(Transcriber):
+        name = "hears"
+        languages: ClassVar[list[str]] = []
+
+        def transcribe(self, wav: bytes, language: str) -> str:
+            self.languages.append(language)
+            return "Yes."
+
+    monkeypatch.setattr("fdbcore.suites.dialogue_acts.replies._told", lambda ours: "")
+    hears = Hears()
+    responses_of(run, hears)
+    assert hears.languages == ["en"]
