@@ -49,7 +49,11 @@ LINE_HELP = (
     cls=SuiteCommand, suite_options="run_options", short_help="Run live calls with systems, record and score them."
 )
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
-@click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
+@click.option(
+    "--a",
+    metavar="ADDRESS",
+    help="Side A: any party, such as scripted:FILE or webrtc; beside a --suite that allows it, who plays its users.",
+)
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
 @click.option("--suite", type=SuiteName(), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)

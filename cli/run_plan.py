@@ -114,6 +114,10 @@ def _side_a(wanted: Wanted, out: Path) -> SideA:
 
     sides = (("--a", wanted.a), ("--clips", wanted.clips), ("--suite", wanted.suite))
     given = [option for option, value in sides if value]
+    if given == ["--a", "--suite"] and wanted.suite is not None and wanted.suite.takes_side_a:
+        with told_as("--a", "system"):
+            endpoint(str(wanted.a))
+        return wanted.suite.played_by(_of_suite(wanted.suite, wanted, out), str(wanted.a))
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if wanted.suite is not None:

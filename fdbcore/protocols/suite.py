@@ -74,6 +74,8 @@ class Suite(Protocol):
     """
     score_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore score --suite NAME`."""
+    takes_side_a: bool = False
+    """Whether another party, such as a person, may play its users: `fdbcore run --suite NAME --a ADDRESS`."""
     run_scores: bool = False
     """Whether `fdbcore run --suite NAME` scores by the suite once all calls have ended. It then takes `score_options`
     too, without those that `run` has itself.
@@ -97,6 +99,10 @@ class Suite(Protocol):
     @abstractmethod
     def side_a(self, data: str) -> SideA:
         """Who talks to the systems. data: "DIR" or "DIR?SETTINGS". InputError if the data cannot be used."""
+
+    def played_by(self, side_a: SideA, address: str) -> SideA:
+        """Its users, played by the party at an address. Only called if it `takes_side_a`."""
+        raise SettingsError(f"{self.name}: --a: nobody else can play its users")
 
     @abstractmethod
     def score(

@@ -5,31 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 from math import sqrt
 from statistics import fmean, median
-from typing import Any
 
 import pytest
+from helpers.v3_items import item
 
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.stats.significance import holm
-from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, passes_of, rows_of
-from fdbcore.suites.fdb_v3.ours_terms import COMPARED, MEASURES, FailureClass
-
-NOTHING: dict[str, float | None] = dict.fromkeys(MEASURES)
-
-
-def item(number: int, system: str = "x", trial: int = 1, speakers: int = 10, **values: float | None) -> OursItem:
-    """A recording of a scenario of its own. Each speaker says every tenth, in turn."""
-    entry: Any = {
-        "id": f"r{number}",
-        "scenario": f"s{number}",
-        "speaker": f"p{number % speakers}",
-        "domain": ("travel_identity", "finance_billing")[number % 2],
-        "difficulty": "easy",
-        "disfluencies": ["FILLER", "PAUSE"] if number % 4 == 0 else [],
-        "as_released": [{"function": "track_order", "args": {}}] * (number % 5),
-    }
-    failure: FailureClass | None = "missing_step" if values.get("passed") == 0.0 else None
-    return OursItem(system, trial, entry, {**NOTHING, **values}, failure)
+from fdbcore.suites.fdb_v3.ours_rows import comparisons_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.ours_terms import COMPARED
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:

@@ -86,6 +86,7 @@ SETTINGS: Final = (
     ),
     Setting("session", "the name of a conversation, where several wait at one port", default=""),
 )
+SHOWS: Final = Setting("shows", "what the page of this side shows to whoever joins, such as their part", default="")
 
 
 def webrtc(address: str) -> Endpoint:
@@ -243,6 +244,7 @@ class WebRtcEndpoint(Endpoint):
 class Joined(WebRtcEndpoint):
     """A peer that joins us at the seat of its side. Implements `seats.Negotiator`."""
 
+    settings = (*SETTINGS, SHOWS)
     calls_at_once: int | None = 1  # a peer that joins does not say which conversation of the port it means
 
     def __init__(self, address: str) -> None:
@@ -288,7 +290,7 @@ class Joined(WebRtcEndpoint):
     async def _connect(self) -> None:
         self._uses_server = True  # before the call: it counts this seat even if it fails
         server = await _shared_server(self._host, self._port, self._token)
-        self._seat = server.seat(self._side, self, self._options["session"])
+        self._seat = server.seat(self._side, self, self._options["session"], self._options["shows"])
         await self._invite(server)
         self.waits = True
         await self._seat.taken(self._join_s)

@@ -113,12 +113,13 @@ class Visit:
 class Seat:
     """A side of a conversation, for one peer at a time. `Seats.seat` makes it.
 
-    visit: the peer that negotiates, connects or is connected here.
+    visit: the peer that negotiates, connects or is connected here. shows: what the page shows to whoever joins.
     """
 
-    def __init__(self, seats: Seats, side: Side, session: str, negotiator: Negotiator) -> None:
+    def __init__(self, seats: Seats, side: Side, session: str, negotiator: Negotiator, shows: str = "") -> None:
         self.side = side
         self.session = session
+        self.shows = shows
         self.visit: Visit | None = None
         self._seats = seats
         self._negotiator = negotiator
@@ -287,8 +288,8 @@ class Seats:
         """The address at which peers join: the page of `GET /`."""
         return f"http://{host_port(self.host, self.port)}"
 
-    def seat(self, side: Side, negotiator: Negotiator, session: str = "") -> Seat:
-        """Make a seat that waits for a peer. session: names the conversation if there are several.
+    def seat(self, side: Side, negotiator: Negotiator, session: str = "", shows: str = "") -> Seat:
+        """Make a seat that waits for a peer. session: names the conversation if there are several. shows: see `Seat`.
 
         SettingsError if this seat exists already.
         """
@@ -296,7 +297,7 @@ class Seats:
             raise SettingsError(f"session {session!r}: expected at most 64 letters, digits, - and _")
         if any(seat.side == side and seat.session == session for seat in self.seats):
             raise SettingsError(f"side {side} of session {session!r}: there is a seat for it already")
-        seat = Seat(self, side, session, negotiator)
+        seat = Seat(self, side, session, negotiator, shows)
         self.seats.append(seat)
         return seat
 
@@ -321,6 +322,11 @@ class Seats:
         if len(waiting) > 1:
             raise Refusal(409, f"{len(waiting)} conversations wait for side {side}: name one with ?session=NAME")
         return waiting[0]
+
+    def shown(self, side: str, session: str | None) -> str:
+        """What the page of a side shows. Without a session it is that of the first conversation which shows any."""
+        texts = (seat.shows for seat in self.seats if seat.side == side and session in (None, seat.session))
+        return next(filter(None, texts), "")
 
     def turn_away(self, who: str, refusal: Refusal) -> None:
         """Record a refusal and log it. If many come fast, only their number is logged."""

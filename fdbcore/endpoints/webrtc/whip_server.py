@@ -3,7 +3,7 @@
 `POST /whip/a` or `/whip/b` (with `?session=NAME` if several conversations wait) takes an SDP offer. It returns the
 answer, with all our candidates, and the session's `Location`. DELETE that location to hang up; PATCH it with further
 candidates (RFC 8840). There are no ICE restarts, so there are no entity tags. `GET /?role=b` is a page that joins with
-the microphone.
+the microphone; it shows what `GET /shows/b` gives, a text for whoever plays that side.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def routes(seats: Seats) -> list[web.RouteDef]:
     async def page(request: web.Request) -> web.Response:
         html = (files("fdbcore.endpoints.webrtc") / "static" / "join.html").read_text()
         return web.Response(text=html, content_type="text/html", headers=PAGE_HEADERS)
+
+    async def shown(request: web.Request) -> web.Response:
+        return web.Response(text=seats.shown(request.match_info["side"].upper(), request.query.get("session")))
 
     async def join(request: web.Request) -> web.Response:
         if not _accepts_sdp(request.headers.get("Accept", "*/*")):
@@ -74,6 +77,7 @@ def routes(seats: Seats) -> list[web.RouteDef]:
 
     return [
         web.get("/", page),
+        web.get("/shows/{side:[^/]+}", shown),
         web.post("/whip/{side:[^/]+}", join),
         web.patch("/whip/session/{key}", trickle),
         web.delete("/whip/session/{key}", hang_up),

@@ -10,6 +10,7 @@ from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_f
 from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
 from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
+from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -57,6 +58,7 @@ def card(document: V3Document) -> Scorecard:
         gaps=[each for each in problems if each.where in scored],
         caption="Tools under disfluent speech; recorded users.",
         test=TEST,
+        notes=list(rank_notes(document["people"])),
         facts=_facts(document),
         statements=list(trial_statements(document["groups"])),
         subsets=[

@@ -45,7 +45,8 @@ class V3Case:
     known. b_speech: the stretches in which the system spoke, in ticks. b_words, a_words: None if nobody listened; who
     did not speak said none, and the user's may be annotated. state: what the calls left in the world. world: its
     settings, as it describes them; None if they are not known. repaired_right: as `SystemLog.arguments_right`, of the
-    repaired label. verdicts: of the first judge.
+    repaired label. verdicts: of the first judge. by_person: somebody else than the recording was the user; the
+    annotation of the recording does not hold then.
     """
 
     path: Path | None
@@ -62,6 +63,7 @@ class V3Case:
     world: Mapping[str, Any] | None
     repaired_right: tuple[bool | None, ...] | None = None
     verdicts: V3Verdicts | None = None
+    by_person: bool = False
 
     @property
     def where(self) -> str:
@@ -115,7 +117,8 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
     tools: Mapping[str, Any] = recording.meta.get("tools", {})
     speech = recording.dialogue.ipus
     users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None
-    logged, a_words = logged_calls(calls), annotated_words(record)
+    by_person = recording.meta["parties"]["A"]["kind"] != "clip"
+    logged, a_words = logged_calls(calls), None if by_person else annotated_words(record)
     published_end_s = None if a_words is None else user_end_s(a_words)
     return V3Case(
         path=path,
@@ -124,12 +127,13 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         record=record,
         log=SystemLog(wanted(record.get("as_released", ()), logged), logged, "", (), published_end_s),
         calls=calls,
-        user_end_tick=_annotated_end(record, users_last),
+        user_end_tick=users_last if by_person else _annotated_end(record, users_last),
         b_speech=[(int(start), int(end)) for start, end in speech["B"]],
         b_words=None if len(speech["B"]) else (),
         a_words=a_words,
         state=tools.get("state", {}),
         world={name: value for name, value in tools.items() if name != "state"},
+        by_person=by_person,
     )
 
 

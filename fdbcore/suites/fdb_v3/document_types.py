@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from fdbcore.suites.fdb_v3.judging_types import V3Judging, V3Verdicts
 from fdbcore.suites.fdb_v3.ours_terms import FailureClass
-from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursPasses, OursRow
+from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursPasses, OursRanks, OursRow
 from fdbcore.suites.fdb_v3.published_types import V3Published
 from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
@@ -148,6 +148,7 @@ class V3Document(TypedDict):
     settings: V3Settings
     data: Annotated[list[DataCard], Meta(description="of each set of recordings that the scored calls come from")]
     groups: list[V3Group]
+    people: Annotated[list[OursRanks], Meta(description="people and recordings; empty without calls of both")]
     lost: list[V3Lost]
     judging: Annotated[V3Judging | None, Meta(description="null without a judge")]
     published: Annotated[V3Published | None, Meta(description="null where it was not asked for")]

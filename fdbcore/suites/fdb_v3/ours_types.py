@@ -57,3 +57,13 @@ class OursPasses(TypedDict):
     k: int
     pass_at_k: OursFigure
     pass_all_k: OursFigure
+
+
+class OursRanks(TypedDict):
+    """How alike people and recordings rank systems by a measure, on the scenarios that both have."""
+
+    condition: str
+    measure: str
+    systems: int
+    scenarios: int
+    rho: Annotated[float | None, Meta(description="Spearman's; null with fewer than three systems, or equal figures")]

@@ -20,6 +20,7 @@ from fdbcore.suites.fdb_v3.compat_rows import compat_of, log_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
@@ -133,7 +134,7 @@ def condition_of(case: V3Case) -> str:
     """How the tools behave towards a system, in words."""
     if case.world is None:
         return RELEASED
-    told = [f"tools: {case.world.get('latency', 'instant')}"]
+    told = [f"{PEOPLE if case.by_person else ''}tools: {case.world.get('latency', 'instant')}"]
     if faults := case.world.get("faults"):
         told.append(f"faults: {faults}")
     return ", ".join(told)
@@ -167,6 +168,7 @@ def document(
         },
         "data": found.sets,
         "groups": [_group(name, cases, ours[name]) for name, cases in groups.items()],
+        "people": list(ranks_of(ours)),
         "lost": _lost(found.lost),
         "judging": judging,
         "published": beside,

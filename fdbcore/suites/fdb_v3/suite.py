@@ -25,6 +25,7 @@ class ToolsUnderDisfluency(Suite):
     schema = "fdbcore.fdb_v3/1"
     run_scores = True
     commands = COMMANDS
+    takes_side_a = True
     score_options = (
         Option(
             "--transcriber",
@@ -60,6 +61,12 @@ class ToolsUnderDisfluency(Suite):
         from fdbcore.suites.fdb_v3.playing import side_a
 
         return side_a(data)
+
+    def played_by(self, side_a: SideA, address: str) -> SideA:
+        """A person, who is shown what to ask for."""
+        from fdbcore.suites.fdb_v3.people import played_by
+
+        return played_by(side_a, address)
 
     def score(
         self,

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ FLAGS = [
     "--allow-loopback-in-peer-connection",
 ]
 PATIENCE_S = 30.0
+PART = "You sell flights.\nBe brief."
 
 pytestmark = [
     pytest.mark.live,
@@ -87,7 +89,7 @@ def test_a_browser_holds_a_conversation_that_replays_to_the_same_events(tmp_path
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s={PATIENCE_S}")
+    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s={PATIENCE_S}&shows={quote(PART)}")
     caller = Caller([tick % 100 >= 50 for tick in range(400)])
     with ThreadPoolExecutor(1) as pool, browser_page(tmp_path / "microphone.wav") as page:
         holding = pool.submit(
@@ -95,6 +97,8 @@ def test_a_browser_holds_a_conversation_that_replays_to_the_same_events(tmp_path
         )
         wait_until_listening(port)
         page.goto(f"http://127.0.0.1:{port}/?role=b")
+        page.wait_for_function("document.getElementById('shows').textContent !== ''")
+        assert page.inner_text("#shows") == PART
         page.click("#join")
         shown = [what_is_shown(page)]
         while not holding.done():

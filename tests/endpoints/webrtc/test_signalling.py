@@ -135,6 +135,22 @@ def held(test: Coroutine[Any, Any, None]) -> None:
     await_result(test, 30)
 
 
+def test_the_page_asks_for_what_its_side_shows() -> None:
+    async def test() -> None:
+        async with serving(token=TOKEN) as at:
+            at.server.seat("A", Desk(), "first", "Ask for a flight.")
+            at.server.seat("A", Desk(), "second", "Ask for a taxi.")
+            bearer = {"Authorization": f"Bearer {TOKEN}"}
+            shown = {
+                path: (await at.http("GET", path, **bearer))[:2]
+                for path in ("/shows/a", "/shows/a?session=second", "/shows/a?session=third", "/shows/b")
+            }
+            assert [*shown.values()] == [(200, "Ask for a flight."), (200, "Ask for a taxi."), (200, ""), (200, "")]
+            assert (await at.http("GET", "/shows/a"))[0] == 401
+
+    held(test())
+
+
 async def join(socket: Any, role: str = "B", sdp: str = OFFER) -> Any:
     assert await socket.receive_json() == {"type": "ready"}
     await socket.send_json({"role": role, "type": "offer", "sdp": sdp})
