@@ -9,8 +9,8 @@ from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures, ours_note, trial_statements
 from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
-from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
 from fdbcore.suites.fdb_v3.people import rank_notes
+from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
