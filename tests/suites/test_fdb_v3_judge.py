@@ -58,7 +58,7 @@ def case(
     ]
     expected = wanted(entry["as_released"], MADE)
     log = SystemLog(expected, MADE, said or "", words, 9.0)
-    return V3Case(path, "s", 1, entry, log, calls, 950, [], None if said is None else words, None, {}, None)
+    return V3Case(path, "s", 1, entry, log, calls, 950, [], None if said is None else words, None, {}, {})
 
 
 def kind_of(asked: Asked) -> str:
@@ -386,11 +386,16 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
     with FakeOpenAI(answer) as server:
         address = server.address_of("openai:gpt-5-nano")
         command = ["score", "--suite", "fdb-v3", str(data), "--judge", address, "--out", str(out)]
+        planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
+        assert (planned.exit_code, len(server.asked)) == (0, 0)
         done = CliRunner().invoke(main, command, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         asked = len(server.asked)
+        assert f"openai:gpt-5-nano: {asked} of {asked} questions left" in planned.output
         again = CliRunner().invoke(main, command, catch_exceptions=False)
+        planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
         assert (len(server.asked), again.exit_code) == (asked, 0)
+    assert f"0 of {asked} questions left" in planned.output
     document = json.loads((out / "scores.json").read_text())
     (released, _) = document["groups"][0]["compat"]
     assert released["rates"]["response_quality"] == {"value": pytest.approx(2 / 3), "n": 3}

@@ -14,7 +14,7 @@ from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.logs import AsrWord, user_end_s
-from fdbcore.types import SIDES, Problem
+from fdbcore.types import SIDES, Problem, Side
 
 LANGUAGE: Final = "en"
 
@@ -32,11 +32,9 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
         begun: deque[tuple[V3Case, HeardCall]] = deque()
         for number, case in enumerate(calls, 1):
             show(f"{source.name}: {number} of {len(calls)} calls transcribed")
-            known = {"A": case.a_words, "B": case.b_words}
-            sides = [side for side in SIDES if known[side] is None]
             assert case.path is not None
             try:
-                begun.append((case, asking.begin(Reading(case.path), sides=sides)))
+                begun.append((case, asking.begin(Reading(case.path), sides=sides_to_hear(case))))
             except SettingsError:
                 raise
             except FdbError as error:
@@ -48,10 +46,16 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
     return problems
 
 
+def sides_to_hear(case: V3Case) -> Sequence[Side]:
+    """The sides of a call whose words are not known."""
+    known = {"A": case.a_words, "B": case.b_words}
+    return [side for side in SIDES if known[side] is None]
+
+
 def _end(case: V3Case, call: HeardCall, problems: list[Problem]) -> None:
     try:
         for each in call.heard():
-            _take(case, each.transcript)
+            take_words(case, each.transcript, each.transcript.text)
     except SettingsError:
         raise
     except FdbError as error:
@@ -63,7 +67,8 @@ def _untranscribed(case: V3Case, error: FdbError) -> Problem:
     return Problem(case.where, f"not transcribed: {str(error).removeprefix(f'{case.path}: ')}")
 
 
-def _take(case: V3Case, heard: Transcript) -> None:
+def take_words(case: V3Case, heard: Transcript, text: str) -> None:
+    """Give a case the words of a side. text: the same as a text."""
     words = tuple(
         AsrWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in heard.words if not word.is_doubtful
     )
@@ -72,4 +77,4 @@ def _take(case: V3Case, heard: Transcript) -> None:
         case.log = replace(case.log, user_end_s=user_end_s(words))
     else:
         case.b_words = words
-        case.log = replace(case.log, transcript=heard.text, words=words)
+        case.log = replace(case.log, transcript=text, words=words)

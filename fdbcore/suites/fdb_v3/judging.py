@@ -100,7 +100,8 @@ class PlannedCase(NamedTuple):
 
 def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[PlannedCase]:
     """All that judges are to be asked; the first judge comes first, so that it is whole if the desk stops."""
-    places = {case.path: KeptAnswers(kept_file if case.path is None else case.path / JUDGED) for case in cases}
+    files = [kept_file if case.path is None or case.world is None else case.path / JUDGED for case in cases]
+    places = {file: KeptAnswers(file) for file in files}
     questions = [_questions(case) for case in cases]
     return [
         PlannedCase(
@@ -108,13 +109,13 @@ def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> 
             number,
             own,
             [
-                JudgeRequest(places[case.path], judge, question, repeat)
+                JudgeRequest(places[file], judge, question, repeat)
                 for question in own.values()
                 for repeat in range(options.repeats)
             ],
         )
         for judge in options.judges
-        for number, (case, own) in enumerate(zip(cases, questions, strict=True))
+        for number, (file, own) in enumerate(zip(files, questions, strict=True))
     ]
 
 

@@ -72,14 +72,7 @@ def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all calls of runs, and of all results in released folders; see `Suite.score`."""
-    if not paths:
-        raise InputError(
-            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
-        )
     scoring, found = V3Scoring.of(options), read(paths, out, show)
-    if not found.cases:
-        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
-        raise InputError(f"expected calls or results of systems, found none{why}")
     if scoring.source is not None:
         from fdbcore.suites.fdb_v3.hearing import hear
 
@@ -92,8 +85,15 @@ def score(
     return Scored(cast("Mapping[str, Any]", made), told=judged.told)
 
 
-def read(paths: Sequence[Path], out: Path, show: Callable[[str], None]) -> Read:
-    """The cases of runs and of released folders, each path once. out: for recordings of released audio."""
+def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
+    """The cases of runs and of released folders, each path once. InputError if there are none.
+
+    out: for recordings of released audio; None: nobody wants them.
+    """
+    if not paths:
+        raise InputError(
+            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
+        )
     found = Read()
     for path in dict.fromkeys(path.resolve() for path in paths):
         if (path / RECORDINGS).is_file():
@@ -108,10 +108,13 @@ def read(paths: Sequence[Path], out: Path, show: Callable[[str], None]) -> Read:
             raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got something else")
         if card not in found.sets:
             found.sets.append(card)
+    if not found.cases:
+        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
+        raise InputError(f"expected calls or results of systems, found none{why}")
     return found
 
 
-def _read_released(folder: Path, found: Read, out: Path, show: Callable[[str], None]) -> DataCard:
+def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[str], None]) -> DataCard:
     imported = import_folder(folder, folder / "fdb3.json", show)
     found.problems += [Problem(str(folder), f"left out: {each}") for each in imported.problems]
     found.warnings += [
@@ -119,8 +122,10 @@ def _read_released(folder: Path, found: Read, out: Path, show: Callable[[str], N
         for name, count in sorted(imported.unknown.items())
     ]
     for provider, results in imported.results.items():
-        heard, problems = replayed(imported.records, provider, folder, out, show)
-        found.problems += problems
+        heard: Mapping[str, Path] = {}
+        if out is not None:
+            heard, problems = replayed(imported.records, provider, folder, out, show)
+            found.problems += problems
         for record in imported.records:
             if (result := results.get(record["id"])) is not None:
                 found.cases.append(released_case(record, provider, result, heard.get(record["id"])))

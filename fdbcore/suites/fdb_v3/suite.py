@@ -12,7 +12,7 @@ from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.remarks import CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Document
@@ -80,6 +80,14 @@ class ToolsUnderDisfluency(Suite):
         from fdbcore.suites.fdb_v3.scoring import score
 
         return score(paths, options, jobs, out, show)
+
+    def expected(
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+    ) -> Sequence[ExpectedUse]:
+        """Those of the recogniser, then of judges."""
+        from fdbcore.suites.fdb_v3.expected import expected
+
+        return list(expected(paths, options, out, show))
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of the recogniser and of judges."""

@@ -13,9 +13,8 @@ from typing import Any, Final
 from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.words import Transcript
 from fdbcore.runs.asking import JudgeRequest
-from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
+from fdbcore.runs.expected_words import expected_hearing, usual_words
 from fdbcore.runs.judge_options import expected_of
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.staged.cases import StagedCase
@@ -25,13 +24,10 @@ from fdbcore.suites.staged.pooling import dialogues_of, each_once
 from fdbcore.suites.staged.replied import is_of_replies
 from fdbcore.suites.staged.scoring import Scoring
 from fdbcore.suites.staged.variants import setups_of
-from fdbcore.types import SIDES, TICKS_PER_S, Side
 from fdbcore.types.usage import ExpectedUse
-from fdbcore.types.words import TimedWord
 
 TOKENS_OF_A_MARK: Final = 60
 """What a judge writes for a mark with its reason: about forty words."""
-_WORD: Final = "people"
 
 
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
@@ -63,28 +59,9 @@ def _of_words(
         if sides
         for reading in (Reading(path),)
     }
-    left_s, services = sum(seconds.values()), source.services()
     found, _ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
-    found |= {path: _usual_words(Reading(path)) for path, left in seconds.items() if left}
-    used = ExpectedUse(
-        source.name, "dialogue", sum(map(bool, seconds.values())), len(seconds), {"seconds": left_s} if left_s else {},
-        expected_usd(services, left_s) if left_s else 0.0, priced_on(services),
-    )  # fmt: skip
-    return used, found
-
-
-def _usual_words(reading: Reading) -> Heard:
-    """Words as people say them, wherever a side speaks."""
-    every_ms = 1000 / WORDS_PER_S
-
-    def words(side: Side) -> Iterator[TimedWord]:
-        for start, end in reading.dialogue.ipus[side].tolist():
-            start_ms, length_ms = start * 1000 / TICKS_PER_S, (end - start) * 1000 / TICKS_PER_S
-            for number in range(max(1, round(length_ms / every_ms))):
-                at_ms = round(start_ms + number * every_ms)
-                yield TimedWord(_WORD, at_ms, at_ms + 1)
-
-    return {side: Transcript(side, tuple(words(side)), "", {}, "", "") for side in SIDES}
+    found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
+    return expected_hearing(source, "dialogue", list(seconds.values())), found
 
 
 def _tokens_out(request: JudgeRequest) -> float:

@@ -1,0 +1,38 @@
+"""What a recogniser would be asked for, before it is, and words in place of those that it has not given yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript
+from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
+from fdbcore.sources.word_source import WordSource
+from fdbcore.types import SIDES, TICKS_PER_S, Side
+from fdbcore.types.usage import ExpectedUse, Unit
+from fdbcore.types.words import TimedWord
+
+_WORD: Final = "people"
+
+
+def expected_hearing(source: WordSource, what: str, seconds: Sequence[float]) -> ExpectedUse:
+    """What a recogniser would hear. seconds: of each recording, what is left to hear. what: such a recording is."""
+    left_s, services = sum(seconds), source.services()
+    usd = expected_usd(services, left_s) if left_s else 0.0
+    counts: Mapping[Unit, float] = {"seconds": left_s} if left_s else {}
+    return ExpectedUse(source.name, what, sum(map(bool, seconds)), len(seconds), counts, usd, priced_on(services))
+
+
+def usual_words(reading: Reading) -> Mapping[Side, Transcript]:
+    """Words as people say them, wherever a side speaks: about as many as a recogniser would give."""
+    every_ms = 1000 / WORDS_PER_S
+
+    def words(side: Side) -> Iterator[TimedWord]:
+        for start, end in reading.dialogue.ipus[side].tolist():
+            start_ms, length_ms = start * 1000 / TICKS_PER_S, (end - start) * 1000 / TICKS_PER_S
+            for number in range(max(1, round(length_ms / every_ms))):
+                at_ms = round(start_ms + number * every_ms)
+                yield TimedWord(_WORD, at_ms, at_ms + 1)
+
+    return {side: Transcript(side, tuple(words(side)), "", {}, "", "") for side in SIDES}
