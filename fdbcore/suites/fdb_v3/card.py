@@ -17,7 +17,8 @@ from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Document, V3Group, V3Item
+    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Document, V3Group, V3Item, V3Played
+    from fdbcore.suites.fdb_v3.scenario_types import DataCard
 
 PART: Final = "as published"
 _LESS: Final = ("interruption", "filler", "first_response", "tool_call", "completion")
@@ -71,11 +72,28 @@ def card(document: V3Document) -> Scorecard:
         terms={**OUR_TERMS, **{f"{PART}: {term.title}": f"of {term.over}; {term.defect}" for term in TERMS}},
         evidence={
             "made with": f"fdbcore {settings['fdbcore']}",
+            "recordings": "; ".join(map(_of_set, document["data"])),
+            **({"played": "; ".join(dict.fromkeys(map(_of_run, document["played"])))} if document["played"] else {}),
             "words of systems by": settings["transcriber"] or "nobody, or the released results",
             "arguments judged by": next(iter((document["judging"] or {"judges": []})["judges"]), "the exact matcher"),
         },
         level=settings["level"],
     )
+
+
+def _of_set(data: DataCard) -> str:
+    kind = "synthetic" if data["synthetic"] else "people"
+    told = (f"{name}: {data[name]}" for name in ("annotators", "guideline", "agreement"))
+    return f"{kind}; {', '.join(told)}"
+
+
+def _of_run(run: V3Played) -> str:
+    ends = run["ends"]
+    over = "with the recording and its tail"
+    if ends is not None:
+        over = f"{ends['quiet_s']:g} s after an answer, or {ends['most_s']:g} s after the user's end"
+    clock = "in lockstep, compute time not counted" if run["clock"] == "virtual" else "in real time"
+    return f"{clock}; calls end {over}"
 
 
 def _facts(document: V3Document) -> list[str]:

@@ -134,6 +134,20 @@ class V3Settings(TypedDict):
     level: float
 
 
+class V3Played(TypedDict):
+    """How a run played its recordings."""
+
+    run: str
+    clock: str
+    vad: str
+    max_s: float
+    ends: Annotated[
+        dict[str, float] | None, Meta(description="quiet_s, most_s; null: calls last as long as the recording and tail")
+    ]
+    user: Annotated[dict[str, Any], Meta(description="how a recording is played: channel, level_dbov, tail_s, ...")]
+    tools: Annotated[dict[str, Any], Meta(description="their settings: list, latency, timeout_s, faults")]
+
+
 class V3Problem(TypedDict):
     """A call that is not scored, or not in full, and why."""
 
@@ -147,6 +161,7 @@ class V3Document(TypedDict):
     schema: Literal["fdbcore.fdb_v3/1"]
     settings: V3Settings
     data: Annotated[list[DataCard], Meta(description="of each set of recordings that the scored calls come from")]
+    played: Annotated[list[V3Played], Meta(description="of each run; released results say nothing of theirs")]
     groups: list[V3Group]
     people: Annotated[list[OursRanks], Meta(description="people and recordings; empty without calls of both")]
     lost: list[V3Lost]

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
 from fdbcore.suites.fdb_v3.reading import look_at
@@ -21,6 +22,7 @@ from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
 
 if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.document_types import V3Played
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 
 RECORDINGS: Final = "recordings.json"
@@ -125,6 +127,21 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     if not found["record"]:
         raise InputError(f"{path}: expected recordings, got none")
     return found, path.parent, faults
+
+
+def played_by(run: Path) -> V3Played:
+    """How a run played its recordings, as its plan says."""
+    plan = read_plan(run)["plan"]
+    user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
+    return {
+        "run": str(run),
+        "clock": plan["clock"],
+        "vad": plan["vad"],
+        "max_s": plan["max_s"],
+        "ends": plan.get("ends"),
+        "user": user,
+        "tools": {name: value for name, value in plan.get("tools", {}).items() if name != "functions"},
+    }
 
 
 def records_of_run(run: Path) -> Sequence[RecordedScenarioEntry]:

@@ -21,7 +21,7 @@ from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
-from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, played_by
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.suites.fdb_v3.released_audio import replayed
@@ -29,7 +29,7 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost, V3Played
     from fdbcore.suites.fdb_v3.judging_types import V3Judging
     from fdbcore.suites.fdb_v3.published_types import V3Published
     from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
@@ -43,13 +43,14 @@ RELEASED: Final = "released results"
 
 @dataclass(slots=True)
 class Read:
-    """What was read of runs and released folders. sets: the data cards of their recordings."""
+    """What was read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
 
     cases: list[V3Case] = field(default_factory=list)
     lost: list[LostV3Case] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     sets: list[DataCard] = field(default_factory=list)
+    played: list[V3Played] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
             found.cases += cases
             found.lost += lost
             found.problems += [each.problem for each in lost]
+            found.played.append(played_by(path))
             card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
         elif path.is_dir() and not (path / "run.json").is_file():
             card = _read_released(path, found, out, show)
@@ -111,6 +113,11 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
     if not found.cases:
         why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
         raise InputError(f"expected calls or results of systems, found none{why}")
+    of_recordings = [each for each in found.played if each["user"].get("kind") == "clip"]
+    for name in ("ends", "user", "clock"):
+        values = [str(each[name]) for each in of_recordings]
+        if len(set(values)) > 1:
+            found.warnings.append(f"runs were played differently ({name}): {'; '.join(dict.fromkeys(values))}")
     return found
 
 
@@ -172,6 +179,7 @@ def document(
             "level": LEVEL,
         },
         "data": found.sets,
+        "played": found.played,
         "groups": [_group(name, cases, ours[name]) for name, cases in groups.items()],
         "people": list(ranks_of(ours)),
         "lost": _lost(found.lost),

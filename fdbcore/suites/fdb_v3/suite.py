@@ -143,12 +143,14 @@ class ToolsUnderDisfluency(Suite):
         return card(cast("V3Document", document))
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """How far judges agree, and the paper's case studies."""
+        """Known defects of the published measures, how far judges agree, and the paper's case studies."""
+        from fdbcore.suites.fdb_v3.compat_screen import defects
         from fdbcore.suites.fdb_v3.judging_screen import judging_details
         from fdbcore.suites.fdb_v3.published import published_details
 
         found = cast("V3Document", document)
         blocks = [] if found["judging"] is None else judging_details(found["judging"], width)
+        blocks.insert(0, defects(self.card(document), width))
         return [*blocks, *([] if found["published"] is None else published_details(found["published"], width))]
 
     def style(self) -> str:
