@@ -129,7 +129,7 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     return found, path.parent, faults
 
 
-def played_by(run: Path) -> V3Played:
+def playing_of(run: Path) -> V3Played:
     """How a run played its recordings, as its plan says."""
     plan = read_plan(run)["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]

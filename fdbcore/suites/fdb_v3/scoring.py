@@ -21,7 +21,7 @@ from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
-from fdbcore.suites.fdb_v3.playing import RECORDINGS, played_by
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, playing_of
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.suites.fdb_v3.released_audio import replayed
@@ -102,7 +102,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
             found.cases += cases
             found.lost += lost
             found.problems += [each.problem for each in lost]
-            found.played.append(played_by(path))
+            found.played.append(playing_of(path))
             card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
         elif path.is_dir() and not (path / "run.json").is_file():
             card = _read_released(path, found, out, show)
