@@ -404,6 +404,7 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
     assert [item["verdicts"]["key"]["text"] for item in document["items"]] == ["done"] * 3
     assert document["judging"]["judges"] == ["openai:gpt-5-nano"]
     assert "Judging these calls took" in " ".join(done.output.split())
+    assert "<h2>Judges</h2>" in (out / "report.html").read_text()
     texts = [path.read_text() for path in out.rglob("*") if path.suffix in (".json", ".html")]
     assert FakeOpenAI.KEY not in "".join(texts)
     bare = CliRunner().invoke(main, [*command[:4], "--repeats", "2", "--out", str(out)], catch_exceptions=False)

@@ -134,3 +134,4 @@ def test_they_stand_beside_ones_own_on_request_alone(tmp_path: Path) -> None:
     assert "0.655" in shown[True], "a figure that two sources give differently is told"
     page = (tmp_path / "S" / "report.html").read_text()
     assert "Ultravox v0.7" in page
+    assert "Case studies, published by Lin et al." in page

@@ -37,11 +37,16 @@ def judging_details(judging: V3Judging, width: int) -> list[list[str]]:
 
 
 def _row(found: V3JudgeAgreement, numbers: Mapping[str, str]) -> list[str]:
-    first, second = (numbers.get(name, name) for name in found["raters"])
-    system = "" if found["system"] is None else f"{found['system']}, "
     counts = [str(found[name]) for name in ("both", "first_only", "second_only", "neither")]
     figures = [text for name in ("share", "kappa") for text in _figure(found[name])]
-    return [f"{system}{found['what']}: {first} and {second}", str(found["n"]), *figures, *counts]
+    return [compared(found, numbers), str(found["n"]), *figures, *counts]
+
+
+def compared(found: V3JudgeAgreement, numbers: Mapping[str, str]) -> str:
+    """What is compared, and of whom. numbers: of judges."""
+    first, second = (numbers.get(name, name) for name in found["raters"])
+    system = "" if found["system"] is None else f"{found['system']}, "
+    return f"{system}{found['what']}: {first} and {second}"
 
 
 def _figure(figure: V3AgreementFigure) -> list[str]:

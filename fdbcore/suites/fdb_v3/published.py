@@ -12,7 +12,7 @@ from fdbcore.suites.fdb_v3.compat_terms import TERMS
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.published_types import V3Published
+    from fdbcore.suites.fdb_v3.published_types import V3Published, V3PublishedStudy
 
 CONDITION: Final = "published"
 _TIMES: Final = ("first_response", "tool_call", "completion")
@@ -44,15 +44,19 @@ def published_condition(found: V3Published) -> str:
 
 def published_details(found: V3Published, width: int) -> list[list[str]]:
     """The case studies, a block each, and what is odd about the tables; lines of at most `width` columns."""
-    titles = {term.name: term.title for term in TERMS}
     blocks = []
     for study in found["case_studies"]:
-        names = list(study["rows"][0]["measures"])
-        rows = [["", *(titles[name] for name in names)]]
-        rows += [[row["system"], *(_cell(name, row["measures"][name]) for name in names)] for row in study["rows"]]
         title = f"{found['label']}: {study['record']}, {study['about']}"
-        blocks.append([*filled(title, width).splitlines(), *laid_out(rows, width)])
+        blocks.append([*filled(title, width).splitlines(), *laid_out(study_table(study), width)])
     return [*blocks, [line for note in found["notes"] for line in filled(note, width, "  ").splitlines()]]
+
+
+def study_table(study: V3PublishedStudy) -> list[list[str]]:
+    """A case study as the cells of a table; the first row is the head."""
+    titles = {term.name: term.title for term in TERMS}
+    names = list(study["rows"][0]["measures"])
+    rows = [[row["system"], *(_cell(name, row["measures"][name]) for name in names)] for row in study["rows"]]
+    return [["", *(titles[name] for name in names)], *rows]
 
 
 def _cell(name: str, value: float | None) -> str:

@@ -153,6 +153,12 @@ class ToolsUnderDisfluency(Suite):
         blocks.insert(0, defects(self.card(document), width))
         return [*blocks, *([] if found["published"] is None else published_details(found["published"], width))]
 
+    def section(self, document: Mapping[str, Any]) -> str:
+        """How far judges agree, and the paper's case studies."""
+        from fdbcore.suites.fdb_v3.judging_page import section
+
+        return section(cast("V3Document", document))
+
     def style(self) -> str:
         """The style of the drawings of recordings."""
         from fdbcore.report.html.templates import static
