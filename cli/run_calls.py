@@ -140,6 +140,7 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -> None:
     """Write the page of a single case, or the tables and index.html of several, and print the results."""
+    from fdbcore.protocols import CLEAN
     from fdbcore.report.format import cost_text
     from fdbcore.session.converse import NOT_COUNTED
 
@@ -157,7 +158,8 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         if "cost" in summary:
             click.echo(f"cost: {cost_text(summary['cost'])}")
     _write_pages(folder, silent or _is_text_only(folder))
-    if not silent and len(folder.plan.decided_by.get("lines", ())) > 1:
+    lines = [line["name"] for line in folder.plan.decided_by.get("lines", ())]
+    if not silent and CLEAN in lines and len(lines) > 1:
         click.echo(f"what each line costs: fdbcore score {folder.path} --by line")
 
 

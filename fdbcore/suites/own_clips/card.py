@@ -37,6 +37,7 @@ def card(document: ClipsDocument) -> Scorecard:
         caption="Turn-taking with recorded users.",
         test="paired by clip where systems share at least half of them; p is corrected for all differences of a line "
         "(Holm); detectable: the smallest true difference that so many clips would find 8 times in 10",
+        notes=("Answer times are medians over all answers; shares and rates are of all calls together.",),
         facts=[counted(len(document["items"]), "call")],
         subsets=[_row(group) for group in document["groups"] if group["column"]],
         subsets_by="slice",
@@ -61,7 +62,7 @@ def _scale(name: str) -> Scale:
         _DIRECTIONS[measure.better],
         shown_unit(measure.unit),
         1 if is_share else 2,
-        main=name in headlines(),
+        main=name in headlines() and measure.better is not None,
         bounds=(0.0, 100.0) if is_share and measure.quantity == "share" else None,
     )
 
