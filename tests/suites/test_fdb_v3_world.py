@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,10 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
+from fdbcore.suites.fdb_v3.logs import LoggedCall
 from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.results import SystemResult
+from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TEXT, NUMBER, WHOLE = "string", "number", "integer"
@@ -169,6 +173,21 @@ def test_an_update_that_a_correction_takes_back_leaves_no_difference() -> None:
     ann, ben = (FunctionCall("book_flight", {"passenger_name": name}) for name in ("Ann", "Ben"))
     assert differences([ben], [ann, ben]) == ["bookings: expected no ann, got 1"]
     assert differences([ben], []) == ["bookings: expected ben = 1, got none"]
+
+
+def test_a_reference_counts_optional_calls_that_were_not_made() -> None:
+    label: list[ExpectedCallEntry] = [
+        {"function": "track_order", "args": {"order_id": "A1"}, "optional": True},
+        {"function": "search_products", "args": {"query": "tent"}},
+        {"function": "add_to_cart", "args": {"product_id": "$RESULT_1.products[0].product_id"}},
+    ]
+    made = (
+        LoggedCall("search_products", {"query": "tent"}, 1.0),
+        LoggedCall("add_to_cart", {"product_id": "PROD1"}, 2.0),
+    )
+    result = SystemResult(False, "", (), (), None, made)
+    assert result.leaves_right_state(label)
+    assert not replace(result, calls=made[:1]).leaves_right_state(label)
 
 
 def test_states_are_compared_by_what_they_mean() -> None:

@@ -41,9 +41,17 @@ class SystemResult:
         return SystemLog(wanted(expected, self.calls), self.calls, self.transcript, self.words, self.user_end_s)
 
     def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
-        """Whether its calls leave the world as the expected ones do."""
+        """Whether its calls leave the world as the expected ones do.
+
+        References count all calls of the label, also the optional ones that were not made.
+        """
+        entries = list(expected)
+        label = outcome(FunctionCall(entry["function"], entry["args"]) for entry in entries).calls
+        resolved: list[ExpectedCallEntry] = [
+            {**entry, "args": dict(call.args)} for entry, call in zip(entries, label, strict=True)
+        ]
         made = outcome((FunctionCall(call.function, call.args) for call in self.calls), resolves=False)
-        return not state_differences(outcome(wanted(expected, self.calls)).state, made.state)
+        return not state_differences(outcome(wanted(resolved, self.calls), resolves=False).state, made.state)
 
 
 def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) -> tuple[FunctionCall, ...]:
