@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.dialogue_acts import baselines
 from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence, pack_acts
-from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED, baseline_rows, most_frequent, shuffled_row
+from fdbcore.suites.dialogue_acts.baselines import (
+    BEST_CONSTANT,
+    MOST_FREQUENT,
+    SHUFFLED,
+    baseline_rows,
+    most_frequent,
+    shuffled_row,
+)
 from fdbcore.suites.dialogue_acts.scoring import (
     MEASURES,
     References,
@@ -268,10 +275,16 @@ def test_the_interval_of_shuffled_references_is_as_wide_as_sets_differ() -> None
 def test_baselines_come_with_both_weights_and_a_set_of_one_has_nothing_to_shuffle() -> None:
     rows = list(baseline_rows(record_set(["Inf 1"], ["Q .5 Inf .5"])))
     assert [(row.system, row.weights) for row in rows] == [
-        (name, weights) for weights in ("given", "uniform") for name in ("always Inform", MOST_FREQUENT, SHUFFLED)
+        (name, weights)
+        for weights in ("given", "uniform")
+        for name in ("always Inform", MOST_FREQUENT, BEST_CONSTANT, SHUFFLED)
     ]
     assert wed_of(rows[0]) == [0.0, 0.5]
-    assert [row.system for row in baseline_rows(record_set(["Inf 1"]))] == ["always Inform", MOST_FREQUENT] * 2
+    assert [row.system for row in baseline_rows(record_set(["Inf 1"]))] == [
+        "always Inform",
+        MOST_FREQUENT,
+        BEST_CONSTANT,
+    ] * 2
 
 
 def wed_of(row: SystemScores) -> list[float]:

@@ -12,6 +12,7 @@ from fdbcore.stats.bootstrap import SEED
 from fdbcore.suites.dialogue_acts.alignment import ActSequence, PackedActs
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.scoring import (
+    MEASURES,
     WEIGHTS,
     Floats,
     Indexes,
@@ -27,21 +28,31 @@ if TYPE_CHECKING:
 
 ALWAYS_INFORM: Final = "always Inform"
 MOST_FREQUENT: Final = "most frequent sequence"
+BEST_CONSTANT: Final = "best constant sequence"
 SHUFFLED: Final = "shuffled references"
 PAIRS: Final = 1_000_000
 """Up to this many pairs of records, all pairs are scored for the shuffled references; above it, a sample."""
 
 
 def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
-    """The baselines of a set: always one Inform, the most frequent sequence, the reference of another record."""
+    """The baselines of a set: always one Inform, the most frequent sequence, the best constant one, the reference of
+    another record.
+    """
     records = list(of.records.values())
-    same: dict[str, ActSequence] = {ALWAYS_INFORM: [("Inform", 1.0)], MOST_FREQUENT: most_frequent(records)}
+    same: dict[str, ActSequence] = {
+        ALWAYS_INFORM: [("Inform", 1.0)],
+        MOST_FREQUENT: most_frequent(records),
+        BEST_CONSTANT: best_constant(records, seed),
+    }
+    notes = {MOST_FREQUENT: _how_frequent(records), BEST_CONSTANT: _told(same[BEST_CONSTANT])}
     for weights in WEIGHTS:
         references = References.of(records, weights)
         for name, sequence in same.items():
             predictions = packed([sequence] * len(records), weights)
             scores = references.score(np.arange(len(records)), predictions).scores
-            yield SystemScores(of.name, name, None, "baseline", weights, scores[:, None], scores)
+            yield SystemScores(
+                of.name, name, None, "baseline", weights, scores[:, None], scores, note=notes.get(name, "")
+            )
         if len(records) > 1:
             yield shuffled_row(of.name, references, weights, seed)
 
@@ -58,6 +69,37 @@ def most_frequent(records: Sequence[Record]) -> ActSequence:
         [weight for _, weight in sequence] for sequence, of in zip(sequences, labels, strict=True) if of == acts
     ]
     return list(zip(acts, np.mean(importances, axis=0).tolist(), strict=True))
+
+
+def best_constant(records: Sequence[Record], seed: int = SEED) -> ActSequence:
+    """The reference of the set that, as the reply to every request, has the least mean WED; of equal ones, the first.
+
+    It is what a system can get that listens to nothing, and is chosen from the set that it is scored on. All distinct
+    references are tried, up to PAIRS pairs with records; above that, a seeded draw of them.
+    """
+    every = (tuple(one.annotation.sequence) for record in records for one in record.references)
+    candidates = list(dict.fromkeys(every))
+    if len(candidates) > (most := max(1, PAIRS // len(records))):
+        generator = np.random.Generator(np.random.PCG64(seed))
+        candidates = [candidates[k] for k in np.sort(generator.choice(len(candidates), most, replace=False))]
+    references, predictions = References.of(records, "given"), packed(candidates, "given")
+    asked = np.tile(np.arange(len(records)), len(candidates))
+    replied = np.repeat(np.arange(len(candidates)), len(records))
+    wed = references.score(asked, taken(predictions, replied)).scores[:, MEASURES.index("wed")]
+    means = wed.reshape(len(candidates), len(records)).mean(axis=1)
+    return list(candidates[int(np.argmin(means.round(9)))])
+
+
+def _how_frequent(records: Sequence[Record]) -> str:
+    """How often the most frequent sequence occurs, and how many others occur as often."""
+    counts = Counter(tuple(act for act, _ in one.references[0].annotation.sequence) for one in records)
+    (_, times), *_ = ranked = counts.most_common()
+    tied = sum(count == times for _, count in ranked) - 1
+    return f"{times} of {len(records)} records" + (f", as often as {tied} more; the first is taken" if tied else "")
+
+
+def _told(sequence: ActSequence) -> str:
+    return ", ".join(f"{act} {weight:.2f}" for act, weight in sequence)
 
 
 def shuffled_row(name: str, references: References, weights: Weights, seed: int) -> SystemScores:

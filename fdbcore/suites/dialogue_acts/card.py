@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.annotators import annotation_took
-from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
+from fdbcore.suites.dialogue_acts.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.findings import leads
 from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
@@ -43,7 +43,12 @@ SCALES: Final = (
 )
 PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
 KINDS: Final = ("system", "ceiling", "baseline")
-ROWS: Final = {MOST_FREQUENT: "most frequent", SHUFFLED: "shuffled", REFERENCE: "ceiling"}
+ROWS: Final = {
+    BEST_CONSTANT: "best constant",
+    MOST_FREQUENT: "most frequent",
+    SHUFFLED: "shuffled",
+    REFERENCE: "ceiling",
+}
 """Short names of rows; the legend explains them."""
 
 
@@ -91,6 +96,8 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "annotators": ("annotators", ", ".join),
         "repeats": ("annotations of each reply", str),
         "as_given": ("importances", lambda as_given: "as given" if as_given else "scaled so that they sum to 1"),
+        "merged": ("neighbouring steps of one act", lambda merged: "one step" if merged else "left apart"),
+        "first_reference": ("references", lambda first: "the first alone" if first else "the nearest of each record's"),
         "level": ("level of intervals", lambda level: f"{100 * level:g} %"),
         "resamples": ("resamples", lambda n: f"{n:,}"),
         "seed": ("seed", str),
@@ -178,7 +185,7 @@ def name_of(row: RowJson | ItemJson | Diagnosis) -> str:
 def _note(row: RowJson) -> str:
     """How many requests got no reply, and how many records are in no mean."""
     if row["kind"] == "baseline":
-        return ""
+        return row.get("note", "")
     none = f"{row['no_reply']} not replied to (scored as empty)" if row["no_reply"] else ""
     lost = f"{row['unscored']} unscored (in no mean)" if row["unscored"] else ""
     return ", ".join(filter(None, [none, lost]))

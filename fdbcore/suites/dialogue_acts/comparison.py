@@ -27,11 +27,14 @@ COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 class ScoringSettings:
     """How the figures of a document are computed.
 
-    as_given: importances were used as they are, whatever they sum to. resamples: the number of resamples of each
-    interval, and of flips of each permutation test.
+    as_given: importances were used as they are, whatever they sum to. merged: neighbours of one act were one step.
+    first_reference: replies were scored against the first reference of a record alone. resamples: the number of
+    resamples of each interval, and of flips of each permutation test.
     """
 
     as_given: bool = False
+    merged: bool = True
+    first_reference: bool = False
     resamples: int = RESAMPLES
     seed: int = SEED
 
@@ -64,6 +67,7 @@ def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
         "n": row.n,
         "no_reply": row.no_reply,
         "unscored": len(row.values) - row.n,
+        **({"note": row.note} if row.note else {}),
         **({"pairs": row.pairs} if row.pairs is not None else {}),
         "measures": {
             measure: {"mean": estimate.value, "sd": sd, "ci95": estimate.interval}

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from fdbcore._version import __version__
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
@@ -13,6 +15,7 @@ from fdbcore.suites.dialogue_acts.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.cautions import cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
+from fdbcore.suites.dialogue_acts.forms import first_references, has_neighbours, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.published import published
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
@@ -50,6 +53,12 @@ def document(
     annotate is already among the problems.
     """
     settings = settings or ScoringSettings()
+    neighbours = list(_neighbours(sets, responses, settings.merged))
+    if settings.merged:
+        sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
+    every_reference = sets
+    if settings.first_reference:
+        sets = [first_references(of) for of in sets]
     asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
     rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
@@ -69,8 +78,42 @@ def document(
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
-        "warnings": cautions(sets, responses, summaries, compared),
+        "warnings": [
+            *cautions(sets, responses, summaries, compared),
+            *neighbours,
+            *_of_references(every_reference, rows, responses, settings),
+        ],
     }
+
+
+def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
+    """A warning for each set, and for the responses, in which an act follows itself."""
+    labelled = {of.name: [r.annotation for one in of.records.values() for r in one.references] for of in sets}
+    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    for name, own in labelled.items():
+        if count := sum(map(has_neighbours, own)):
+            done = "such steps were merged" if is_merged else "such steps are scored apart"
+            yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
+
+
+def _of_references(
+    sets: Sequence[RecordSet], rows: Sequence[SystemScores], responses: Sequence[Response], settings: ScoringSettings
+) -> Iterator[str]:
+    """For each set with several good replies to a record: the mean WED by the nearest, and by the first alone."""
+    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
+    for of in sets:
+        if all(len(record.references) == 1 for record in of.records.values()):
+            continue
+        told = []
+        for row in (row for row in systems if row.set == of.name and row.annotator not in (None, NOBODY)):
+            means = []
+            for chosen in (of, first_references(of)):
+                (own,) = (one for one in matched([chosen], responses)[0] if one.system == row.system)
+                values = system_row(own, str(row.annotator), "given").values[..., MEASURES.index("wed")]
+                means.append(float(np.nanmean(np.nanmean(values, axis=1))))
+            told.append(f"{row.system} {means[0]:.3f} and {means[1]:.3f}")
+        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
+        yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {', '.join(told)}"
 
 
 def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
@@ -114,6 +157,8 @@ def _settings_json(
         "repeats": max((len(row.repeats) for row in labelled), default=1),
         "annotated_with": list(annotated_with),
         "as_given": settings.as_given,
+        "merged": settings.merged,
+        "first_reference": settings.first_reference,
         "resamples": settings.resamples,
         "seed": settings.seed,
         "level": LEVEL,

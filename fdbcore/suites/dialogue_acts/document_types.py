@@ -57,6 +57,8 @@ class ScoredWith(TypedDict):
     repeats: Annotated[int, Meta(description="annotations of each reply")]
     annotated_with: Annotated[list[AnnotatedWith], Meta(description="one for each set and model that was to annotate")]
     as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
+    merged: Annotated[bool, Meta(description="neighbours of one act were one step")]
+    first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")]
     resamples: int
     seed: int
     level: float
@@ -94,6 +96,7 @@ class RowJson(TypedDict):
     n: int
     no_reply: Annotated[int, Meta(description="replies that were not given; they score as replies without acts")]
     unscored: int
+    note: NotRequired[Annotated[str, Meta(description="of a baseline: what it replies, and what it ties with")]]
     pairs: NotRequired[Annotated[int, Meta(description="of the shuffled references: how many were scored")]]
     measures: dict[str, MeanJson]
 

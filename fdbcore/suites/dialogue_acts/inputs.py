@@ -60,7 +60,8 @@ def score(
         )
         problems += found
         used.append(annotated_with(task, usage))
-    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], used)
+    settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"])
+    content = document(sets, responses, problems, settings, options["published"], used)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, [annotation_took(one) for one in used])
 

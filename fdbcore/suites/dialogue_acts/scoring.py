@@ -101,7 +101,7 @@ class SystemScores:
     annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN if a record has no
     score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many records got no reply;
     these score as replies without acts. scored, cells: the alignments, and the record and repeat of each (k, 2); None
-    for a baseline.
+    for a baseline. note: what a baseline replies, and what it ties with.
     """
 
     set: str
@@ -116,6 +116,7 @@ class SystemScores:
     cells: Indexes | None = None
     repeats: tuple[int, ...] = (1,)
     pairs: int | None = None
+    note: str = ""
 
     @property
     def n(self) -> int:

@@ -45,6 +45,8 @@ class DialogueActs(Suite):
             metavar="DIR",
         ),
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
+        Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
+        Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )
     commands = COMMANDS

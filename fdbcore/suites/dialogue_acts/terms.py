@@ -11,8 +11,8 @@ LEGEND: Final = (
     "same."
 )
 LEGEND_OF_ROWS: Final = (
-    "ceiling: the reference texts, annotated again. always Inform, most frequent (sequence of acts), shuffled (other "
-    "records' references): replies that do not listen."
+    "ceiling: the reference texts, annotated again. always Inform, most frequent (sequence of acts), best constant "
+    "(sequence with the least mean WED), shuffled (other records' references): replies that do not listen."
 )
 
 TERMS: Final = {
@@ -31,7 +31,8 @@ TERMS: Final = {
     "Recall": "The same with the importances of the reference. Not in the paper.",
     "F1": "The harmonic mean of weighted LCS and recall. Not in the paper.",
     "Ceiling": "The reference texts themselves, annotated again by the same annotator, which is as good as it gets.",
-    "Baselines": "Replies that ignore the request: what a score must exceed to mean anything.",
+    "Baselines": "Replies that ignore the request: what a score must exceed to mean anything. The best constant is the "
+    "sequence that gets the least mean WED as the reply to everything: what a deaf system can get.",
     "Uniform weights": "A control: every act of a sequence weighs the same.",
     "Smallest detectable": "The difference that this many records would show four times in five.",
     "p (Holm)": "How likely so great a difference is if the systems do not differ, corrected for all comparisons made.",

@@ -1,0 +1,93 @@
+"""Neighbours of one act, the best constant reply, and references: the first or the nearest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers.act_sets import record_set, response
+
+from fdbcore import align_acts
+from fdbcore.cli.main import main
+from fdbcore.suites.dialogue_acts.baselines import best_constant
+from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
+from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
+from fdbcore.suites.dialogue_acts.sets import SHIPPED
+
+FEW = ScoringSettings(resamples=50)
+
+
+def scored(*arguments: object, out: Path) -> dict[str, Any]:
+    command = ["score", "--suite", "dialogue-acts", *map(str, arguments), "--out", str(out), "--json"]
+    result = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    content: dict[str, Any] = json.loads(result.stdout)
+    return content
+
+
+def wed_of(content: dict[str, Any], system: str) -> float:
+    rows = [row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given")]
+    return float(rows[0]["measures"]["wed"]["mean"])
+
+
+def split(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with the heaviest as two equal ones."""
+    heaviest = max(steps, key=lambda step: step.importance)
+    half = replace(heaviest, importance=heaviest.importance / 2)
+    place = steps.index(heaviest)
+    return (*steps[:place], half, half, *steps[place + 1 :])
+
+
+def test_a_perfect_reply_whose_heaviest_act_is_in_two_steps_is_perfect(tmp_path: Path) -> None:
+    records, _ = read_records(SHIPPED / "records.jsonl")
+    replies = [
+        Response(one.id, "s", "a", (Annotation("x", split(one.references[0].annotation.steps)),)) for one in records
+    ]
+    path = tmp_path / "replies.jsonl"
+    path.write_text(jsonl(replies), encoding="utf-8")
+    merged = scored(path, "--references", SHIPPED, out=tmp_path / "merged")
+    apart = scored(path, "--references", SHIPPED, "--unmerged", out=tmp_path / "apart")
+    assert wed_of(merged, "s") == pytest.approx(0.0, abs=1e-9)
+    assert (merged["settings"]["merged"], apart["settings"]["merged"]) == (True, False)
+    assert wed_of(apart, "s") == pytest.approx(0.329, abs=5e-4)
+    assert "responses: in 60 of 60 annotations an act follows itself; such steps were merged" in merged["warnings"]
+    assert "responses: in 60 of 60 annotations an act follows itself; such steps are scored apart" in apart["warnings"]
+    kept = (tmp_path / "merged" / "annotations.jsonl").read_text(encoding="utf-8")
+    assert kept == path.read_text(encoding="utf-8"), "what was labelled stays as it was"
+
+
+def test_no_constant_reply_from_the_set_is_better_than_the_best_constant() -> None:
+    records, _ = read_records(SHIPPED / "records.jsonl")
+
+    def mean_wed(reply: list[tuple[str, float]]) -> float:
+        nearest = (min(align_acts(one.annotation.sequence, reply).wed for one in r.references) for r in records)
+        return sum(nearest) / len(records)
+
+    every = [one.annotation.sequence for record in records for one in record.references]
+    best = min(map(mean_wed, every))
+    assert best == pytest.approx(0.684, abs=5e-4)
+    assert mean_wed(list(best_constant(records))) == pytest.approx(best)
+
+
+def test_baselines_say_what_they_reply_and_what_ties() -> None:
+    of = record_set(["Q 1"], ["Inf 1"], ["Q 1"], ["Inf 1"], ["Ans 1"])
+    content = document([of], [response(id, "Q 1") for id in of.records], settings=FEW)
+    notes = {row["system"]: row.get("note") for row in content["rows"] if row["kind"] == "baseline"}
+    assert notes["most frequent sequence"] == "2 of 5 records, as often as 1 more; the first is taken"
+    assert notes["best constant sequence"] == "Question 1.00"
+    assert notes["always Inform"] is None
+
+
+def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: Path) -> None:
+    nearest, first = scored(out=tmp_path / "nearest"), scored("--first-reference", out=tmp_path / "first")
+    for system, expected in (("good", (0.314, 0.413)), ("terse", (0.387, 0.475))):
+        assert (wed_of(nearest, system), wed_of(first, system)) == pytest.approx(expected, abs=5e-4)
+    assert {item["reference"]["index"] for item in first["items"]} == {0}
+    told = "smoke: WED by the nearest of several references, and by the first alone (the {} counts here): good 0.31"
+    assert any(text.startswith(told.format("nearest")) for text in nearest["warnings"])
+    assert any(text.startswith(told.format("first alone")) for text in first["warnings"])
