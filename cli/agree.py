@@ -47,6 +47,7 @@ def agree(
     recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
     records; of records, the reference replies are compared. Ratings of dialogues: give tables of ratings (CSV with a
     column dialogue), and scores of judges (folders of fdbcore score --suite); --sample draws what people rate.
+    Recorded requests: give tables of disfluencies, or of verdicts beside scores (CSV with a column recording).
 
     Example: fdbcore agree hand.csv RUN
     """
