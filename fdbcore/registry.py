@@ -177,6 +177,8 @@ SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
     "fdb-v3": "fdbcore.suites.fdb_v3.suite:SUITE",
     "staged": "fdbcore.suites.staged.suite:SUITE",
+    "fdb-v1": "fdbcore.suites.fdb_v1.suite:V1",
+    "fdb-v1.5": "fdbcore.suites.fdb_v1.suite:V15",
 }
 """Each names a benchmark: one object that implements `fdbcore.protocols.suite.Suite`."""
 

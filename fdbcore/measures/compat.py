@@ -97,7 +97,9 @@ def compat(recording: Reading) -> dict[str, Quantity]:
         measures |= takeover(words, annotations)
     if (probabilities := _of_silero(recording)) is not None:
         labels = recording.labels
-        user, system = (_by_span(recording, side, track) for side, track in zip(SIDES, probabilities, strict=True))
+        user, system = (
+            silero_segments(recording, side, track) for side, track in zip(SIDES, probabilities, strict=True)
+        )
         spans = [overlap_v15(*both, labels.labels if labels else ()) for both in zip(user, system, strict=True)]
         measures |= {name: _joined([found[name] for found in spans]) for name in spans[0]}
     return measures
@@ -122,8 +124,8 @@ def _is_of_v2(recording: Recording) -> bool:
     return is_call(tuple(Path(file["path"]) for file in recording.source_files), V2_FILES)
 
 
-def _by_span(recording: Recording, side: Side, probabilities: npt.NDArray[np.float32]) -> Iterator[list[Segment]]:
-    """The segments of a side in each span that was heard; the probabilities of a window belong to one span."""
+def silero_segments(recording: Recording, side: Side, probabilities: Probabilities) -> Iterator[list[Segment]]:
+    """The segments of a side in each span that was heard, by `segments`; a window belongs to one span."""
     first = 0
     for start, end in recording.heard:
         windows = probabilities[first : first + math.ceil(round((end - start) / TICKS_PER_S / WINDOW_S, 6))]

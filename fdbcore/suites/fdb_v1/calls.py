@@ -1,0 +1,157 @@
+"""The calls that are scored: of runs of ours, and of folders in which outputs of systems lie beside the users.
+
+A folder of outputs (GROUP/ID/input.wav, output.wav; clean_output.wav beside clean_input.wav; output.json, its words) is
+replayed into the results folder first. What was replayed is kept, so a scoring that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.errors import FdbError, InputError
+from fdbcore.measures.dialogue import NEVER_TICKS
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
+from fdbcore.report.exports.fdb1 import why_not_held
+from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
+from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.sources.calls import PlannedCall
+from fdbcore.sources.clips import clips_in, fit_for_a_folder
+from fdbcore.sources.names import Oddities
+from fdbcore.sources.sessions import SessionInput
+from fdbcore.suites.fdb_v1.samples import Sample, Version, sample_of
+from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem, Side
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import PlannedCase
+
+RECORDINGS: Final = "recordings"
+"""Where in the results folder the recordings of released outputs are, a folder for each system."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSample:
+    """A sample with one system. path: its recording."""
+
+    path: Path
+    system: str
+    trial: int
+    sample: Sample
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What a disturbed sample and its clean one have in common."""
+        return self.system, self.trial, self.sample.id
+
+
+def compared_s(reading: Reading) -> float:
+    """How much of the system's audio the published rules read, in s: as much as the user's file is long."""
+    length_s = reading.length_s("B")
+    samples = reading.parties.get("A", {}).get("samples")
+    return length_s if samples is None else min(length_s, samples / SAMPLE_RATE_HZ)
+
+
+def heard_samples(
+    version: Version, paths: Sequence[Path], out: Path, show: Callable[[str], None]
+) -> tuple[list[HeardSample], list[Problem]]:
+    """The samples of all runs and folders that can be scored, and why others cannot.
+
+    InputError if two of them have a system of one name, or if none can be scored.
+    """
+    if not paths:
+        raise InputError(f"expected a run or a folder of outputs, got none: fdbcore run --suite {version} makes a run")
+    found: list[HeardSample] = []
+    problems: list[Problem] = []
+    owners: dict[str, Path] = {}
+    for path in dict.fromkeys(path.absolute() for path in paths):
+        own, lost = _of_run(version, path) if is_planned(path) else _of_folder(version, path, out, show)
+        for system in dict.fromkeys(each.system for each in own):
+            if owners.setdefault(system, path) != path:
+                raise InputError(f"{path}: expected other names of systems than in {owners[system]}, got {system!r}")
+        found += own
+        problems += lost
+    if not found:
+        why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
+        raise InputError(f"expected samples of {version} with outputs of a system, found none{why}")
+    return found, problems
+
+
+def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Problem]]:
+    found, problems = [], []
+    for case in read_plan(run)["cases"]:
+        path = run / case["name"]
+        try:
+            found.append(_held(version, path, case))
+        except FdbError as error:
+            problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
+    return found, problems
+
+
+def _held(version: Version, path: Path, case: PlannedCase) -> HeardSample:
+    """The sample of a case of a run. FdbError if it is none, or was not held."""
+    clip = case["clip"]
+    if clip is None:
+        raise InputError("expected a recorded user, got another")
+    sample = sample_of(version, Clip(clip["name"], Path(clip["path"]), clip["group"], clip["labels"]))
+    if outcome_in(path) is None:
+        raise InputError("not held yet")
+    if (why := why_not_held(Reading(path))) is not None:
+        raise InputError(why)
+    return HeardSample(path, case["system"], case["trial"], sample)
+
+
+def _of_folder(
+    version: Version, folder: Path, out: Path, show: Callable[[str], None]
+) -> tuple[list[HeardSample], list[Problem]]:
+    """The outputs in a folder, replayed; its name is the system's."""
+    system = fit_for_a_folder(folder.resolve().name)
+    samples: list[Sample] = []
+    calls: list[PlannedCall] = []
+    problems = []
+    for clip in clips_in(folder):
+        try:
+            sample = sample_of(version, clip)
+            calls.append(PlannedCall(_session(clip, sample), {"system": system}))
+            samples.append(sample)
+        except FdbError as error:
+            problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
+    if not calls:
+        return [], problems
+    settings = ReplaySettings(out / RECORDINGS / system, None, {})
+
+    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        show(f"{system}: {progress.ended} of {progress.calls} outputs read")
+
+    found = []
+    for sample, entry in zip(
+        samples, replay_corpus(calls, settings, len(os.sched_getaffinity(0)), Oddities(), watch), strict=True
+    ):
+        path = settings.run_path / entry["name"]
+        if entry["status"] == FAILED:
+            problems.append(Problem(str(path), str(entry["reason"])))
+        else:
+            found.append(HeardSample(path, system, 1, sample))
+    return found, problems
+
+
+def _session(clip: Clip, sample: Sample) -> SessionInput:
+    """The user and the output beside it. InputError if there is none."""
+    output = clip.path.with_name(clip.path.name.replace("input", "output"))
+    if not output.is_file():
+        raise InputError(f"expected {output.name} beside {clip.path.name}, found none")
+    beside = output.with_suffix(".json")
+    words: dict[Side, Path] = {"B": beside} if beside.is_file() else {}
+    labels = sample.labels(NEVER_TICKS).labels
+    return SessionInput(
+        clip.name, clip.path, output, words=words, labels=(str(clip.path.parent), labels) if labels else None
+    )
+
+
+def by_clean(cases: Sequence[HeardSample]) -> Iterator[tuple[HeardSample, HeardSample | None]]:
+    """Each disturbed sample with its clean one, if that was heard with the same system in the same trial."""
+    clean: Mapping[Any, HeardSample] = {case.key: case for case in cases if case.sample.is_clean}
+    yield from ((case, clean.get(case.key)) for case in cases if not case.sample.is_clean)

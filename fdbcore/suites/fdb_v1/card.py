@@ -1,0 +1,171 @@
+"""Turns a scores document into a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.report.glossary import TERMS as GLOSSARY
+from fdbcore.report.glossary import in_words
+from fdbcore.report.judging import judging_took
+from fdbcore.stats.significance import pairs_needed
+from fdbcore.suites.fdb_v1.measures import BY_ID, MEASURES, SuiteMeasure
+from fdbcore.suites.fdb_v1.results import ranges_told
+from fdbcore.suites.fdb_v1.rows import conditions_of
+from fdbcore.suites.fdb_v1.samples import V1, Version
+from fdbcore.types import Problem, TurnSettings
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
+
+NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
+NOTES: Final = (
+    "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
+    "what is wrong with it. Ours measure the sound at the labels of the samples.",
+)
+PUBLISHED: Final = (
+    "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it."
+)
+
+
+def card(document: V1Document) -> Scorecard:
+    """The scorecard of a document. A condition is a task."""
+    settings, scored = document["settings"], {item["call"] for item in document["items"]}
+    problems = [Problem(**problem) for problem in document["problems"]]
+    conditions = [name for name in conditions_of(document["version"]) if _rows_of(document, name)]
+    whole = [row for row in document["rows"] if row["group"] is None]
+    return Scorecard(
+        NAMES[document["version"]],
+        _scales(document),
+        {name: name for name in conditions},
+        [*map(_row, whole), *map(_published, document["published"])],
+        list(_differences(document)),
+        warnings=document["warnings"],
+        problems=[each for each in problems if each.where not in scored],
+        gaps=[each for each in problems if each.where in scored],
+        caption=f"{NAMES[document['version']]}: shares and means over samples, CI by sample.",
+        test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons; "
+        f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
+        notes=(*NOTES, *([PUBLISHED] if document["published"] else [])),
+        facts=_facts(document),
+        statements=[*_told(document), *ranges_told(document)],
+        subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
+        subsets_by="folder",
+        conditions_by="task",
+        cases=list(_cases(document)),
+        terms=_terms(document),
+        evidence={
+            "made with": f"fdbcore {settings['fdbcore']}",
+            "words by": ", ".join(settings["transcribers"]) or "nobody",
+            "detectors": ", ".join(settings["detectors"]),
+            "judged by": settings["judge"] or "nobody",
+        },
+        level=settings["level"],
+    )
+
+
+def _rows_of(document: V1Document, condition: str) -> list[V1Row]:
+    return [row for row in (*document["rows"], *document["published"]) if row["condition"] == condition]
+
+
+def _known(document: V1Document) -> list[SuiteMeasure]:
+    """The measures that are known of anything, in their order."""
+    known = {name for row in (*document["rows"], *document["published"]) for name in row["measures"]}
+    return [measure for measure in MEASURES if measure.id in known]
+
+
+def _scales(document: V1Document) -> list[Scale]:
+    return [
+        Scale(
+            measure.id,
+            measure.label,
+            measure.better,
+            measure.unit,
+            measure.decimals,
+            measure.is_main,
+            "" if measure.is_main else measure.part,
+            bounds=(0.0, 1.0) if measure.is_main and measure.pooling == "share" else None,
+        )
+        for measure in _known(document)
+    ]
+
+
+def _row(row: V1Row) -> ScoreRow:
+    figures = {name: Figure(each["value"], each["sd"], each["ci95"]) for name, each in row["measures"].items()}
+    return ScoreRow(row["condition"], "system", row["system"], row["n"], figures, subset=row["group"] or "")
+
+
+def _published(row: V1Row) -> ScoreRow:
+    figures = {name: Figure(each["value"]) for name, each in row["measures"].items()}
+    return ScoreRow(row["condition"], "published", f"{row['system']} ({row['group']})", row["n"], figures)
+
+
+def _differences(document: V1Document) -> Iterator[Difference]:
+    for one in document["comparisons"]:
+        yield Difference(
+            one["condition"], one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
+            one["p_holm"], one["detectable"], pairs_needed(document["settings"]["level"]),
+        )  # fmt: skip
+
+
+def _facts(document: V1Document) -> list[str]:
+    samples = {(item["condition"], item["group"], item["sample"]) for item in document["items"]}
+    systems = dict.fromkeys(item["system"] for item in document["items"])
+    return [f"{len(samples)} samples", f"systems: {', '.join(systems)}"]
+
+
+def _told(document: V1Document) -> Iterator[str]:
+    """What each system did, in a sentence a task: by our own measures, since these need no words."""
+    first = {
+        "takeover_by_activity_unwanted": "spoke up in {value:.0%} of {n}, where it should not",
+        "takeover_by_activity_wanted": "took the turn in {value:.0%} of {n}",
+        "compat_respond": "addressed the overlap in {value:.0%} of {n}",
+    }
+    for row in document["rows"]:
+        for name, text in first.items():
+            figure = row["measures"].get(name)
+            if row["group"] is None and figure is not None and figure["value"] is not None:
+                told = text.format(value=figure["value"], n=f"{figure['n']} samples")
+                yield f"{row['condition'].capitalize()}: {row['system']} {told}."
+    if document["judging"] is not None:
+        yield judging_took(document["judging"], "these samples")
+
+
+def _terms(document: V1Document) -> dict[str, str]:
+    own = {
+        measure.label: measure.meaning + (f" Known to be wrong with it: {measure.defect}." if measure.defect else "")
+        for measure in _known(document)
+    }
+    shared = {name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Label", "Interval")}
+    return {
+        **own,
+        **shared,
+        "SD": "The standard deviation of single items.",
+        "p": "How often a difference as large would come about by chance: the sign of each pair's difference is "
+        "flipped at random. A pair is a sample that both have. Of n pairs p is at least 2 / 2^n.",
+        "Holm": "p, corrected for the number of comparisons (Holm 1979).",
+        "detectable": "The least true difference that so many pairs find four times in five, by a t test without the "
+        "correction. None where p cannot fall below 0.05.",
+    }
+
+
+def _cases(document: V1Document) -> Iterator[ScoredCase]:
+    of_v1 = document["version"] == V1
+    trials = max((item["trial"] for item in document["items"]), default=1)
+    for item in document["items"]:
+        values = {name: sum(items) / len(items) for name, items in item["figures"].items() if items and name in BY_ID}
+        tags = {} if of_v1 or item["marks"] is None else {"behaviour": (str(item["marks"]["behaviour"]),)}
+        yield ScoredCase(
+            item["condition"],
+            item["system"],
+            f"{item['group']} {item['sample'].removeprefix(item['group'] + '-')}".strip(),
+            item["words"] or ("" if item["system_speech"] else "silent"),
+            values,
+            subset=item["group"],
+            note=f"trial {item['trial']}" if trials > 1 else "",
+            lang="en",
+            tags=tags,
+            item=cast("Mapping[str, Any]", item),
+            recording=item["call"],
+        )

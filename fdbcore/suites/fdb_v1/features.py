@@ -1,0 +1,142 @@
+"""How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own.
+
+Pitch and intensity are Praat's (Boersma and Weenink; by `parselmouth`, the extra `prosody`): 50 to 600 Hz, every 10 ms,
+over speech alone. The quality is whatever a command of the user prints about a WAV file, such as UTMOS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from fdbcore.audio.wav import WavWriter
+from fdbcore.errors import InputError, MissingExtraError
+from fdbcore.measures.compat import Segment
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.sources.recorded import audio_state, stereo_blocks
+from fdbcore.suites.fdb_v1.rules import words_per_minute
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+KEPT: Final = "derived/before_after.json"
+PITCH_HZ: Final = (50.0, 600.0)
+STEP_S: Final = 0.01
+LEAST_S: Final = 0.2
+"""Of shorter speech nothing is told."""
+COMMAND_S: Final = 600.0
+
+Features: TypeAlias = dict[str, float]
+"""By their ids in `measures.FEATURES`; what is not known is missing."""
+
+
+def lacking() -> str:
+    """Why pitch and intensity cannot be measured here; "" if they can."""
+    try:
+        import parselmouth  # noqa: F401
+    except ImportError:
+        return "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
+    return ""
+
+
+def before_and_after(
+    reading: Reading, segments: Sequence[Segment], split_s: float, command: str | None
+) -> tuple[Features, Features]:
+    """The features of sound before and after a cut, in the system's segments of speech; kept with the recording.
+
+    command: for the quality of a WAV file, see `quality`. MissingExtraError without Praat, InputError if the command
+    fails.
+    """
+    if why := lacking():
+        raise MissingExtraError(why)
+    asked = json.dumps([audio_state(reading), [*segments], split_s, command])
+    key = hashlib.sha256(asked.encode()).hexdigest()[:32]
+    file = reading.path / KEPT
+    kept = read_json(file) if file.is_file() else {}
+    if key not in kept:
+        speech = _sides(reading, segments, split_s)
+        kept[key] = [_features(pcm, command) for pcm in speech]
+        write_json(file, kept, in_one_line=True)
+    before, after = kept[key]
+    return before, after
+
+
+def with_rate(sound: Features, words: Sequence[Segment]) -> Features:
+    """The features with the speaking rate of these words, if they have one."""
+    rate = words_per_minute(words)
+    return sound if rate is None else {**sound, "words_per_minute": rate}
+
+
+def _sides(reading: Reading, segments: Sequence[Segment], split_s: float) -> tuple[Pcm, Pcm]:
+    """The system's speech before and after the cut, int16 (n,) at 48 kHz each."""
+    pcm = np.concatenate([np.zeros(0, np.int16), *(block[:, 1] for block in stereo_blocks(reading))])
+    spans = ((segments, 0.0, split_s), (segments, split_s, math.inf))
+    before, after = (_cut(pcm, [(max(a, low), min(b, high)) for a, b in own]) for own, low, high in spans)
+    return before, after
+
+
+def _cut(pcm: Pcm, spans: Sequence[Segment]) -> Pcm:
+    parts = [pcm[round(a * SAMPLE_RATE_HZ) : round(b * SAMPLE_RATE_HZ)] for a, b in spans if a < b]
+    return np.concatenate([np.zeros(0, np.int16), *parts])
+
+
+def _features(pcm: Pcm, command: str | None) -> Features:
+    if len(pcm) < LEAST_S * SAMPLE_RATE_HZ or not pcm.any():
+        return {}
+    import parselmouth
+
+    sound = parselmouth.Sound(pcm / 32768.0, SAMPLE_RATE_HZ)
+    hz = sound.to_pitch(time_step=STEP_S, pitch_floor=PITCH_HZ[0], pitch_ceiling=PITCH_HZ[1])
+    voiced = hz.selected_array["frequency"]
+    found = _mean_and_sd("pitch", "hz", voiced[voiced > 0])
+    level = sound.to_intensity(minimum_pitch=PITCH_HZ[0], time_step=STEP_S).values[0]
+    found |= _mean_and_sd("intensity", "db", level[np.isfinite(level)])
+    if command is not None:
+        found["utmos"] = quality(pcm, command)
+    return found
+
+
+def _mean_and_sd(name: str, unit: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> Features:
+    if not len(values):
+        return {}
+    return {f"{name}_mean_{unit}": float(values.mean()), f"{name}_sd_{unit}": float(values.std())}
+
+
+def quality(pcm: Pcm, command: str) -> float:
+    """The number that a command prints last about a WAV file, whose path is its last argument.
+
+    pcm: int16 (n,) at 48 kHz. InputError if it fails, or prints none.
+    """
+    with tempfile.TemporaryDirectory(prefix="fdbcore-") as folder:
+        path = Path(folder) / "speech.wav"
+        with WavWriter(path, channels=1) as file:
+            file.write(pcm)
+        try:
+            done = subprocess.run(
+                [*shlex.split(command), str(path)], capture_output=True, text=True, timeout=COMMAND_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"--utmos {command}: expected a command that prints a number, got: {error}") from error
+    if done.returncode:
+        told = done.stderr.strip().splitlines()[-1:] or ["nothing"]
+        raise InputError(f"--utmos {command}: expected exit code 0, got {done.returncode}: {told[0]}")
+    try:
+        found = float(done.stdout.split()[-1])
+    except (IndexError, ValueError):
+        raise InputError(f"--utmos {command}: expected a number as the last word, got {done.stdout[-80:]!r}") from None
+    if not math.isfinite(found):
+        raise InputError(f"--utmos {command}: expected a finite number, got {found}")
+    return found
+
+
+def changes(before: Mapping[str, float], after: Mapping[str, float]) -> Features:
+    """After minus before, of what both have."""
+    return {name: after[name] - value for name, value in before.items() if name in after}

@@ -1,0 +1,111 @@
+"""The figures of one sample with one system, from its words, its voice activity, and Silero's own segments.
+
+Each figure is a list of items, which `rows` pools: of a share 0 or 1 for each opportunity, else one value each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from fdbcore.measures.compat import Segment, overlap_v15, takeover
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import labelled
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.recoveries import recoveries
+from fdbcore.measures.timing import timing
+from fdbcore.recording.labels import KeptLabels
+from fdbcore.suites.fdb_v1.measures import BY_ID
+from fdbcore.suites.fdb_v1.rules import backchannels, distance, jsd
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, V1, Sample, Version, in_ticks
+from fdbcore.types import TICKS_PER_S
+
+Figures: TypeAlias = Mapping[str, Sequence[float]]
+
+UNWANTED: Final = (PAUSE, BACKCHANNEL)
+"""The tasks in which the system should not take over."""
+LEAST_S: Final = 1.0
+
+
+def of_words(version: Version, sample: Sample, words: Sequence[Segment], segments: Sequence[Segment]) -> Figures:
+    """The published measures that need the start and end in s of the system's words. segments: Silero's, of B."""
+    if version != V1:
+        return {}
+    if sample.task == BACKCHANNEL:
+        taken = backchannels(segments, words).takeover
+        return {} if taken is None else {"compat_takeover_unwanted": [float(taken)]}
+    found = takeover(words, sample.annotations)  # type: ignore[arg-type]
+    wanted = "unwanted" if sample.task in UNWANTED else "wanted"
+    name = "compat_v1_interruption" if sample.task == INTERRUPTION else "compat_v1"
+    share = found[f"{name}_takeover_per_sample"]
+    figures = {f"compat_takeover_{wanted}": _items(share)}
+    if (latency := found.get(f"{name}_latency_ms")) is not None:
+        figures["compat_latency_s"] = [value / 1000 for value in _items(latency)]
+    return figures
+
+
+def of_segments(
+    version: Version,
+    sample: Sample,
+    user: Sequence[Segment],
+    system: Sequence[Segment],
+    length_s: float,
+    human: Sequence[float] | None,
+) -> Figures:
+    """The published measures that need no words. user, system: Silero's segments in s. length_s: of the system's audio.
+
+    human: how often people gave backchannels in each bin of this sample; None if that is not known.
+    """
+    if version != V1:
+        found = overlap_v15(user, system)
+        names = {"stop": "compat_stop_s", "response": "compat_response_s"}
+        return {
+            figure: [value / 1000 for value in found[f"compat_v15_{name}_latency_ms"].values]
+            for name, figure in names.items()
+        }
+    if sample.task != BACKCHANNEL or not length_s:
+        return {}
+    taken, candidates = backchannels(system, None)
+    figures = {"compat_backchannels_per_s": [len(candidates) / length_s]}
+    if taken is not None:
+        figures["compat_takeover_unwanted"] = [float(taken)]
+    if human is not None:
+        figures["compat_jsd"] = [jsd(candidates, length_s, human)]
+        if (apart := distance(candidates, length_s, human)) is not None:
+            figures["backchannel_distance"] = [apart]
+    return figures
+
+
+def of_activity(version: Version, sample: Sample, dialogue: Dialogue, labels: KeptLabels) -> Figures:
+    """Ours: measures of every call at the labels of the sample, and whether the system took over by voice activity."""
+    found: dict[str, Quantity] = {**labelled(dialogue, labels), **recoveries(dialogue, labels, None)}
+    if sample.task == BACKCHANNEL:
+        found["b_backchannel_like_per_a_speech_min"] = timing(dialogue, with_chance=False)[
+            "b_backchannel_like_per_a_speech_min"
+        ]
+    figures: dict[str, Sequence[float]] = {name: _items(each) for name, each in found.items() if name in BY_ID}
+    if version == V1:
+        wanted = "unwanted" if sample.task in UNWANTED else "wanted"
+        figures[f"takeover_by_activity_{wanted}"] = [float(took_over(sample, dialogue))]
+    return figures
+
+
+def took_over(sample: Sample, dialogue: Dialogue) -> bool:
+    """Whether the system spoke for at least 1 s from its first to its last sound; after an interruption, if there is
+    one. Where only backchannels are wanted, whether one stretch of its speech is as long.
+    """
+    since = max((in_ticks(span)[1] for span in sample.spans), default=0) if sample.task == INTERRUPTION else 0
+    spoken = [(max(start, since), end) for start, end in dialogue.ipus["B"].tolist() if end > since]
+    if sample.task == BACKCHANNEL:
+        return any(end - start >= LEAST_S * TICKS_PER_S for start, end in spoken)
+    return bool(spoken) and spoken[-1][1] - spoken[0][0] >= LEAST_S * TICKS_PER_S
+
+
+def _items(quantity: Quantity) -> list[float]:
+    match quantity:
+        case Values():
+            return list(quantity.values)
+        case Share():
+            return [1.0] * quantity.count + [0.0] * (quantity.n - quantity.count)
+        case Ratio():
+            return [quantity.total / quantity.exposure] if quantity.exposure else []

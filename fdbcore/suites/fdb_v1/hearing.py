@@ -1,0 +1,100 @@
+"""The words of the samples: those that lie beside released outputs, and those of recognisers that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from fdbcore.analysis.transcripts import transcribe
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.measures.compat import Segment
+from fdbcore.measures.reading import Reading
+from fdbcore.sources.word_source import WordSource
+from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s
+from fdbcore.types import SIDES, Problem, Side
+
+RELEASED: Final = "output.json"
+"""How the words beside released outputs are called."""
+LANGUAGE: Final = "en"
+PAUSE_S: Final = 0.5
+"""A longer pause between words begins a new line of what a judge reads."""
+
+
+class SpokenWord(NamedTuple):
+    """A word with its start and end in s."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+Said: TypeAlias = Mapping[Side, Sequence[SpokenWord]]
+"""The words of the sides that are known."""
+
+
+def times(words: Sequence[SpokenWord]) -> list[Segment]:
+    """The start and end of each word."""
+    return [(word.start_s, word.end_s) for word in words]
+
+
+def released_words(cases: Sequence[HeardSample]) -> dict[Path, Said]:
+    """The system's words as they lie beside the outputs, by recording."""
+    found: dict[Path, Said] = {}
+    for case in cases:
+        reading = Reading(case.path)
+        if (spoken := reading.spoken("B")) is not None:
+            found[case.path] = {"B": _within([SpokenWord(*word) for word in spoken], reading)}
+    return found
+
+
+def hear(
+    cases: Sequence[HeardSample], source: WordSource, both: bool, jobs: int | None, show: Callable[[str], None]
+) -> tuple[dict[Path, Said], list[Problem]]:
+    """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
+
+    both: of the user, too. SettingsError if it gives no words with times.
+    """
+    sides: Sequence[Side] = SIDES if both else ("B",)
+    found: dict[Path, Said] = {}
+    problems = []
+    for number, case in enumerate(cases, 1):
+        show(f"{source.name}: {number} of {len(cases)} samples transcribed")
+        reading = Reading(case.path)
+        try:
+            heard = transcribe(reading, source, LANGUAGE, sides=sides, jobs=jobs)
+        except SettingsError:
+            raise
+        except FdbError as error:
+            problems.append(Problem(str(case.path), f"no words by {source.name}: {error}"))
+            continue
+        found[case.path] = {
+            each.transcript.side: _within(
+                [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in each.transcript.words],
+                reading,
+            )
+            for each in heard
+        }
+    return found, problems
+
+
+def _within(words: Sequence[SpokenWord], reading: Reading) -> list[SpokenWord]:
+    length_s = compared_s(reading)
+    return [word for word in words if word.start_s < length_s]
+
+
+def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
+    """Words as a judge reads them: stretches without a longer pause, with their times."""
+    found: list[list[SpokenWord]] = []
+    for word in words:
+        if not found or word.start_s - found[-1][-1].end_s > PAUSE_S:
+            found.append([])
+        found[-1].append(word)
+    return [
+        {
+            "from_s": round(line[0].start_s, 2),
+            "to_s": round(line[-1].end_s, 2),
+            "words": " ".join(word.text for word in line),
+        }
+        for line in found
+    ]

@@ -1,0 +1,94 @@
+"""What stands beside the scorecard: the ranges over recognisers and detectors, and the tests before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.report.format import NONE, p_value
+from fdbcore.report.html.templates import render
+from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.scorecard.screen import interval_text
+from fdbcore.report.terminal import filled
+from fdbcore.suites.fdb_v1.measures import BY_ID, FEATURES
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1Document, V1PairedTest, V1Range
+
+AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
+RANGE_HEADS: Final = ("", "measure", "least", "most", "by each")
+TEST_HEADS: Final = (
+    "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
+)  # fmt: skip
+RANGES: Final = "What the figures are by other recognisers and detectors"
+TESTS: Final = "After the overlap, compared"
+TESTS_NOTE: Final = (
+    "Published: a paired t-test of samples judged “respond”, without outliers (3.5 scaled MAD). Ours: all samples, by "
+    "sign flips. Each is corrected over all tests of its kind (Holm)."
+)
+
+
+def details(document: V1Document, width: int) -> list[list[str]]:
+    """Both as blocks of lines of at most `width` columns; none for what is not known."""
+    blocks = []
+    if document["ranges"]:
+        rows = [(f"{each['system']}, {each['condition']}", *_range(each)) for each in document["ranges"]]
+        blocks.append([*filled(RANGES, width).splitlines(), *_table(RANGE_HEADS, rows, width)])
+    if document["tests"]:
+        rows = [(f"{each['system']}, {each['condition']}", *_test(each)) for each in document["tests"]]
+        blocks.append([*filled(f"{TESTS}. {TESTS_NOTE}", width).splitlines(), *_table(TEST_HEADS, rows, width)])
+    return blocks
+
+
+def section(document: V1Document) -> str:
+    """Both as a section of the page, as HTML; "" without either."""
+    if not document["ranges"] and not document["tests"]:
+        return ""
+    ranges: list[Row] = [(Cell(each["system"], each["condition"]), [*_range(each)]) for each in document["ranges"]]
+    tests: list[Row] = [(Cell(each["system"], each["condition"]), [*_test(each)]) for each in document["tests"]]
+    return render(
+        "results.html", __package__, ranges=ranges, tests=tests, range_heads=["system", *RANGE_HEADS[1:]],
+        test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS, tests_note=TESTS_NOTE,
+    )  # fmt: skip
+
+
+def ranges_told(document: V1Document) -> Iterator[str]:
+    """A sentence on the widest range of shares by recognisers, and one on that by detectors."""
+    for by, what in (("transcriber", "recogniser"), ("detector", "voice activity detector")):
+        own = [each for each in document["ranges"] if each["by"] == by and BY_ID[each["measure"]].pooling == "share"]
+        if own:
+            widest = max(own, key=lambda each: each["high"] - each["low"])
+            yield (
+                f"With the {what}, “{BY_ID[widest['measure']].label}” of {widest['system']} ({widest['condition']}) "
+                f"goes from {widest['low']:.2f} to {widest['high']:.2f}; no share goes further."
+            )
+
+
+def _range(each: V1Range) -> Sequence[str]:
+    measure = BY_ID[each["measure"]]
+    low, high = (f"{value:.{measure.decimals}f}" for value in (each["low"], each["high"]))
+    by = ", ".join(f"{name} {value:.{measure.decimals}f}" for name, value in each["values"].items())
+    return f"{measure.label} {measure.unit}".strip(), low, high, by
+
+
+def _test(each: V1PairedTest) -> Sequence[str]:
+    label, unit, decimals = FEATURES[each["feature"]]
+    published = _difference(each["difference"], each["ci95"], decimals)
+    ours = _difference(each["ours_difference"], each["ours_ci95"], decimals)
+    return (
+        f"{label} {unit}".strip(), AGAINST[each["against"]], str(each["n"]), str(each["outliers"]), published,
+        p_value(each["p"]), p_value(each["p_holm"]), NONE if each["d_z"] is None else f"{each['d_z']:+.2f}",
+        str(each["ours_n"]), ours, p_value(each["ours_p"]), p_value(each["ours_p_holm"]),
+    )  # fmt: skip
+
+
+def _difference(value: float | None, limits: Sequence[float] | None, decimals: int) -> str:
+    if value is None:
+        return NONE
+    return f"{value:+.{decimals}f}{f' {interval_text(limits, chr(43))}' if limits else ''}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    every = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip()[:width] for row in every]

@@ -1,0 +1,160 @@
+"""The rows of a scores document: what the items of many samples give, with intervals by sample; and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.stats.bootstrap import Interval, bootstrap_ci, bootstrap_columns
+from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p
+from fdbcore.suites.fdb_v1.calls import HeardSample
+from fdbcore.suites.fdb_v1.figures import Figures
+from fdbcore.suites.fdb_v1.measures import BY_ID, COMPARED, MEASURES
+from fdbcore.suites.fdb_v1.rules import trimmed_mean
+from fdbcore.suites.fdb_v1.samples import Version, tasks_of
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1Comparison, V1Figure, V1Range, V1Row
+
+Scored = Sequence[tuple[HeardSample, Figures]]
+
+
+def figure_of(measure: str, items: Sequence[Sequence[float]], samples: Sequence[str]) -> V1Figure | None:
+    """A measure over samples; None if none has an item. items: of each call. samples: the name of each call's sample,
+    which intervals resample.
+    """
+    values = [value for own in items for value in own]
+    if not values:
+        return None
+    clusters = [name for own, name in zip(items, samples, strict=True) for _ in own]
+    pooling = BY_ID[measure].pooling
+    interval: Interval | None = None
+    if pooling == "trimmed":
+        value = trimmed_mean(values)
+    else:
+        value = float(np.mean(values))
+        if pooling == "share":
+            _, places = np.unique(clusters, return_inverse=True)
+            interval = wilson_by_cluster(np.bincount(places, weights=values), np.bincount(places))
+        else:
+            interval = bootstrap_ci(values, clusters).interval
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return {"value": value, "sd": sd, "ci95": interval, "n": len(values)}
+
+
+def rows_of(version: Version, scored: Scored) -> list[V1Row]:
+    """A row for each task and system; then, where the samples of a task lie in several folders, one for each."""
+    found: list[V1Row] = []
+    for condition, system in _keys(version, scored):
+        own = [each for each in scored if (each[0].sample.condition, each[0].system) == (condition, system)]
+        found.append(_row(condition, None, system, own))
+        groups = list(dict.fromkeys(case.sample.group for case, _ in own))
+        for group in groups if len(groups) > 1 else []:
+            found.append(_row(condition, group, system, [each for each in own if each[0].sample.group == group]))
+    return found
+
+
+def conditions_of(version: Version) -> list[str]:
+    """The conditions in the order of tables."""
+    return [name for task in tasks_of(version) for name in (task, f"{task}, clean")]
+
+
+def _keys(version: Version, scored: Scored) -> list[tuple[str, str]]:
+    order = conditions_of(version)
+    found = dict.fromkeys((case.sample.condition, case.system) for case, _ in scored)
+    return sorted(found, key=lambda key: order.index(key[0]))
+
+
+def _row(condition: str, group: str | None, system: str, own: Scored) -> V1Row:
+    samples = [case.sample.name for case, _ in own]
+    measures = {
+        measure.id: figure
+        for measure in MEASURES
+        if (figure := figure_of(measure.id, [items.get(measure.id, ()) for _, items in own], samples)) is not None
+    }
+    return {"condition": condition, "group": group, "system": system, "n": len(own), "measures": measures}
+
+
+def comparisons_of(version: Version, scored: Scored) -> list[V1Comparison]:
+    """Each pair of systems in each task, on the samples that both have, by the means of a sample's items."""
+    found: list[V1Comparison] = []
+    keys = _keys(version, scored)
+    for condition in dict.fromkeys(condition for condition, _ in keys):
+        means = {system: _means(scored, condition, system) for of, system in keys if of == condition}
+        for a, b in combinations(means, 2):
+            for measure in COMPARED:
+                both = [name for name in means[a][measure] if name in means[b][measure]]
+                if both:
+                    pairs = [means[a][measure][name] - means[b][measure][name] for name in both]
+                    found.append(_compared(condition, a, b, measure, np.array(pairs)))
+    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    for one in found:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    return found
+
+
+def _means(scored: Scored, condition: str, system: str) -> dict[str, dict[str, float]]:
+    """The mean of the items of each sample, by measure and sample."""
+    items: dict[str, dict[str, list[float]]] = {measure: {} for measure in COMPARED}
+    for case, figures in scored:
+        if (case.sample.condition, case.system) == (condition, system):
+            for measure in COMPARED:
+                if own := figures.get(measure):
+                    items[measure].setdefault(case.sample.name, []).extend(own)
+    return {
+        measure: {name: float(np.mean(own)) for name, own in by_sample.items()} for measure, by_sample in items.items()
+    }
+
+
+def _compared(condition: str, a: str, b: str, measure: str, pairs: npt.NDArray[np.float64]) -> V1Comparison:
+    sd = float(np.std(pairs, ddof=1)) if len(pairs) > 1 else None
+    return {
+        "condition": condition,
+        "a": a,
+        "b": b,
+        "measure": measure,
+        "n": len(pairs),
+        "difference": float(pairs.mean()),
+        "ci95": bootstrap_columns(pairs[:, None])[0].interval,
+        "p": sign_flip_p(pairs[:, None])[0],
+        "p_holm": None,
+        "detectable": None if sd is None or len(pairs) < pairs_needed() else detectable_difference(sd, len(pairs)),
+    }
+
+
+def ranges_of(
+    version: Version, scored: Scored, by: Literal["transcriber", "detector"], others: Mapping[str, Scored], main: str
+) -> Iterator[V1Range]:
+    """What figures are by several recognisers or detectors, where they have any. others: what each other one says, with
+    only the figures that hang on it. main: the name of the first.
+    """
+    if not others:
+        return
+    rows = {name: rows_of(version, own) for name, own in {main: scored, **others}.items()}
+    for row in rows[main]:
+        if row["group"] is not None:
+            continue
+        for measure in row["measures"]:
+            values = {
+                name: value
+                for name, own in rows.items()
+                for each in own
+                if (each["condition"], each["system"], each["group"]) == (row["condition"], row["system"], None)
+                and measure in each["measures"]
+                and (value := each["measures"][measure]["value"]) is not None
+            }
+            if len(values) > 1:
+                yield {
+                    "condition": row["condition"],
+                    "system": row["system"],
+                    "measure": measure,
+                    "by": by,
+                    "values": values,
+                    "low": min(values.values()),
+                    "high": max(values.values()),
+                }

@@ -1,0 +1,158 @@
+"""A sample of v1 or v1.5: its task, and where in the user's audio its labels lie.
+
+    v1    GROUP/ID/input.wav    with pause.json, turn_taking.json or interrupt.json: [{"text", "timestamp": [s, s]}]
+    v1.5  GROUP/ID/input.wav, clean_input.wav    with metadata.json: {"timestamps": [s, s]}: the overlap
+
+The group's name says the task; in v1 the labels do where it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from fdbcore.errors import InputError
+from fdbcore.recording.labels import KeptLabels, Label, LabelKind
+from fdbcore.sources.clips import CLEAN_INPUT
+from fdbcore.types import TICKS_PER_S, Clip
+
+Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]
+V1: Final[Version] = "fdb-v1"
+V15: Final[Version] = "fdb-v1.5"
+
+PAUSE, BACKCHANNEL, TURN_TAKING, INTERRUPTION = (
+    "pause handling", "backchannel", "smooth turn-taking", "user interruption",
+)  # fmt: skip
+USER_BACKCHANNEL, TALKING_TO_OTHER, BACKGROUND = "user backchannel", "talking to other", "background speech"
+
+NAMES: Final[Mapping[Version, Mapping[str, str]]] = {
+    V1: {
+        "pause": PAUSE,
+        "backchannel": BACKCHANNEL,
+        "turn.?taking": TURN_TAKING,
+        "interrupt": INTERRUPTION,
+    },
+    V15: {
+        "interrupt": INTERRUPTION,
+        "backchannel": USER_BACKCHANNEL,
+        "talking|to.?other|side": TALKING_TO_OTHER,
+        "background|ambient": BACKGROUND,
+    },
+}
+"""What the name of a group has, as a regular expression, and the task that it then is."""
+FILES: Final = {"pause": PAUSE, "turn_taking": TURN_TAKING, "interrupt": INTERRUPTION}
+"""The files of labels that say the task of v1."""
+KINDS: Final[Mapping[str, LabelKind]] = {
+    INTERRUPTION: "interruption",
+    USER_BACKCHANNEL: "backchannel",
+    TALKING_TO_OTHER: "side_talk",
+    BACKGROUND: "noise",
+}
+"""What people call the overlaps of v1.5."""
+
+
+def tasks_of(version: Version) -> list[str]:
+    """The tasks in the order of tables."""
+    return list(NAMES[version].values())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A recorded user. name: unique in its data; a clean one (v1.5) has the id of its overlapped one.
+
+    spans: the labelled ones in s: pauses, the annotated interval, the interruption, the overlap; those of a clean
+    sample are where its overlap would be. texts: what the labels say that was said, by their keys.
+    """
+
+    name: str
+    id: str
+    group: str
+    task: str
+    is_clean: bool
+    spans: Sequence[tuple[float, float]]
+    texts: Mapping[str, str]
+
+    @property
+    def condition(self) -> str:
+        """The task; of v1.5 whether the user was disturbed, too."""
+        return f"{self.task}, clean" if self.is_clean else self.task
+
+    @property
+    def annotations(self) -> list[dict[str, Any]]:
+        """The spans as a recording notes them; see `fdbcore.measures.compat.takeover`."""
+        kinds = {TURN_TAKING: "turn_taking", INTERRUPTION: "interrupt", PAUSE: "pause"}
+        return [
+            {"kind": kinds[self.task], "start_s": start_s, "end_s": end_s}
+            for start_s, end_s in self.spans
+            if self.task in kinds
+        ]
+
+    def labels(self, n_ticks: int) -> KeptLabels:
+        """The spans as labels of a call of this length. A clean sample has none: nobody disturbed the system."""
+        found = [] if self.is_clean else [label for label in self._labels() if label.start_tick < n_ticks]
+        return KeptLabels(self.name, found, [])
+
+    def _labels(self) -> Iterator[Label]:
+        for start_s, end_s in self.spans:
+            if self.task == PAUSE:
+                yield Label("A", "pause", start_s, end_s)
+            elif self.task == TURN_TAKING:
+                yield Label("A", "turn_end", start_s, start_s)
+            elif self.task in KINDS:
+                yield Label("A", KINDS[self.task], start_s, end_s)
+                if self.task == INTERRUPTION:
+                    yield Label("A", "turn_end", end_s, end_s)
+
+
+def sample_of(version: Version, clip: Clip) -> Sample:
+    """The sample that a clip is. InputError if its task is not known, or its labels cannot be used."""
+    is_clean = clip.path.name == CLEAN_INPUT
+    task = _task(version, clip)
+    name = clip.name.removesuffix("-clean") if is_clean else clip.name
+    if version == V1:
+        file = next((file for file, of in FILES.items() if of == task), None)
+        notes = clip.labels.get(file, []) if file else []
+        if not isinstance(notes, Sequence) or not all(isinstance(note, Mapping) for note in notes):
+            raise InputError(f"{clip.path.parent}: expected a list of labels in {file}.json, got something else")
+        if file and not notes:
+            raise InputError(f"{clip.path.parent}: expected labels in {file}.json, found none")
+        spans = [_span(clip, f"{file}.json", note.get("timestamp")) for note in notes]
+        texts = {key: value for note in notes for key, value in note.items() if isinstance(value, str)}
+    else:
+        told = clip.labels.get("metadata", {})
+        if not isinstance(told, Mapping):
+            raise InputError(f"{clip.path.parent}: expected an object in metadata.json, got something else")
+        given = told.get("timestamps", told.get("timestamp"))
+        is_pair = not (isinstance(given, Sequence) and given and isinstance(given[0], Sequence))
+        spans = [_span(clip, "metadata.json", given if is_pair else given[0])]
+        texts = {key: value for key, value in told.items() if isinstance(value, str)}
+    return Sample(clip.name, name, clip.group, task, is_clean, spans, texts)
+
+
+def _task(version: Version, clip: Clip) -> str:
+    group = clip.group.rpartition("/")[2]
+    for pattern, task in NAMES[version].items():
+        if re.search(pattern, group, re.IGNORECASE):
+            return task
+    by_labels = [task for file, task in FILES.items() if file in clip.labels] if version == V1 else []
+    if len(by_labels) == 1:
+        return by_labels[0]
+    words = ", ".join(tasks_of(version))
+    raise InputError(f"{clip.path}: expected a folder whose name says its task ({words}), got {group!r}")
+
+
+def _span(clip: Clip, file: str, given: Any) -> tuple[float, float]:  # noqa: ANN401
+    try:
+        start_s, end_s = (float(time_s) for time_s in given)
+    except (TypeError, ValueError):
+        raise InputError(f"{clip.path.parent}: {file}: expected the start and the end in s, got {given!r}") from None
+    if not 0 <= start_s <= end_s:
+        raise InputError(f"{clip.path.parent}: {file}: expected a start before its end, got {start_s:g} to {end_s:g} s")
+    return start_s, end_s
+
+
+def in_ticks(span_s: tuple[float, float]) -> tuple[int, int]:
+    """A span in ticks."""
+    return round(span_s[0] * TICKS_PER_S), round(span_s[1] * TICKS_PER_S)

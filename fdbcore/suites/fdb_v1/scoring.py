@@ -1,0 +1,373 @@
+"""Scores of recorded users: the document of everything that can be computed from runs and folders of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from fdbcore._version import __version__
+from fdbcore.analysis.sensitivity import activity_by
+from fdbcore.errors import FdbError, InputError, SettingsError, told_as
+from fdbcore.measures.compat import Segment, silero_segments
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.echo_free import echo_free_activity
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import read_json
+from fdbcore.registry import vad
+from fdbcore.runs.asking import Desk, spent_on
+from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.runtime.redaction import redacted
+from fdbcore.session.turns import detect_turns
+from fdbcore.sources.recorded import settings_of
+from fdbcore.sources.word_files import KnownWords
+from fdbcore.sources.word_source import WordSource, word_source
+from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
+from fdbcore.stats.significance import POWER
+from fdbcore.suites.fdb_v1 import judging
+from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
+from fdbcore.suites.fdb_v1.features import Features, before_and_after, changes, lacking, with_rate
+from fdbcore.suites.fdb_v1.figures import Figures, of_activity, of_segments, of_words
+from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
+from fdbcore.suites.fdb_v1.pairs import tests_of
+from fdbcore.suites.fdb_v1.published import published_rows
+from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
+from fdbcore.suites.fdb_v1.rules import split_s
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Sample, Version
+from fdbcore.types import SIDES, TICKS_PER_S, Problem
+from fdbcore.types.scorecard import Scored
+from fdbcore.types.usage import Service
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1Document, V1Item
+
+SCHEMA: Final = "fdbcore.fdb_v1/1"
+DEFAULT_REQUESTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringWith:
+    """Who hears, by name; which other detectors; who judges; the backchannels of people by sample; the command of a
+    quality; whether the published table is shown.
+    """
+
+    sources: Mapping[str, WordSource]
+    detectors: Sequence[str]
+    judging: JudgeOptions
+    human: Mapping[str, Sequence[float]]
+    human_file: str | None
+    utmos: str | None
+    published: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
+        with told_as("--transcriber", "asr"):
+            sources = {redacted(address): word_source(address) for address in dict.fromkeys(options["transcriber"])}
+        with told_as("--detector", "vad"):
+            for name in options["detector"]:
+                vad(name)
+        judges = JudgeOptions.of(options)
+        if len(judges.judges) > 1:
+            raise SettingsError(f"--judge: expected one, got {len(judges.judges)}")
+        file = options.get("human")
+        human = {} if file is None else _human(file)
+        return cls(
+            sources, list(dict.fromkeys(options["detector"])), judges, human, None if file is None else str(file),
+            options.get("utmos"), bool(options.get("published")),
+        )  # fmt: skip
+
+    def check_keys(self) -> None:
+        """SettingsError if a key is missing."""
+        for source in self.sources.values():
+            if not isinstance(source, KnownWords):
+                source.check_key()
+        for judge in self.judging.judges:
+            judge.check_key()
+
+    def services(self) -> list[Service]:
+        """Those of recognisers and of the judge."""
+        return [service for each in (*self.sources.values(), *self.judging.judges) for service in each.services()]
+
+
+def _human(file: Path) -> dict[str, list[float]]:
+    """The histograms of people by the id of the sample. SettingsError if the file is of another form."""
+    try:
+        found = {str(name): [float(count) for count in counts] for name, counts in read_json(file).items()}
+    except (FdbError, AttributeError, TypeError, ValueError) as error:
+        raise SettingsError(f"--human {file}: expected JSON of the form {{ID: [COUNT, ...]}}, got {error}") from None
+    if bad := next((name for name, counts in found.items() if len(counts) < 2 or min(counts) < 0), None):
+        raise SettingsError(f"--human {file}: {bad}: expected two counts or more, none below 0")
+    return found
+
+
+@dataclass(slots=True)
+class _Sound:
+    """What is known of a sample's audio: Silero's segments of both sides in s, as far as the rules read them."""
+
+    user: list[Segment]
+    system: list[Segment]
+    length_s: float
+
+
+@dataclass(slots=True)
+class _Work:
+    """What scoring has found so far."""
+
+    version: Version
+    cases: list[HeardSample]
+    problems: list[Problem]
+    sounds: dict[Path, _Sound] = field(default_factory=dict)
+    figures: dict[Path, dict[str, Sequence[float]]] = field(default_factory=dict)
+    words: dict[str, Mapping[Path, Said]] = field(default_factory=dict)
+    marks: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    features: dict[Path, tuple[Features, Features]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def main_words(self) -> Mapping[Path, Said]:
+        """Those of the first source."""
+        return next(iter(self.words.values()), {})
+
+
+def score(
+    version: Version,
+    paths: Sequence[Path],
+    options: Mapping[str, Any],
+    jobs: int | None,
+    out: Path,
+    show: Callable[[str], None],
+) -> Scored:
+    """The document of all samples of runs and folders; see `Suite.score`."""
+    scoring = ScoringWith.of(options)
+    cases, problems = heard_samples(version, paths, out, show)
+    work = _Work(version, cases, problems)
+    _look(work, scoring, show)
+    _take_words(work, scoring, jobs, show)
+    told, judged = _judge(work, scoring, jobs, show)
+    if version != V1:
+        _compare_sound(work, scoring, show)
+    detectors, by_detector = _other_detectors(work, scoring, show)
+    scored = [(case, work.figures[case.path]) for case in work.cases]
+    compared = comparisons_of(version, scored)
+    by_words = {
+        name: [(case, _by_words(work, case, words)) for case in work.cases if case.path in words]
+        for name, words in list(work.words.items())[1:]
+    }
+    document: V1Document = {
+        "schema": "fdbcore.fdb_v1/1",
+        "version": version,
+        "settings": {
+            "fdbcore": __version__,
+            "transcribers": list(work.words),
+            "detectors": detectors,
+            "judge": next((judge.name for judge in scoring.judging.judges), None),
+            "human": scoring.human_file,
+            "utmos": scoring.utmos,
+            "resamples": RESAMPLES,
+            "seed": SEED,
+            "level": LEVEL,
+            "power": POWER,
+            "family": sum(one["p"] is not None for one in compared),
+        },
+        "rows": rows_of(version, scored),
+        "comparisons": compared,
+        "ranges": [
+            *ranges_of(version, scored, "transcriber", by_words, next(iter(work.words), "")),
+            *ranges_of(version, scored, "detector", by_detector, detectors[0]),
+        ],
+        "tests": tests_of(work.cases, work.features, work.marks),
+        "published": published_rows(version) if scoring.published else [],
+        "judging": judged,
+        "items": [_item(work, case) for case in work.cases],
+        "problems": [{"where": each.where, "reason": each.reason} for each in work.problems],
+        "warnings": work.warnings,
+    }
+    return Scored(cast("Mapping[str, Any]", document), told=told)
+
+
+def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> None:
+    """What needs neither words nor a judge. A recording that cannot be read becomes a problem."""
+    readable = []
+    lacks_human = 0
+    for number, case in enumerate(work.cases, 1):
+        show(f"{number} of {len(work.cases)} samples measured")
+        try:
+            reading = Reading(case.path)
+            sound = _sound(reading)
+            labels = case.sample.labels(reading.n_ticks)
+            human = scoring.human.get(case.sample.id, scoring.human.get(_number(case.sample)))
+            lacks_human += case.sample.task == BACKCHANNEL and work.version == V1 and human is None
+            figures = {
+                **of_activity(work.version, case.sample, reading.dialogue, labels),
+                **of_segments(work.version, case.sample, sound.user, sound.system, sound.length_s, human),
+            }
+        except FdbError as error:
+            work.problems.append(Problem(str(case.path), str(error).removeprefix(f"{case.path}: ")))
+            continue
+        readable.append(case)
+        work.sounds[case.path], work.figures[case.path] = sound, figures
+    if not readable:
+        raise InputError(f"expected recordings that can be read, got none: {work.problems[0].reason}")
+    work.cases = readable
+    if lacks_human:
+        work.warnings.append(
+            f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
+            "--human FILE names them, as {ID: [COUNT, ...]}"
+        )
+
+
+def _number(sample: Sample) -> str:
+    """The id of a sample in its folder, without that of the folder."""
+    return sample.id.removeprefix(f"{sample.group}-")
+
+
+def _sound(reading: Reading) -> _Sound:
+    length_s = compared_s(reading)
+    user, system = (
+        [
+            (start_s, min(end_s, length_s))
+            for span in silero_segments(reading, side, track)
+            for start_s, end_s in span
+            if start_s < length_s
+        ]
+        for side, track in zip(SIDES, reading.silero_probabilities, strict=True)
+    )
+    return _Sound(user, system, length_s)
+
+
+def _take_words(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[str], None]) -> None:
+    both = work.version != V1 and bool(scoring.judging.judges)
+    for name, source in scoring.sources.items():
+        found, problems = hear(work.cases, source, both, jobs, show)
+        work.words[name] = found
+        work.problems += problems
+    if released := released_words(work.cases):
+        work.words[RELEASED] = released
+    for case in work.cases:
+        work.figures[case.path].update(_by_words(work, case, work.main_words))
+    if not work.words:
+        what = "takeover by words and latency" if work.version == V1 else "speaking rate and behaviour"
+        work.warnings.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
+    elif unheard := sum(case.path not in work.main_words for case in work.cases):
+        work.warnings.append(
+            f"{unheard} samples have no words by {next(iter(work.words))}: measures by words leave them out"
+        )
+
+
+def _by_words(work: _Work, case: HeardSample, words: Mapping[Path, Said]) -> Figures:
+    said = words.get(case.path, {}).get("B")
+    if said is None:
+        return {}
+    return of_words(work.version, case.sample, times(said), work.sounds[case.path].system)
+
+
+def _judge(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[str], None]) -> tuple[list[str], Any]:
+    """Takes the marks in; what was asked, in lines, and as JSON values."""
+    if not scoring.judging.judges:
+        what = "rating of replies to interruptions" if work.version == V1 else "behaviour after the overlap"
+        work.warnings.append(f"{what}: left out without --judge")
+        return [], None
+    judge, repeats = scoring.judging.judges[0], scoring.judging.repeats
+
+    def took_over(case: HeardSample) -> bool:
+        return any(work.figures[case.path].get("compat_takeover_wanted", ()))
+
+    asked, problems = judging.questions_of(work.version, work.cases, work.main_words, took_over)
+    desk = Desk(scoring.judging.limit_usd)
+    work.marks, requests, unanswered = judging.judge_all(asked, judge, repeats, desk, jobs or DEFAULT_REQUESTS, show)
+    work.problems += problems + unanswered
+    for path, marks in work.marks.items():
+        work.figures[path].update(judging.figures_of(marks))
+    return [f"questions to the judge: {len(requests):,}"], spent_on(requests).to_json(repeats, desk.stopped)
+
+
+def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> None:
+    """Takes the features before and after the overlap in; those of a clean sample are cut where it would be."""
+    why = lacking()
+    if why:
+        work.warnings.append(f"{why}; the rate of speaking is scored where words are known")
+    if scoring.utmos is None:
+        work.warnings.append(
+            "quality before and after: left out without --utmos COMMAND, which prints it of a WAV file"
+        )
+    for number, case in enumerate(work.cases, 1):
+        show(f"{number} of {len(work.cases)} samples compared before and after")
+        said = work.main_words.get(case.path, {}).get("B")
+        cut_s = split_s(None if said is None else times(said), case.sample.spans[0][1])
+        try:
+            before, after = (
+                ({}, {})
+                if why
+                else before_and_after(Reading(case.path), work.sounds[case.path].system, cut_s, scoring.utmos)
+            )
+        except SettingsError:
+            raise
+        except FdbError as error:
+            work.problems.append(Problem(str(case.path), f"before and after: {error}"))
+            continue
+        if said is not None:
+            before = with_rate(before, times([word for word in said if word.end_s <= cut_s]))
+            after = with_rate(after, times([word for word in said if word.end_s > cut_s]))
+        work.features[case.path] = before, after
+        sides = (("before", before), ("after", after))
+        figures = {f"compat_{name}_{when}": [value] for when, own in sides for name, value in own.items()}
+        work.figures[case.path].update(
+            figures | {f"{name}_change": [value] for name, value in changes(before, after).items()}
+        )
+
+
+def _other_detectors(
+    work: _Work, scoring: ScoringWith, show: Callable[[str], None]
+) -> tuple[list[str], dict[str, list[tuple[HeardSample, Figures]]]]:
+    """The names of all detectors, that of the recordings first; and our figures by each other one."""
+    own = str(Reading(work.cases[0].path).meta["settings"]["vad"]["B"]["name"])
+    names = [name for name in scoring.detectors if name != own]
+    found: dict[str, list[tuple[HeardSample, Figures]]] = {}
+    for name in names:
+        for number, case in enumerate(work.cases, 1):
+            show(f"{name}: {number} of {len(work.cases)} samples")
+            reading = Reading(case.path)
+            try:
+                dialogue = _by_detector(reading, name)
+            except FdbError as error:
+                work.problems.append(Problem(str(case.path), f"not heard by {name}: {error}"))
+                continue
+            labels = case.sample.labels(reading.n_ticks)
+            found.setdefault(name, []).append((case, of_activity(work.version, case.sample, dialogue, labels)))
+    return [own, *names], found
+
+
+def _by_detector(reading: Reading, detector: str) -> Dialogue:
+    settings = settings_of(reading)
+    activity = echo_free_activity(activity_by(reading, detector), reading.suspect_spans)
+    return replace(reading.dialogue, detected=detect_turns(*activity, settings, kept=reading.kept))
+
+
+def _item(work: _Work, case: HeardSample) -> V1Item:
+    reading = Reading(case.path)
+    said = work.main_words.get(case.path, {}).get("B")
+    user, system = (list(_in_s(reading.dialogue.ipus[side].tolist())) for side in SIDES)
+    item: V1Item = {
+        "call": str(case.path),
+        "condition": case.sample.condition,
+        "group": case.sample.group,
+        "sample": case.sample.id,
+        "system": case.system,
+        "trial": case.trial,
+        "length_s": reading.n_ticks / TICKS_PER_S,
+        "labels": [(start_s, end_s) for start_s, end_s in case.sample.spans],
+        "user": user,
+        "system_speech": system,
+        "words": None if said is None else " ".join(word.text for word in said),
+        "marks": dict(work.marks[case.path]) if case.path in work.marks else None,
+        "figures": {name: list(items) for name, items in work.figures[case.path].items()},
+    }
+    if case.path in work.features:
+        item["before"], item["after"] = work.features[case.path]
+    return item
+
+
+def _in_s(spans: Sequence[Sequence[int]]) -> Iterator[tuple[float, float]]:
+    yield from ((start / TICKS_PER_S, end / TICKS_PER_S) for start, end in spans)

@@ -1,0 +1,117 @@
+"""v1 and v1.5 as `Suite`s: recorded users on side A, and how systems take and yield the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.protocols.suite import Suite
+from fdbcore.runs.judge_flags import MAX_COST, REPEATS
+from fdbcore.types import Option, SideA
+from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.usage import Service
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1Document
+    from fdbcore.suites.fdb_v1.samples import Version
+
+TRANSCRIBER: Final = Option(
+    "--transcriber",
+    "Take the words of the system from here: whisper, openai:MODEL, nemo, ... Default: output.json beside output.wav. "
+    "Another one gives the range.",
+    metavar="ADDRESS",
+    several=True,
+)
+DETECTOR: Final = Option(
+    "--detector",
+    "Also measure by this voice activity detector; the range is shown.",
+    metavar="NAME",
+    several=True,
+)
+JUDGE: Final = Option(
+    "--judge", "Let this judge rate replies, and name behaviours.", metavar="JUDGE:NAME", several=True
+)
+HUMAN: Final = Option(
+    "--human", "When people gave backchannels, as JSON {ID: [COUNT, ...]}: for the JSD.", kind="path", metavar="FILE"
+)
+PUBLISHED: Final = Option("--published", "Show the published table, too; nothing is tested against it.", kind="flag")
+UTMOS: Final = Option("--utmos", "This command prints the quality of the WAV file that it is given.", metavar="COMMAND")
+
+
+class RecordedUsers(Suite):
+    """Recorded users of one version, and folders of outputs that exist already."""
+
+    schema = "fdbcore.fdb_v1/1"
+    run_scores = True
+    kept = ("recordings",)
+
+    def __init__(self, name: Version, options: Sequence[Option]) -> None:
+        self.name = name
+        self._version = name
+        self.score_options = (TRANSCRIBER, DETECTOR, JUDGE, REPEATS, MAX_COST, *options)
+
+    def side_a(self, data: str) -> SideA:
+        """The samples in a folder."""
+        from fdbcore.suites.fdb_v1.users import side_a
+
+        return side_a(self._version, data)
+
+    def score(
+        self,
+        paths: Sequence[Path],
+        options: Mapping[str, Any],
+        jobs: int | None,
+        out: Path,
+        show: Callable[[str], None],
+    ) -> Scored:
+        """Scores runs, and folders of outputs, whose recordings it keeps in `out`."""
+        from fdbcore.suites.fdb_v1.scoring import score
+
+        return score(self._version, paths, options, jobs, out, show)
+
+    def check_keys(self, options: Mapping[str, Any]) -> None:
+        """Those of recognisers and of the judge."""
+        from fdbcore.suites.fdb_v1.scoring import ScoringWith
+
+        ScoringWith.of(options).check_keys()
+
+    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
+        """Those of recognisers and of the judge."""
+        from fdbcore.suites.fdb_v1.scoring import ScoringWith
+
+        return ScoringWith.of(options).services()
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        """The scorecard; a condition is a task."""
+        from fdbcore.suites.fdb_v1.card import card
+
+        return card(cast("V1Document", document))
+
+    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
+        """The ranges over recognisers and detectors, and the tests before and after."""
+        from fdbcore.suites.fdb_v1.results import details
+
+        return details(cast("V1Document", document), width)
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        """The same on the page."""
+        from fdbcore.suites.fdb_v1.results import section
+
+        return section(cast("V1Document", document))
+
+    def style(self) -> str:
+        """The style of the pictures."""
+        from fdbcore.report.html.templates import static
+
+        return static("sample.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """Both sides of a sample on one axis, with its labels."""
+        from fdbcore.suites.fdb_v1.picture import picture
+
+        return picture(case)
+
+
+V1: Final = RecordedUsers("fdb-v1", (HUMAN, PUBLISHED))
+V15: Final = RecordedUsers("fdb-v1.5", (UTMOS,))

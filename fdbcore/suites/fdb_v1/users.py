@@ -1,0 +1,33 @@
+"""The users of a run: the samples of a folder, played from their first to their last sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from fdbcore.errors import InputError
+from fdbcore.runs.plan import users_of
+from fdbcore.runtime.address import split_query
+from fdbcore.sources.clips import clips_in
+from fdbcore.suites.fdb_v1.samples import Version, sample_of
+from fdbcore.types import Clip, Material, Problem, SideA
+
+AS_LONG: Final = "tail_s=0"
+"""The released outputs are as long as the inputs, which hold the time to answer."""
+
+
+def side_a(version: Version, data: str) -> SideA:
+    """The users in "DIR" or "DIR?SETTINGS" (settings of the clip endpoint), and the samples that cannot be used."""
+    path, settings = split_query(data, file=True)
+    folder = Path(path).absolute()
+    clips: list[Clip] = []
+    problems: list[Problem] = []
+    for clip in clips_in(folder):
+        try:
+            sample_of(version, clip)
+            clips.append(clip)
+        except InputError as error:
+            problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
+    if not clips:
+        raise InputError(f"{folder}: expected samples of {version}, found none: {problems[0].reason}")
+    return SideA(users_of(clips, settings or AS_LONG), material=Material(version, str(folder), {}), problems=problems)
