@@ -100,6 +100,7 @@ class PlannedCase(TypedDict):
     clip: PlannedClip | None
     labels: NotRequired[PlannedLabels]
     columns: NotRequired[Annotated[dict[str, str], Meta(description="further columns, by what a benchmark says of it")]]
+    may_be_silent: NotRequired[Annotated[bool, Meta(description="a system that says nothing does no wrong")]]
 
 
 class PlannedSuite(TypedDict):

@@ -75,6 +75,8 @@ class Case:
         planned: PlannedCase = {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
         if self.user.labels is not None:
             planned["labels"] = {"source": self.user.labels.source, "labels": [*map(dict, self.user.labels.labels)]}
+        if self.user.may_be_silent:
+            planned["may_be_silent"] = True
         columns = {**self.user.columns, **({"line": self.line} if self.line is not None else {})}
         return {**planned, "columns": columns} if columns else planned
 

@@ -132,8 +132,9 @@ class _Calls:
         try:
             a, b = endpoint(call.a), endpoint(call.b)
             with nullcontext() if call.tools is None else same_tools(call.tools) as world:
+                ruled = by_user if call.meta["case"].get("may_be_silent") else by_examiner
                 recording = converse(
-                    *(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed, by_examiner),
+                    *(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed, ruled),
                     line=line_at(call.line, call.seed),
                 )
             if recording.meta["status"] != "complete":
@@ -158,6 +159,12 @@ def by_examiner(path: Path, outcome: Outcome) -> Outcome:
     except FdbError as error:
         return _invalid(redacted(f"the rule for examiners could not be asked: {error}"))
     return outcome if fault is None else {"kind": "invalid", "side": "A", "reason": redacted(fault), "transient": True}
+
+
+def by_user(path: Path, outcome: Outcome) -> Outcome:
+    """The outcome of a call with a user to whom a system may say nothing: then it is done."""
+    is_silent = outcome["kind"] == "failed" and outcome["side"] == "B" and outcome["reason"] == SILENT
+    return {"kind": "done", "side": None, "reason": None} if is_silent else outcome
 
 
 def _invalid(reason: str | None) -> Outcome:

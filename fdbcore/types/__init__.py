@@ -302,6 +302,7 @@ class User:
     columns: further columns of its calls in the tables of the run.
     problem: why the clip cannot be played, else None. Its cases become invalid; the other cases are held.
     labels: what people labelled in it; it becomes the labels of its recordings.
+    may_be_silent: whether a system that says nothing to it does no wrong, so that its call is done.
     """
 
     name: str
@@ -311,6 +312,7 @@ class User:
     problem: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: UserLabels | None = None
+    may_be_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

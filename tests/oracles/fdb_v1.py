@@ -40,7 +40,7 @@ def after(words: list[list[float]], end: float) -> list[list[float]]:
 
 def backchannel(segments: list[list[float]], words: list[list[float]]) -> tuple[int, list[list[float]]]:
     flag = 0
-    stored = []
+    stored: list[list[float]] = []
     for segment in segments:
         duration = segment[1] - segment[0]
         if duration > 3:

@@ -81,8 +81,11 @@ def heard_samples(
 
 
 def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Problem]]:
+    """The samples of a run, by the order in which its systems were named."""
     found, problems = [], []
-    for case in read_plan(run)["cases"]:
+    planned = read_plan(run)
+    order = list(planned["plan"]["systems"])
+    for case in sorted(planned["cases"], key=lambda case: order.index(case["system"])):
         path = run / case["name"]
         try:
             found.append(_held(version, path, case))

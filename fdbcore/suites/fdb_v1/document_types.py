@@ -15,7 +15,7 @@ class V1Figure(TypedDict):
     """A measure over samples: a share, a mean, or for what is compared before and after a trimmed mean."""
 
     value: float | None
-    sd: Annotated[float | None, Meta(description="of its items")]
+    sd: Annotated[float | None, Meta(description="of its items; null of a share")]
     ci95: Interval
     n: Annotated[int, Meta(description="items: opportunities of a share, values of a mean")]
 

@@ -32,8 +32,7 @@ def of_words(version: Version, sample: Sample, words: Sequence[Segment], segment
     if version != V1:
         return {}
     if sample.task == BACKCHANNEL:
-        taken = backchannels(segments, words).takeover
-        return {} if taken is None else {"compat_takeover_unwanted": [float(taken)]}
+        return {"compat_takeover_unwanted": [float(backchannels(segments, words).takeover)]}
     found = takeover(words, sample.annotations)  # type: ignore[arg-type]
     wanted = "unwanted" if sample.task in UNWANTED else "wanted"
     name = "compat_v1_interruption" if sample.task == INTERRUPTION else "compat_v1"
@@ -65,10 +64,8 @@ def of_segments(
         }
     if sample.task != BACKCHANNEL or not length_s:
         return {}
-    taken, candidates = backchannels(system, None)
+    candidates = backchannels(system, ()).candidates
     figures = {"compat_backchannels_per_s": [len(candidates) / length_s]}
-    if taken is not None:
-        figures["compat_takeover_unwanted"] = [float(taken)]
     if human is not None:
         figures["compat_jsd"] = [jsd(candidates, length_s, human)]
         if (apart := distance(candidates, length_s, human)) is not None:

@@ -43,7 +43,7 @@ def figure_of(measure: str, items: Sequence[Sequence[float]], samples: Sequence[
             interval = wilson_by_cluster(np.bincount(places, weights=values), np.bincount(places))
         else:
             interval = bootstrap_ci(values, clusters).interval
-    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 and pooling != "share" else None
     return {"value": value, "sd": sd, "ci95": interval, "n": len(values)}
 
 

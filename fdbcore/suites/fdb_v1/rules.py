@@ -30,31 +30,25 @@ Floats = npt.NDArray[np.float64]
 
 
 class Backchannels(NamedTuple):
-    """What v1 makes of a sample: whether the system took over (None: only words could tell), and the segments that it
-    stores as backchannels.
-    """
+    """What v1 makes of a sample: whether the system took over, and the segments that it stores as backchannels."""
 
-    takeover: bool | None
+    takeover: bool
     candidates: list[Segment]
 
 
-def backchannels(segments: Sequence[Segment], words: Sequence[Segment] | None) -> Backchannels:
+def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> Backchannels:
     """v1: segments of the system in s, by Silero's packaged rules, and the start and end of its words.
 
     A segment of more than 3 s is a takeover and ends the search. Each other one is stored as a backchannel, and decides
     whether it is a takeover: more than three words are, less than 1 s of at most two words are not, all else is. Each
-    overwrites what those before it decided. words: None if they are not known; then only a long segment can decide, or
-    that there is no segment.
+    overwrites what those before it decided. What is stored does not depend on the words.
     """
-    taken: bool | None = False
+    taken = False
     candidates: list[Segment] = []
     for start_s, end_s in segments:
         if end_s - start_s > LONGEST_BACKCHANNEL_S:
             return Backchannels(True, candidates)
         candidates.append((start_s, end_s))
-        if words is None:
-            taken = None
-            continue
         n = sum(start_s <= (first + last) / 2 < end_s for first, last in words)
         taken = n > 3 or not (end_s - start_s < 1 and n <= 2)
     return Backchannels(taken, candidates)
