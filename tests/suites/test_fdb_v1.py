@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from helpers.recorded_users import FAULTS, party, v1_data
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import NEEDS_OPENAI, Asked
+from helpers.recorded_users import FAULTS, party, v1_data, v15_data
 from jsonschema import Draft202012Validator
 
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
-from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE
+from fdbcore.registry import suite
+from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
+from fdbcore.types import SAMPLE_RATE_HZ
 
 KNOWN_WORD_S = 0.4
 
@@ -140,3 +148,165 @@ def document_of(out: Path, *arguments: object) -> dict[str, Any]:
     done = ran("score", "--suite", "fdb-v1", *arguments, "--out", out)
     assert done.exit_code == 0, done.output
     return document(out)
+
+
+@pytest.fixture(scope="module")
+def overlapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of two parties over the overlaps of v1.5, and their clean samples."""
+    folder = tmp_path_factory.mktemp("v15")
+    data = v15_data(folder / "data", [1])
+    systems = [each for fault in ("good", "stubborn") for each in ("--system", f"{fault}={party(folder, fault)}")]
+    options = ("--clock", "virtual", "--no-score", "--out", folder / "run")
+    done = ran("run", "--suite", "fdb-v1.5", "--data", data, *systems, *options)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def answered(asked: Asked) -> str:
+    """A judge's answer: who never stops goes on with what it was saying."""
+    evidence = json.loads(asked.user)
+    (start_s, end_s) = (evidence["overlap"]["from_s"], evidence["overlap"]["to_s"])
+    through = any(line["from_s"] < start_s and line["to_s"] > end_s for line in evidence["system"])
+    return json.dumps({"behaviour": "resume" if through else "respond", "reason": "“sea”"})
+
+
+@NEEDS_OPENAI
+def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
+    overlapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, out = overlapped / "run", tmp_path / "out"
+    words, late = spoken_words(run, tmp_path / "words"), spoken_words(run, tmp_path / "late", late_s=1.0)
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    heard = ("--transcriber", words, "--transcriber", late, "--detector", "energy")
+    scored = ("score", "--suite", "fdb-v1.5", run, *heard, "--out", out)
+    with FakeOpenAI(answered) as server:
+        quality = f"{sys.executable} -c 'print(3.5)'"
+        arguments = (*scored, "--judge", server.address_of("openai:gpt-5-nano"), "--utmos", quality)
+        done = ran(*arguments)
+        assert done.exit_code == 0, done.output
+        first = document(out)
+        asked = len(server.asked)
+        assert asked == 8, "a question for each disturbed sample"
+        assert ran(*arguments).exit_code == 0
+        assert len(server.asked) == asked, "what was answered is not asked again"
+    by = figures(first)
+    kinds = ("user interruption", "user backchannel", "talking to other", "background speech")
+    conditions = {row["condition"] for row in first["rows"]}
+    assert conditions == {name for kind in kinds for name in (kind, f"{kind}, clean")}
+    for kind, stop in zip(kinds, ("interruption", "backchannel", "side_talk", "noise"), strict=True):
+        assert by["good", kind][f"b_stopped_within_2s_per_labelled_{stop}"] == 1
+        assert by["good", kind]["compat_respond"] == 1
+        assert by["good", kind]["compat_stop_s"] < by["stubborn", kind]["compat_stop_s"]
+        assert not any("stopped" in name for name in by["good", f"{kind}, clean"])
+    assert by["stubborn", "user interruption"]["compat_resume"] == 1
+    assert by["stubborn", "user interruption"]["b_stopped_within_2s_per_labelled_interruption"] == 0
+    detected = [each for each in first["ranges"] if each["by"] == "detector"]
+    assert detected
+    assert all(list(each["values"]) == ["silero", "energy"] and each["low"] <= each["high"] for each in detected)
+    tests = {(each["system"], each["condition"], each["feature"], each["against"]): each for each in first["tests"]}
+    rate = tests["good", "user interruption", "words_per_minute", "before"]
+    assert (rate["n"], rate["ours_n"]) == (1, 1)
+    if find_spec("parselmouth") is None:
+        assert any("pip install 'fdbcore[prosody]'" in warning for warning in first["warnings"])
+        return
+    assert tests["good", "user interruption", "utmos", "clean"]["ours_difference"] == 0
+    stubborn = tests["stubborn", "user interruption", "pitch_mean_hz", "before"]
+    assert (stubborn["n"], stubborn["ours_n"]) == (0, 1), "only samples judged to respond are tested as published"
+    item = next(each for each in first["items"] if "pitch_mean_hz" in each.get("before", {}))
+    assert 60 < item["before"]["pitch_mean_hz"] < 500
+
+
+def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
+    pytest.importorskip("parselmouth", reason="needs praat-parselmouth (pip install 'fdbcore[prosody]')")
+    from fdbcore.suites.fdb_v1.features import _features
+
+    at = np.arange(2 * SAMPLE_RATE_HZ) / SAMPLE_RATE_HZ
+    loud, soft = ((gain * np.sin(2 * np.pi * 150 * at)).astype(np.int16) for gain in (8000, 800))
+    found = _features(loud, None)
+    assert found["pitch_mean_hz"] == pytest.approx(150, abs=0.5)
+    assert found["pitch_sd_hz"] < 0.5
+    assert found["intensity_mean_db"] - _features(soft, None)["intensity_mean_db"] == pytest.approx(20, abs=0.1)
+    assert _features(loud[:100], None) == {}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda place: (place / "pause.json").unlink(), "expected labels in pause.json, found none"),
+        (
+            lambda place: (place / "pause.json").write_text('[{"timestamp": [2, 1]}]'),
+            "pause.json: expected a start before its end, got 2 to 1 s",
+        ),
+        (
+            lambda place: (place / "pause.json").write_text('[{"timestamp": 3}]'),
+            "pause.json: expected the start and the end in s, got 3",
+        ),
+    ],
+)
+def test_a_sample_that_cannot_be_used_is_named(tmp_path: Path, spoil: Callable[[Path], object], reason: str) -> None:
+    data = v1_data(tmp_path / "data", [1])
+    for task in ("icc_backchannel", "candor_turn_taking", "synthetic_user_interruption"):
+        shutil.rmtree(data / task)
+    spoil(data / "synthetic_pause_handling" / "1")
+    done = ran("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--clock", "virtual", "--dry-run")
+    assert done.exit_code == 2
+    assert reason in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--human", "nothing.json"), "--human nothing.json: expected JSON"),
+        (("--transcriber", "nobody"), "--transcriber: expected one of"),
+        (("--detector", "nobody"), "--detector: expected one of"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(tmp_path: Path, options: Sequence[str], reason: str) -> None:
+    done = ran("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert reason in " ".join(done.output.split())
+
+
+def test_a_scoring_that_was_killed_goes_on(held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, out = tmp_path / "good", tmp_path / "out"
+    exported = ran("export", held / "run", "--format", "fdb1", "--out", tmp_path / "all")
+    assert exported.exit_code == 0, exported.output
+    (tmp_path / "all" / "good").rename(good)
+    with monkeypatch.context() as killed:
+        killed.setattr("fdbcore.suites.fdb_v1.scoring.rows_of", lambda *_: sys.exit(9))
+        assert ran("score", "--suite", "fdb-v1", good, "--out", out).exit_code == 9
+    made = {path: path.stat().st_mtime_ns for path in out.glob("recordings/good/*/meta.json")}
+    assert len(made) == 4
+    done = ran("score", "--suite", "fdb-v1", good, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert {path: path.stat().st_mtime_ns for path in made} == made, "what was read is not read again"
+    assert len(document(out)["items"]) == 4
+
+
+def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
+    found = document_of(tmp_path / "out", held / "run", "--published")
+    moshi = next(row for row in found["published"] if (row["system"], row["condition"]) == ("Moshi", "backchannel"))
+    values = {name: each["value"] for name, each in moshi["measures"].items()}
+    assert values == {"compat_takeover_unwanted": 1.0, "compat_backchannels_per_s": 0.001, "compat_jsd": 0.957}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Moshi (ICC)" in page
+
+
+def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> None:
+    of_v1 = suite("fdb-v1")
+    found = document_of(held / "pictures", held / "run")
+    (case,) = (
+        case for case in of_v1.card(found).cases if (case.system, case.condition) == ("hasty", "smooth turn-taking")
+    )
+    drawn = of_v1.picture(case)
+    assert re.search(
+        r'aria-label="smooth turn-taking: the user and hasty over 6\.6 s; labels: 1\.60 to 2\.00 s"', drawn
+    )
+    (user,) = re.findall(r'class="user" x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawn)
+    (label,) = re.findall(r'class="label" x="([\d.]+)"', drawn)
+    (system,) = re.findall(r'class="system" x="([\d.]+)"', drawn)
+    assert float(user[0]) + float(user[1]) <= float(label) + 3 < float(system)
+
+
+def test_the_published_schema_is_that_of_its_types() -> None:
+    assert json.loads(SCHEMA_FILE.read_text()) == schema()

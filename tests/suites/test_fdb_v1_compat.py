@@ -15,7 +15,7 @@ from oracles import fdb_v1 as oracle
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v1.figures import Figures, of_segments, of_words
 from fdbcore.suites.fdb_v1.rules import jsd, paired_test, split_s, trimmed_mean, words_per_minute
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, Sample
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, UserSample
 
 LOGS = 1000
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
@@ -30,8 +30,8 @@ def spans(draw: random.Random, most: int, longest_s: float) -> list[list[float]]
     return found
 
 
-def sample(task: str, span: tuple[float, float]) -> Sample:
-    return Sample("s-1", "s-1", "s", task, False, [span], {})
+def sample(task: str, span: tuple[float, float]) -> UserSample:
+    return UserSample("s-1", "s-1", "s", task, False, [span], {})
 
 
 def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
@@ -119,6 +119,8 @@ def test_equal_and_single_pairs_have_no_test() -> None:
         found = paired_test([0.0] * len(values), values)
         assert (found.n, found.p, found.interval, found.d_z) == (len(values), None, None, None)
     assert trimmed_mean([]) is None
+    assert trimmed_mean([1.0, 2.0]) is None, "both lie beyond the percentiles between them"
+    assert trimmed_mean([1.0, 2.0, 4.0]) == 2.0
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"needs the examples of Full-Duplex-Bench v1 in {REAL}")

@@ -23,7 +23,7 @@ from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import clips_in, fit_for_a_folder
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import SessionInput
-from fdbcore.suites.fdb_v1.samples import Sample, Version, sample_of
+from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
 from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem, Side
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HeardSample:
     path: Path
     system: str
     trial: int
-    sample: Sample
+    sample: UserSample
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -112,7 +112,7 @@ def _of_folder(
 ) -> tuple[list[HeardSample], list[Problem]]:
     """The outputs in a folder, replayed; its name is the system's."""
     system = fit_for_a_folder(folder.resolve().name)
-    samples: list[Sample] = []
+    samples: list[UserSample] = []
     calls: list[PlannedCall] = []
     problems = []
     for clip in clips_in(folder):
@@ -141,7 +141,7 @@ def _of_folder(
     return found, problems
 
 
-def _session(clip: Clip, sample: Sample) -> SessionInput:
+def _session(clip: Clip, sample: UserSample) -> SessionInput:
     """The user and the output beside it. InputError if there is none."""
     output = clip.path.with_name(clip.path.name.replace("input", "output"))
     if not output.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fdbcore.report.format import counted
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.report.judging import judging_took
@@ -27,6 +28,12 @@ NOTES: Final = (
 PUBLISHED: Final = (
     "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it."
 )
+TOLD: Final = {
+    "takeover_by_activity_unwanted": "spoke up where it should not:",
+    "takeover_by_activity_wanted": "took the turn:",
+    "compat_respond": "addressed the overlap:",
+}
+"""The measures that a sentence a task tells."""
 
 
 def card(document: V1Document) -> Scorecard:
@@ -116,18 +123,19 @@ def _facts(document: V1Document) -> list[str]:
 
 
 def _told(document: V1Document) -> Iterator[str]:
-    """What each system did, in a sentence a task: by our own measures, since these need no words."""
-    first = {
-        "takeover_by_activity_unwanted": "spoke up in {value:.0%} of {n}, where it should not",
-        "takeover_by_activity_wanted": "took the turn in {value:.0%} of {n}",
-        "compat_respond": "addressed the overlap in {value:.0%} of {n}",
-    }
-    for row in document["rows"]:
-        for name, text in first.items():
-            figure = row["measures"].get(name)
-            if row["group"] is None and figure is not None and figure["value"] is not None:
-                told = text.format(value=figure["value"], n=f"{figure['n']} samples")
-                yield f"{row['condition'].capitalize()}: {row['system']} {told}."
+    """What the systems did, in a sentence a task: by our own measures, since these need no words."""
+    whole = [row for row in document["rows"] if row["group"] is None]
+    for condition in dict.fromkeys(row["condition"] for row in whole):
+        for name, text in TOLD.items():
+            shares = [
+                f"{row['system']} in {figure['value']:.0%} of {counted(figure['n'], 'sample')}"
+                for row in whole
+                if row["condition"] == condition
+                and (figure := row["measures"].get(name)) is not None
+                and figure["value"] is not None
+            ]
+            if shares:
+                yield f"{condition.capitalize()}: {text} {', '.join(shares)}."
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
 

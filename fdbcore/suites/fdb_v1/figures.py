@@ -17,7 +17,7 @@ from fdbcore.measures.timing import timing
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.suites.fdb_v1.measures import BY_ID
 from fdbcore.suites.fdb_v1.rules import backchannels, distance, jsd
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, V1, Sample, Version, in_ticks
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, V1, UserSample, Version, in_ticks
 from fdbcore.types import TICKS_PER_S
 
 Figures: TypeAlias = Mapping[str, Sequence[float]]
@@ -27,7 +27,7 @@ UNWANTED: Final = (PAUSE, BACKCHANNEL)
 LEAST_S: Final = 1.0
 
 
-def of_words(version: Version, sample: Sample, words: Sequence[Segment], segments: Sequence[Segment]) -> Figures:
+def of_words(version: Version, sample: UserSample, words: Sequence[Segment], segments: Sequence[Segment]) -> Figures:
     """The published measures that need the start and end in s of the system's words. segments: Silero's, of B."""
     if version != V1:
         return {}
@@ -45,7 +45,7 @@ def of_words(version: Version, sample: Sample, words: Sequence[Segment], segment
 
 def of_segments(
     version: Version,
-    sample: Sample,
+    sample: UserSample,
     user: Sequence[Segment],
     system: Sequence[Segment],
     length_s: float,
@@ -73,7 +73,7 @@ def of_segments(
     return figures
 
 
-def of_activity(version: Version, sample: Sample, dialogue: Dialogue, labels: KeptLabels) -> Figures:
+def of_activity(version: Version, sample: UserSample, dialogue: Dialogue, labels: KeptLabels) -> Figures:
     """Ours: measures of every call at the labels of the sample, and whether the system took over by voice activity."""
     found: dict[str, Quantity] = {**labelled(dialogue, labels), **recoveries(dialogue, labels, None)}
     if sample.task == BACKCHANNEL:
@@ -87,7 +87,7 @@ def of_activity(version: Version, sample: Sample, dialogue: Dialogue, labels: Ke
     return figures
 
 
-def took_over(sample: Sample, dialogue: Dialogue) -> bool:
+def took_over(sample: UserSample, dialogue: Dialogue) -> bool:
     """Whether the system spoke for at least 1 s from its first to its last sound; after an interruption, if there is
     one. Where only backchannels are wanted, whether one stretch of its speech is as long.
     """

@@ -61,19 +61,19 @@ def _check_behaviour(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> N
 
 def questions_of(
     version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], took_over: Callable[[HeardSample], bool]
-) -> tuple[dict[HeardSample, JudgeQuestion], list[Problem]]:
-    """What a judge is asked, by sample, and why it cannot be asked of others.
+) -> tuple[dict[Path, JudgeQuestion], list[Problem]]:
+    """What a judge is asked, by recording, and why it cannot be asked of others.
 
     took_over: v1 rates only what takes over, by words.
     """
-    asked: dict[HeardSample, JudgeQuestion] = {}
+    asked: dict[Path, JudgeQuestion] = {}
     problems = []
     for case, clean in by_clean(cases):
         said = words.get(case.path, {})
         if version == V1:
             if case.sample.task == INTERRUPTION and "B" in said and took_over(case):
                 after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
-                asked[case] = JudgeQuestion(
+                asked[case.path] = JudgeQuestion(
                     RATING, {"labels": dict(case.sample.texts), "system": lines(after)}, _check_rating
                 )
             continue
@@ -89,21 +89,21 @@ def questions_of(
             "user_without_overlap": lines(calm["A"]) if "A" in calm else None,
             "system_without_overlap": lines(calm["B"]) if "B" in calm else None,
         }
-        asked[case] = JudgeQuestion(BEHAVIOUR, evidence, _check_behaviour)
+        asked[case.path] = JudgeQuestion(BEHAVIOUR, evidence, _check_behaviour)
     return asked, problems
 
 
-def requests_of(asked: Mapping[HeardSample, JudgeQuestion], judge: Judge, repeats: int) -> list[JudgeRequest]:
+def requests_of(asked: Mapping[Path, JudgeQuestion], judge: Judge, repeats: int) -> list[JudgeRequest]:
     """The requests of all samples in their order, `repeats` of each."""
     found = []
-    for case, question in asked.items():
-        kept = KeptAnswers(case.path / JUDGED)
+    for path, question in asked.items():
+        kept = KeptAnswers(path / JUDGED)
         found += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
     return found
 
 
 def judge_all(
-    asked: Mapping[HeardSample, JudgeQuestion],
+    asked: Mapping[Path, JudgeQuestion],
     judge: Judge,
     repeats: int,
     desk: Desk,
@@ -117,13 +117,13 @@ def judge_all(
     answers = ask_all(requests, desk, jobs, show)
     found: dict[Path, Mapping[str, Any]] = {}
     problems = []
-    for number, case in enumerate(asked):
+    for number, path in enumerate(asked):
         own = answers[number * repeats : (number + 1) * repeats]
         marks = [each.marks for each in own if each.marks is not None]
         if marks:
-            found[case.path] = _middle(marks)
+            found[path] = _middle(marks)
         else:
-            problems.append(Problem(str(case.path), f"not judged by {judge.name}: {own[0].reason}"))
+            problems.append(Problem(str(path), f"not judged by {judge.name}: {own[0].reason}"))
     return found, requests, problems
 
 

@@ -72,7 +72,7 @@ def _takeovers() -> Iterator[SuiteMeasure]:
         prefix = "unwanted " if better < 0 else ""
         yield SuiteMeasure(
             f"compat_takeover_{wanted}", f"{prefix}takeover, words", _TAKEOVER, COMPAT, "share",
-            better=direction, defect=defect, is_main=True,
+            decimals=3, better=direction, defect=defect, is_main=True,
         )  # fmt: skip
         yield SuiteMeasure(
             f"takeover_by_activity_{wanted}", f"{prefix}takeover, activity", _ACTIVITY, OURS, "share",

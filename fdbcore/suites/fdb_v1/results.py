@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.format import NONE, p_value
+from fdbcore.report.format import NONE, counted, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.screen import interval_text
@@ -21,6 +21,7 @@ TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
 RANGES: Final = "What the figures are by other recognisers and detectors"
+ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (
     "Published: a paired t-test of samples judged “respond”, without outliers (3.5 scaled MAD). Ours: all samples, by "
@@ -32,12 +33,35 @@ def details(document: V1Document, width: int) -> list[list[str]]:
     """Both as blocks of lines of at most `width` columns; none for what is not known."""
     blocks = []
     if document["ranges"]:
-        rows = [(f"{each['system']}, {each['condition']}", *_range(each)) for each in document["ranges"]]
-        blocks.append([*filled(RANGES, width).splitlines(), *_table(RANGE_HEADS, rows, width)])
+        moved = [each for each in document["ranges"] if _range(each)[1] != _range(each)[2]]
+        alike = len(document["ranges"]) - len(moved)
+        rows = [(f"{each['system']}, {each['condition']}", *_range(each)) for each in moved]
+        shown = _table(RANGE_HEADS, rows, width) if rows else []
+        head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
+        blocks.append([*filled(head, width).splitlines(), *shown])
     if document["tests"]:
-        rows = [(f"{each['system']}, {each['condition']}", *_test(each)) for each in document["tests"]]
-        blocks.append([*filled(f"{TESTS}. {TESTS_NOTE}", width).splitlines(), *_table(TEST_HEADS, rows, width)])
+        blocks.append([line for text in _tests_told(document["tests"]) for line in filled(text, width).splitlines()])
     return blocks
+
+
+def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
+    """What differs by a corrected p, and in how many tests; the page has all of them."""
+    yield from _told("published", [(each, each["p_holm"], each["difference"]) for each in tests])
+    yield from _told("ours", [(each, each["ours_p_holm"], each["ours_difference"]) for each in tests])
+
+
+def _told(whose: str, tests: Sequence[tuple[V1PairedTest, float | None, float | None]]) -> Iterator[str]:
+    known = [(each, p, by) for each, p, by in tests if p is not None and by is not None]
+    if not known:
+        yield f"{TESTS}, {whose}: too few samples for any test"
+        return
+    found = [(each, p, by) for each, p, by in known if p < ALPHA]
+    yield f"{TESTS}, {whose}: {len(found)} of {len(known)} tests find a difference (Holm); the page has all"
+    for each, p, by in found:
+        label, unit, decimals = FEATURES[each["feature"]]
+        shown = f"{by:+.{decimals}f} {unit}".strip()
+        against = AGAINST[each["against"]]
+        yield f"  {each['system']}, {each['condition']}: {label} {shown} against {against}, p {p_value(p)}"
 
 
 def section(document: V1Document) -> str:
@@ -56,7 +80,7 @@ def ranges_told(document: V1Document) -> Iterator[str]:
     """A sentence on the widest range of shares by recognisers, and one on that by detectors."""
     for by, what in (("transcriber", "recogniser"), ("detector", "voice activity detector")):
         own = [each for each in document["ranges"] if each["by"] == by and BY_ID[each["measure"]].pooling == "share"]
-        if own:
+        if any(each["low"] < each["high"] for each in own):
             widest = max(own, key=lambda each: each["high"] - each["low"])
             yield (
                 f"With the {what}, “{BY_ID[widest['measure']].label}” of {widest['system']} ({widest['condition']}) "

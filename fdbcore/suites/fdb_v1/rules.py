@@ -103,11 +103,12 @@ def words_per_minute(words: Sequence[Segment]) -> float | None:
 
 
 def trimmed_mean(values: Sequence[float]) -> float | None:
-    """v1.5: the mean of what is neither below the 5th nor above the 95th percentile; None without values."""
+    """v1.5: the mean of what is neither below the 5th nor above the 95th percentile; None if nothing is, as of two."""
     if not values:
         return None
     low, high = np.percentile(values, TRIMMED)
-    return float(np.mean([value for value in values if low <= value <= high]))
+    kept = [value for value in values if low <= value <= high]
+    return float(np.mean(kept)) if kept else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def tasks_of(version: Version) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class UserSample:
     """A recorded user. name: unique in its data; a clean one (v1.5) has the id of its overlapped one.
 
     spans: the labelled ones in s: pauses, the annotated interval, the interruption, the overlap; those of a clean
@@ -106,7 +106,7 @@ class Sample:
                     yield Label("A", "turn_end", end_s, end_s)
 
 
-def sample_of(version: Version, clip: Clip) -> Sample:
+def sample_of(version: Version, clip: Clip) -> UserSample:
     """The sample that a clip is. InputError if its task is not known, or its labels cannot be used."""
     is_clean = clip.path.name == CLEAN_INPUT
     task = _task(version, clip)
@@ -128,7 +128,7 @@ def sample_of(version: Version, clip: Clip) -> Sample:
         is_pair = not (isinstance(given, Sequence) and given and isinstance(given[0], Sequence))
         spans = [_span(clip, "metadata.json", given if is_pair else given[0])]
         texts = {key: value for key, value in told.items() if isinstance(value, str)}
-    return Sample(clip.name, name, clip.group, task, is_clean, spans, texts)
+    return UserSample(clip.name, name, clip.group, task, is_clean, spans, texts)
 
 
 def _task(version: Version, clip: Clip) -> str:

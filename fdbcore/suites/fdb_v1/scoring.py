@@ -34,7 +34,7 @@ from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
 from fdbcore.suites.fdb_v1.rules import split_s
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Sample, Version
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import Service
@@ -218,7 +218,7 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
         )
 
 
-def _number(sample: Sample) -> str:
+def _number(sample: UserSample) -> str:
     """The id of a sample in its folder, without that of the folder."""
     return sample.id.removeprefix(f"{sample.group}-")
 
