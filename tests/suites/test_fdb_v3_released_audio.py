@@ -87,6 +87,9 @@ def test_what_is_heard_decides_who_spoke_when(scored: tuple[Path, Path]) -> None
         published = [{k: v for k, v in each["values"].items() if k.startswith("compat_")} for each in (heard, unheard)]
         assert published[0] == published[1]
         assert Path(heard["call"]).is_relative_to(scored[1])
+        assert [(call["start_s"], call["end_s"]) for call in unheard["calls"]] == [
+            (11.0 + number, 11.5 + number) for number in range(len(unheard["calls"]))
+        ]
 
 
 def test_a_second_scoring_reads_no_audio_again(scored: tuple[Path, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -13,7 +14,7 @@ from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.fdb_v3.logged import logged_calls
-from fdbcore.suites.fdb_v3.logs import AsrWord, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome
 from fdbcore.suites.fdb_v3.playing import records_of_run
 from fdbcore.suites.fdb_v3.results import SystemResult, wanted
@@ -169,7 +170,9 @@ def released_case(
     path: the recording of its audio, which decides who spoke when; without one, the times of words do.
     """
     made = outcome((FunctionCall(call.function, call.args) for call in result.calls), resolves=False)
-    calls = [_held(number, call.function, call.args, call.start_s) for number, call in enumerate(result.calls)]
+    calls = [
+        _held(number, call, end_s) for number, (call, end_s) in enumerate(zip_longest(result.calls, result.call_ends_s))
+    ]
     users_last = _ticks(result.user_words[-1].end_s) if result.user_words else None
     if users_last is None and result.user_end_s is not None:
         users_last = _ticks(result.user_end_s)
@@ -194,18 +197,18 @@ def released_case(
     )
 
 
-def _held(number: int, function: str, args: Mapping[str, Any], start_s: float) -> HeldToolCall:
-    tick = _ticks(start_s)
+def _held(number: int, call: LoggedCall, end_s: float | None) -> HeldToolCall:
+    tick = _ticks(call.start_s)
     return {
         "id": str(number),
-        "name": function,
+        "name": call.function,
         "side": "B",
         "status": "ok",
         "begun_tick": tick,
         "complete_tick": tick,
-        "end_tick": None,
+        "end_tick": None if end_s is None else _ticks(end_s),
         "latency_ms": None,
-        "arguments": dict(args),
+        "arguments": dict(call.args),
     }
 
 

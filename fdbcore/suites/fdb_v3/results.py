@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class SystemResult:
     """What one system did with one recording, as far as its file says. has_failed: it was not completed.
 
-    user_words: of the user, as far as they were transcribed.
+    user_words: of the user, as far as they were transcribed. call_ends_s: when the result of each call came, where the
+    file says so.
     """
 
     has_failed: bool
@@ -35,6 +36,7 @@ class SystemResult:
     user_words: tuple[AsrWord, ...]
     user_end_s: float | None
     calls: tuple[LoggedCall, ...]
+    call_ends_s: tuple[float | None, ...] = ()
 
     def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
         """The log by a label. An optional call that was not made is not expected."""
@@ -76,12 +78,13 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
     found = cast("ReleasedResult", content)
     try:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
+        ends_s = tuple(each.get("timestamp_end") for each in found.get("actual_tool_calls", ()))
         words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     end_s = user_end_s(user_words) if user_words else found.get("user_speech_end_rel")
     has_failed = found.get("status", "completed") != "completed"
-    return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls), unknown
+    return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls, ends_s), unknown
 
 
 def released_json(path: Path) -> Any:  # noqa: ANN401
