@@ -75,7 +75,7 @@ def _figure(row: ScoreRow, scale: Scale) -> Figure:
 
 def _with_interval(row: ScoreRow, scale: Scale) -> str:
     figure = _figure(row, scale)
-    return f"{number_text(figure.value, scale)} {interval_text(figure.interval):>11}"
+    return f"{number_text(figure.value, scale)} {interval_text(figure.interval, scale=scale):>11}"
 
 
 def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
@@ -83,9 +83,10 @@ def number_text(value: float | None, scale: Scale | None = None, sign: str = "")
     return NONE if value is None else f"{value:{sign}z.{3 if scale is None else scale.decimals}f}"
 
 
-def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
-    """An interval with two decimals: "[0.77,0.90]"."""
-    return f"[{','.join(f'{limit:{sign}z.2f}' for limit in limits)}]" if limits else NONE
+def interval_text(limits: Sequence[float] | None, sign: str = "", scale: Scale | None = None) -> str:
+    """An interval with two decimals, or fewer if its scale has fewer: "[0.77,0.90]", "[710,730]"."""
+    decimals = 2 if scale is None else min(scale.decimals, 2)
+    return f"[{','.join(f'{limit:{sign}z.{decimals}f}' for limit in limits)}]" if limits else NONE
 
 
 def _differences(card: Scorecard, compared: Sequence[Difference], width: int) -> Iterator[str]:
@@ -96,10 +97,11 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         yield from wrapped(f"{fitted(a, NAME_COLUMNS)} - {fitted(b, NAME_COLUMNS)}", width, 2)
         cells = [
             [
-                f"{number_text(one.value, card.scale(one.scale), '+')} {interval_text(one.interval, '+'):>13}",
+                f"{number_text(one.value, scale, '+')} {interval_text(one.interval, '+', scale):>13}",
                 *(number_text(value) for value in (one.p, one.p_corrected, one.detectable)),
             ]
             for one in own
+            for scale in [card.scale(one.scale)]
         ]
         groups = [
             ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
