@@ -267,6 +267,18 @@ def test_options_that_cannot_be_used_are_refused(tmp_path: Path, options: Sequen
     assert reason in " ".join(done.output.split())
 
 
+@NEEDS_OPENAI
+def test_a_dry_run_says_what_a_judge_would_be_asked(held: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    of_run = ("score", "--suite", "fdb-v1", held / "run", "--dry-run")
+    with FakeOpenAI(answered) as server:
+        done = ran(*of_run, "--judge", server.address_of("openai:gpt-5-nano"))
+        assert done.exit_code == 0, done.output
+        assert f"{len(FAULTS)} of {len(FAULTS)} questions left" in done.output
+        assert not server.asked
+    assert "asks nobody" in ran(*of_run).output
+
+
 def test_a_scoring_that_was_killed_goes_on(held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good, out = tmp_path / "good", tmp_path / "out"
     exported = ran("export", held / "run", "--format", "fdb1", "--out", tmp_path / "all")

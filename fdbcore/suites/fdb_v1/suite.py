@@ -10,7 +10,7 @@ from fdbcore.protocols.suite import Suite
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document
@@ -69,6 +69,14 @@ class RecordedUsers(Suite):
         from fdbcore.suites.fdb_v1.scoring import score
 
         return score(self._version, paths, options, jobs, out, show)
+
+    def expected(
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+    ) -> Sequence[ExpectedUse]:
+        """Those of recognisers, then of the judge."""
+        from fdbcore.suites.fdb_v1.expected import expected
+
+        return list(expected(self._version, paths, options, show))
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of recognisers and of the judge."""
