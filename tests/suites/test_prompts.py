@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fakes.writers import record
 
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.prompts import STEPS_SCHEMA, Prompts, Topic, record_schema
+from fdbcore.suites.dialogue_acts.prompts import STEPS_SCHEMA, Prompts, Topic, folder_of, record_schema
 from fdbcore.suites.dialogue_acts.records import Record, parse_steps
 
 TOPIC = Topic("タイマー", "三分")
@@ -108,3 +108,16 @@ def test_the_schemas_hold_for_what_the_records_hold() -> None:
         jsonschema.validate(example, record_schema("ja-JP"))
     assert json.dumps(STEPS_SCHEMA).count('"enum"') == 1
     assert STEPS_SCHEMA["properties"]["steps"]["items"]["properties"]["act"]["enum"] == list(ACTS)
+
+
+def test_the_papers_rules_are_a_second_set_with_its_definitions_alone() -> None:
+    ours, paper = Prompts(), Prompts(folder=folder_of(Path("paper")))
+    asked = paper.annotation_request("s", "u", "r", 0).user
+    assert all(act in asked for act in ACTS)
+    assert "迷いやすい境目" in ours.annotation_request("s", "u", "r", 0).user
+    assert "境目" not in asked
+    assert "まとめ" not in asked, "the paper does not merge"
+    assert ours.acts_hash != paper.acts_hash
+    assert set(paper.own) == {"acts.ja.txt", "annotate.ja.txt"}
+    with pytest.raises(SettingsError, match="expected a folder of prompts, or paper"):
+        folder_of(Path("nowhere"))

@@ -14,7 +14,7 @@ from fdbcore.protocols import Model
 from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.dialogue_acts.prompts import Prompts
+from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet, own_responses
 from fdbcore.types.usage import ModelUsage, Unit
@@ -59,9 +59,7 @@ def rules_of(of: RecordSet, folder: Path | None) -> Prompts:
 
     SettingsError if the set was made by other rules of the acts.
     """
-    if folder is not None and not folder.is_dir():
-        raise SettingsError(f"--prompts {folder}: expected a folder of prompts")
-    prompts = Prompts(of.locale, folder or of.prompts)
+    prompts = Prompts(of.locale, folder_of(folder) or of.prompts)
     made, here = of.made.get("acts"), prompts.acts_hash
     if made not in (None, here):
         raise SettingsError(

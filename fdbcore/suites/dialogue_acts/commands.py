@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MODEL_HELP: Final = (
     "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
 )
+PROMPTS_HELP: Final = "Prompt files that go before the shipped ones; paper: the definitions of the paper."
 TTS_HELP: Final = (
     "Who speaks: open-jtalk; exec:COMMAND (a text in UTF-8 on its standard input, a WAV on its standard output, a "
     "process a text, which is given 120 s; exec:timeout_s=N COMMAND: N s); dir:FOLDER (recordings that are there: "
@@ -28,13 +29,10 @@ TTS_HELP: Final = (
 def _generate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import model
     from fdbcore.suites.dialogue_acts import generate as made
-    from fdbcore.suites.dialogue_acts.prompts import Prompts
+    from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
     from fdbcore.suites.dialogue_acts.sets import RECORDS
 
-    prompts: Path | None = options["prompts"]
-    if prompts is not None and not prompts.is_dir():
-        raise SettingsError(f"--prompts {prompts}: expected a folder of prompts")
-    told = Prompts(options["locale"], prompts)
+    told = Prompts(options["locale"], folder_of(options["prompts"]))
     plan = made.GenerationPlan(options["n"], told.topics(options["topics"]), told, options["seed"])
     price = None if options["price"] is None else _price(options["price"])
     out: Path = options["out"]
@@ -150,7 +148,7 @@ COMMANDS: Final = (
             Option("--seed", "Record k is asked for with seed + k.", kind="integer", default=0),
             Option("--jobs", "Requests at a time.", kind="count", default=4),
             Option("--locale", "Language of the set; its prompts must be there.", default="ja-JP"),
-            Option("--prompts", "Prompt files that go before the shipped ones.", kind="path", metavar="DIR"),
+            Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
             Option("--price", "USD per million tokens, in and out: says what the answers cost.", metavar="IN,OUT"),
         ),
         _generate,

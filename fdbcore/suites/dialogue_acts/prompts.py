@@ -16,7 +16,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
 
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.types import Request
@@ -29,6 +29,9 @@ PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "again": frozenset({"previous", "error"}),
 }
 """The prompt files of generation and annotation, and what each must hold."""
+
+PAPER: Final = "paper"
+"""Shipped prompts with the seven definitions of the paper (appendix A.2) in our words, without rules for borders."""
 
 _SEEDS: Final = 2**31  # Gemini's are int32
 _SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are one apart
@@ -204,6 +207,18 @@ class Prompts:
         if not packaged.is_file():
             raise InputError(f"locale {self.locale}: expected {file} in a folder of prompts, found none")
         return packaged.read_text(encoding="utf-8")
+
+
+def folder_of(given: Path | None) -> Path | None:
+    """The folder of prompts that a user names; "paper", where no such folder is, names the rules of the paper.
+
+    SettingsError if there is no such folder.
+    """
+    if given is None or given.is_dir():
+        return given
+    if str(given) != PAPER:
+        raise SettingsError(f"--prompts {given}: expected a folder of prompts, or {PAPER}")
+    return Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / PAPER
 
 
 def _hash(*told: str) -> str:

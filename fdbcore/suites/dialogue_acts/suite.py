@@ -25,7 +25,9 @@ ANNOTATOR_HELP: Final = (
 )
 
 
-PROMPTS_HELP: Final = "Annotate by the prompts in this folder [default: those that are kept with the set]."
+PROMPTS_HELP: Final = (
+    "Annotate by the prompts in this folder; paper: by the definitions of the paper [default: those kept with the set]."
+)
 
 
 class DialogueActs(Suite):
