@@ -175,10 +175,10 @@ WORLD_ENTRY_POINTS: Final = "fdbcore.worlds"
 SUITES: Final = {
     "clips": "fdbcore.suites.own_clips.suite:SUITE",
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
-    "fdb-v3": "fdbcore.suites.fdb_v3.suite:SUITE",
-    "staged": "fdbcore.suites.staged.suite:SUITE",
     "fdb-v1": "fdbcore.suites.fdb_v1.suite:V1",
     "fdb-v1.5": "fdbcore.suites.fdb_v1.suite:V15",
+    "fdb-v3": "fdbcore.suites.fdb_v3.suite:SUITE",
+    "staged": "fdbcore.suites.staged.suite:SUITE",
 }
 """Each names a benchmark: one object that implements `fdbcore.protocols.suite.Suite`."""
 

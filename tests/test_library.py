@@ -16,6 +16,7 @@ import fdbcore
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.cli.main import main
 from fdbcore.recording.files import TURNS
+from fdbcore.registry import suites
 from fdbcore.types import TurnEvent
 
 SAMPLE = Path(__file__).resolve().parents[1] / "benchmarks" / "sample" / "sample.flac"
@@ -104,7 +105,7 @@ def test_what_is_asked_wrongly_says_so(tmp_path: Path) -> None:
         ({}, "run: expected one of clips, suite and a, got none"),
         ({"a": "echo", "suite": "dialogue-acts"}, "run: expected one of clips, suite and a, got a and suite"),
         ({"a": "echo", "data": tmp_path}, "run: data: expected it with suite alone"),
-        ({"suite": "nope"}, "suite: expected one of dialogue-acts, staged, got 'nope'"),
+        ({"suite": "nope"}, f"suite: expected one of {', '.join(suites())}, got 'nope'"),
     ):
         with pytest.raises(fdbcore.FdbError, match=message):
             fdbcore.run("echo", out=tmp_path / "live", **given)
