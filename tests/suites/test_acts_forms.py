@@ -13,11 +13,14 @@ from helpers.act_sets import record_set, response
 
 from fdbcore import align_acts
 from fdbcore.cli.main import main
+from fdbcore.report.scorecard.page import page
+from fdbcore.report.scorecard.screen import screen
 from fdbcore.suites.dialogue_acts.baselines import best_constant
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
+from fdbcore.suites.dialogue_acts.suite import SUITE
 
 FEW = ScoringSettings(resamples=50)
 
@@ -89,5 +92,13 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
         assert (wed_of(nearest, system), wed_of(first, system)) == pytest.approx(expected, abs=5e-4)
     assert {item["reference"]["index"] for item in first["items"]} == {0}
     told = "smoke: WED by the nearest of several references, and by the first alone (the {} counts here): good 0.31"
-    assert any(text.startswith(told.format("nearest")) for text in nearest["warnings"])
-    assert any(text.startswith(told.format("first alone")) for text in first["warnings"])
+    for content, counts in ((nearest, "nearest"), (first, "first alone")):
+        (note,) = content["notes"]
+        assert note.startswith(told.format(counts))
+        assert not any("references" in text for text in content["warnings"])
+    card = SUITE.card(nearest)
+    assert nearest["notes"][0] in card.notes
+    for text in (screen(card, 200), page(card, SUITE, nearest)):
+        shown = " ".join(text.split())
+        assert nearest["notes"][0] in shown
+        assert f"!! {nearest['notes'][0][:20]}" not in shown

@@ -76,7 +76,7 @@ def card(document: ActsDocument) -> Scorecard:
         _caption(document),
         f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons; "
         f"detectable: the least true difference found with power {settings.get('power', 0):.0%} at this n",
-        (LEGEND, LEGEND_OF_ROWS, _settings(settings), *((CAUTION,) if published else ())),
+        (*document.get("notes", ()), LEGEND, LEGEND_OF_ROWS, _settings(settings), *((CAUTION,) if published else ())),
         _facts(document),
         subsets=list(_topics(document)),
         subsets_by="topic",

@@ -81,8 +81,8 @@ def document(
         "warnings": [
             *cautions(sets, responses, summaries, compared),
             *neighbours,
-            *_of_references(every_reference, rows, responses, settings),
         ],
+        "notes": list(_of_references(every_reference, rows, responses, settings)),
     }
 
 

@@ -227,6 +227,7 @@ class ActsDocument(TypedDict):
     published: list[PublishedRow]
     problems: list[LeftOut]
     warnings: list[str]
+    notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
 
 
 class AgreementMeasure(TypedDict):
