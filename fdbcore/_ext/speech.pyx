@@ -24,20 +24,11 @@ In noise, soft beginnings and ends are hidden: the less the peak stands out from
 cimport cython
 from libc.math cimport fabs, fmax, fmin, pow
 from libc.stdint cimport int16_t, int64_t
-from libc.string cimport memmove, memset
+from libc.string cimport memset
 
-from fdbcore._ext.level cimport (
-    BANDS,
-    FORMAT_DB,
-    FRAME,
-    SILENCE_DB,
-    FilterBank,
-    decibels,
-    design_bank,
-    filter_frame,
-    followed_voice,
-    is_flat,
-    one_frame,
+from fdbcore._ext.bank cimport BANDS, FORMAT_DB, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, one_frame
+from fdbcore._ext.recent cimport (
+    Least, Recent, followed_voice, forget_before, is_flat, put_least, quantile, remember
 )
 
 from fdbcore.errors import FrameError
@@ -119,36 +110,6 @@ cdef double UNHEARD_FALL_DB = 0.64  # ... this allowance goes, a window at a tim
 cdef double SEEMS_ABOVE_DB = 9.0
 
 
-# The last values of a stream, and the same in order.
-ctypedef struct Recent:
-    double[INSIDE_TICKS] value, ordered
-    int n, next, room
-
-
-cdef void remember(Recent *recent, double value) noexcept nogil:
-    cdef int at
-    cdef double oldest
-    if recent.n == recent.room:
-        oldest = recent.value[recent.next]
-        at = 0
-        while recent.ordered[at] != oldest:
-            at += 1
-        memmove(&recent.ordered[at], &recent.ordered[at + 1], (recent.n - 1 - at) * sizeof(double))
-        recent.n -= 1
-    recent.value[recent.next] = value
-    recent.next = (recent.next + 1) % recent.room
-    at = recent.n
-    while at > 0 and recent.ordered[at - 1] > value:
-        recent.ordered[at] = recent.ordered[at - 1]
-        at -= 1
-    recent.ordered[at] = value
-    recent.n += 1
-
-
-cdef inline double quantile(const Recent *recent, double share) noexcept nogil:
-    return recent.ordered[<int>(recent.n * share)]
-
-
 @cython.final
 cdef class SpeechDetector:
     """The decision on tick n comes with the frame of tick n + 32, and depends on no later one.
@@ -164,9 +125,7 @@ cdef class SpeechDetector:
     cdef int64_t[RING] _flat_last  # its last tick; -1 if there is none
     cdef float[RING] _probability
     cdef bint[RING] _speech, _stood_out, _active
-    cdef double[RING] _peak_level  # an ascending queue of what may become the peak, negated
-    cdef int64_t[RING] _peak_tick
-    cdef int _peak_from, _peak_to
+    cdef Least _loud  # of the negated levels of speech
     cdef Recent[BANDS + 1] _beside
     cdef Recent _inside
     cdef double[BANDS + 1] _background
@@ -195,6 +154,7 @@ cdef class SpeechDetector:
         design_bank(&self._bank)
         memset(self._beside, 0, sizeof(self._beside))
         memset(&self._inside, 0, sizeof(self._inside))
+        memset(&self._loud, 0, sizeof(self._loud))
         memset(self._speech, 0, sizeof(self._speech))
         memset(self._probability, 0, sizeof(self._probability))
         for band in range(BANDS + 1):
@@ -341,7 +301,7 @@ cdef class SpeechDetector:
         for other in range(0 if tick == 0 else tick + SURE_TICKS, known + 1):
             if self._speech[other & (RING - 1)]:
                 level = self._level[other & (RING - 1)][ALL]
-                self._queue_peak(other, level)
+                put_least(&self._loud, other, -level)
                 self._voice = followed_voice(self._voice, level, FAR_BELOW_DB) if self._n_voiced else level
                 self._n_voiced += 1
                 self._unbroken += 1
@@ -352,9 +312,8 @@ cdef class SpeechDetector:
                 self._pause += 1
                 if self._pause >= CROWD_PAUSE_TICKS:
                     self._unbroken = 0
-        while self._peak_to != self._peak_from and self._peak_tick[self._peak_from] < tick - PEAK_TICKS:
-            self._peak_from = (self._peak_from + 1) & (RING - 1)
-        self._peak = SILENCE_DB if self._peak_to == self._peak_from else self._peak_level[self._peak_from]
+        forget_before(&self._loud, tick - PEAK_TICKS)
+        self._peak = SILENCE_DB if self._loud.end == self._loud.first else -self._loud.value[self._loud.first]
         self._least = fmax(self._peak - RANGE_DB, FORMAT_DB)
         for other in range(0 if tick == 0 else tick + INSIDE_AHEAD, min(tick + INSIDE_AHEAD, known) + 1):
             if self._probability[other & (RING - 1)] > SURE_SPEECH:
@@ -365,13 +324,6 @@ cdef class SpeechDetector:
                 clear = clear and not self._speech[near & (RING - 1)]
             if clear:
                 self._learn_background(other)
-
-    cdef void _queue_peak(self, int64_t tick, double level) noexcept nogil:
-        while self._peak_to != self._peak_from and self._peak_level[(self._peak_to - 1) & (RING - 1)] <= level:
-            self._peak_to = (self._peak_to - 1) & (RING - 1)
-        self._peak_level[self._peak_to] = level
-        self._peak_tick[self._peak_to] = tick
-        self._peak_to = (self._peak_to + 1) & (RING - 1)
 
     cdef bint _is_crowd(self) noexcept nogil:
         return self._unbroken >= CROWD_TICKS

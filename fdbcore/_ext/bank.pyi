@@ -1,0 +1,1 @@
+edges_hz: list[float]
