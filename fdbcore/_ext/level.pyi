@@ -4,8 +4,6 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import numpy.typing as npt
 
-__pyx_capi__: dict[str, object]  # what `speech` calls
-
 @final
 class EnergyDetector:
     delay_ticks: ClassVar[int]
