@@ -45,7 +45,8 @@ def agree(
 
     Labels of calls: give two or more label files (CSV, TextGrid, RTTM, Audacity), or folders of them. A run or a
     recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
-    records; of records, the reference replies are compared. Ratings of dialogues: give tables of ratings (CSV with a
+    records; of records, the reference replies are compared. Ratings of replies: give tables (CSV with the columns id,
+    system, rater, rating), and the run that was scored. Ratings of dialogues: give tables of ratings (CSV with a
     column dialogue), and scores of judges (folders of fdbcore score --suite); --sample draws what people rate.
     Recorded requests: give tables of disfluencies, or of verdicts beside scores (CSV with a column recording).
 

@@ -53,7 +53,7 @@ class DialogueActs(Suite):
     )
     commands = COMMANDS
     kept = ("annotator-replies.jsonl",)
-    labels = "files of dialogue acts, which end in .jsonl"
+    labels = "files of dialogue acts, which end in .jsonl, and tables with ratings of replies"
     agree_options = (
         Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
         Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
@@ -106,17 +106,25 @@ class DialogueActs(Suite):
         return services(options, paths)
 
     def holds_labels(self, path: Path) -> bool:
-        """Files of responses and of records, by their suffix."""
-        return path.suffix == SUFFIX
+        """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
+        from fdbcore.suites.dialogue_acts.rating_tables import holds_ratings
+
+        return path.suffix == SUFFIX or holds_ratings(path)
 
     def agree(
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
-        """Compares two annotators, by their files of responses or records."""
+        """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
+        from fdbcore.suites.dialogue_acts import rating_screen
         from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
         from fdbcore.suites.dialogue_acts.agreement_screen import screen
+        from fdbcore.suites.dialogue_acts.rating_agreement import rating_agreement
+        from fdbcore.suites.dialogue_acts.rating_tables import holds_ratings
 
-        if len(paths) != 2 or not all(map(self.holds_labels, paths)):
+        if any(map(holds_ratings, paths)):
+            rated = rating_agreement(paths, show)
+            return cast("Mapping[str, Any]", rated), rating_screen.screen(rated, width)
+        if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
             raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
         a, problems_a = read_labels(paths[0], options["a"], options["as_given"])
         b, problems_b = read_labels(paths[1], options["b"], options["as_given"])

@@ -1,0 +1,185 @@
+"""`fdbcore agree` on people's ratings of replies beside WLCS, WED and F1."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+from scipy import stats as scipy_stats
+
+from fdbcore.cli.main import main
+from fdbcore.report.schemas import as_text
+from fdbcore.suites.dialogue_acts.schemas import schema, schema_file
+
+COLUMNS = ("id", "system", "rater", "rating")
+
+
+def fdbcore(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scores of the shipped replies."""
+    out = tmp_path_factory.mktemp("scored") / "S"
+    done = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def items_of(scores: Path) -> list[dict[str, Any]]:
+    content = json.loads((scores / "scores.json").read_text(encoding="utf-8"))
+    return [item for item in content["items"] if item["kind"] == "system"]
+
+
+def table(path: Path, rows: Sequence[Sequence[object]], columns: Sequence[str] = COLUMNS) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return path
+
+
+def rated(
+    scores: Path, path: Path, name: str, seed: int, *, replies: int = 120, share: float = 1.0
+) -> dict[tuple[str, str], int]:
+    """A table by one rater, who gives 1 to 5 by what WED says and by chance. share: of the replies that are rated."""
+    draw = random.Random(seed)
+    given = {
+        (item["id"], item["system"]): min(5, max(1, round(5 - 3 * item["scores"]["wed"] + draw.gauss(0, 1))))
+        for item in sorted(items_of(scores), key=lambda item: str(item["id"]))[:replies]
+        if draw.random() < share
+    }
+    table(path, [(id, system, name, rating) for (id, system), rating in given.items()])
+    return given
+
+
+def found(content: Mapping[str, Any], measure: str | None, *raters: str, system: str | None = None) -> dict[str, Any]:
+    (one,) = (
+        each
+        for each in content["comparisons"]
+        if (each["measure"], each["raters"], each["system"]) == (measure, list(raters), system)
+    )
+    return dict(one)
+
+
+def resampled_limits(
+    pairs: Mapping[str, list[tuple[float, float]]], statistic: Callable[[Sequence[float], Sequence[float]], float]
+) -> tuple[float, float]:
+    """The plain percentile interval over records, by drawing them."""
+    draw, names = random.Random(3), list(pairs)
+    values = []
+    for _ in range(2000):
+        drawn = [pair for name in draw.choices(names, k=len(names)) for pair in pairs[name]]
+        values.append(statistic(*zip(*drawn, strict=True)))
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Path, tmp_path: Path) -> None:
+    ann = rated(scores, tmp_path / "ann.csv", "ann", 1, replies=40)
+    ben = rated(scores, tmp_path / "ben.csv", "ben", 2, replies=40, share=0.7)
+    done = fdbcore("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores, "--json")
+    assert done.exit_code == 0, done.output
+    content = json.loads(done.stdout)
+    Draft202012Validator(schema()).validate(content)
+    mean = {reply: fmean(of[reply] for of in (ann, ben) if reply in of) for reply in ann | ben}
+    items = {(item["id"], item["system"]): item["scores"] for item in items_of(scores)}
+    for measure in ("wlcs", "wed", "f1"):
+        for name, marks in (("people", mean), ("ann", ann), ("ben", ben)):
+            for system in (None, "good", "terse"):
+                replies = [reply for reply in marks if system in (None, reply[1])]
+                x, y = [items[reply][measure] for reply in replies], [marks[reply] for reply in replies]
+                one = found(content, measure, measure, name, system=system)
+                assert (one["n"], one["records"]) == (len(replies), len({id for id, _ in replies}))
+                assert one["pearson"]["value"] == pytest.approx(scipy_stats.pearsonr(x, y).statistic)
+                assert one["spearman"]["value"] == pytest.approx(scipy_stats.spearmanr(x, y).statistic)
+    both = [reply for reply in ann if reply in ben]
+    people = found(content, None, "ann", "ben")
+    expected = scipy_stats.pearsonr([ann[reply] for reply in both], [ben[reply] for reply in both]).statistic
+    assert people["pearson"]["value"] == pytest.approx(expected)
+    assert -1 < people["alpha"]["value"] < people["pearson"]["value"] + 0.05
+
+
+def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
+    ann = rated(scores, tmp_path / "ann.csv", "ann", 1)
+    content = json.loads(fdbcore("agree", tmp_path / "ann.csv", scores, "--json").stdout)
+    of_record: dict[str, list[tuple[float, float]]] = {}
+    for item in items_of(scores):
+        of_record.setdefault(item["id"], []).append((item["scores"]["wed"], ann[item["id"], item["system"]]))
+    one = found(content, "wed", "wed", "ann")
+    for name, statistic in (
+        ("pearson", lambda x, y: float(np.corrcoef(x, y)[0, 1])),
+        ("spearman", lambda x, y: float(scipy_stats.spearmanr(x, y).statistic)),
+    ):
+        assert one[name]["ci95"] == pytest.approx(resampled_limits(of_record, statistic), abs=0.02)
+
+
+def test_the_screen_says_which_sign_is_good(scores: Path, tmp_path: Path) -> None:
+    rated(scores, tmp_path / "ann.csv", "ann", 1, replies=12)
+    shown = fdbcore("agree", tmp_path / "ann.csv", scores).stdout
+    assert "ann: 12 replies" in shown
+    assert "smoke, annotated by authored" in shown
+    assert "WED, ann" in shown
+    assert "near -1 (WED" in " ".join(shown.split())
+
+
+def test_what_cannot_be_used_is_named_and_the_rest_is_compared(scores: Path, tmp_path: Path) -> None:
+    rows = [
+        ("timer-01", "good", "ann", 5),
+        ("timer-02", "good", "ann", 3),
+        ("timer-03", "good", "ann", ""),
+        ("timer-04", "good", "ann", "nan"),
+        ("timer-05", "nobody", "ann", 2),
+        ("timer-05", "", "ann", 2),
+    ]
+    done = fdbcore("agree", table(tmp_path / "ann.csv", rows), scores, "--json")
+    assert done.exit_code == 1
+    content = json.loads(done.stdout)
+    assert [problem["reason"] for problem in content["problems"]] == [
+        "rating: expected a number, got 'nan'",
+        "expected a reply that is scored, got that of nobody to timer-05",
+        "expected an id, a system and a rater, got an empty cell",
+    ]
+    assert content["raters"] == [{"name": "ann", "replies": 2}]
+
+
+def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None:
+    document = json.loads((scores / "scores.json").read_text(encoding="utf-8"))
+    document["sets"].append(document["sets"][0] | {"name": "other"})
+    document["items"] += [item | {"set": "other"} for item in document["items"]]
+    (both := tmp_path / "scores.json").write_text(json.dumps(document), encoding="utf-8")
+    ids = [item["id"] for item in items_of(scores) if item["system"] == "good"][:9]
+    rows = [(id, "good", "ann", place % 5, "other") for place, id in enumerate(ids)]
+    path = table(tmp_path / "ann.csv", [*rows, (ids[0], "good", "ben", 1, "")], (*COLUMNS, "set"))
+    content = json.loads(fdbcore("agree", path, both, "--json").stdout)
+    assert {one["set"] for one in content["comparisons"]} == {"other"}
+    (problem,) = content["problems"]
+    assert problem["reason"] == f"expected a set, one of other, smoke, which all have {ids[0]}; got none"
+
+
+@pytest.mark.parametrize(
+    ("rows", "with_scores", "told"),
+    [
+        ([("timer-01", "good", "ann", 5), ("timer-01", "good", "ann", 4)], True, "got 5 and 4"),
+        ([("timer-01", "good", "ann", 5)], False, "expected the scores that were rated, once, got 0"),
+        ([("nothing", "good", "ann", 5)], True, "expected ratings of replies that are scored, got none"),
+    ],
+)
+def test_bad_input_gets_one_line(
+    scores: Path, tmp_path: Path, rows: Sequence[Sequence[object]], with_scores: bool, told: str
+) -> None:
+    done = fdbcore("agree", table(tmp_path / "ann.csv", rows), *([scores] if with_scores else []))
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split())
+
+
+def test_the_published_schema_is_that_of_the_types() -> None:
+    assert schema_file().read_text(encoding="utf-8") == as_text(schema())
