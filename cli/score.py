@@ -15,7 +15,7 @@ from fdbcore.registry import suites
 from . import options
 from .folders import newest
 from .options import FILE
-from .suites import SuiteCommand, SuiteName, given
+from .suites import SuiteCommand, SuiteName, every_suite, given
 
 _RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference")
 _SUITE_OPTIONS: Final = ("figures", "dry_run")
@@ -85,7 +85,8 @@ def score(
         from .score_run import ScoreOptions, score_run
 
         for option in given(context, (*_SUITE_OPTIONS, *suite_options)):
-            raise click.UsageError(f"{option} needs --suite {'|'.join(suites())}")
+            having = [each.name for each in every_suite() if option in {own.flag for own in each.score_options}]
+            raise click.UsageError(f"{option} needs --suite {'|'.join(having or suites())}")
         if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
         run = paths[0] if paths else newest()

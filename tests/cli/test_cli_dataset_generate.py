@@ -79,11 +79,11 @@ def test_a_set_with_either_vendor(tmp_path: Path, vendor: str, fake: type[FakeMo
         result = generate(*words(server, tmp_path / "set", *more, model=f"{vendor}:writer"))
     assert result.exit_code == 0
     assert "3 records, 1 dropped" in result.stdout
-    assert "dropped timer-002: " in result.stdout
+    assert "dropped set-timer-002: " in result.stdout
     assert "300 tokens in, 60 out, 0.0012 USD" in result.stdout  # 300 * 2 + 60 * 10 = 1200 millionths
     assert result.stdout.splitlines()[-1] == str(tmp_path / "set" / "records.jsonl")
     lines = (tmp_path / "set" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["id"] for line in lines] == ["timer-001", "weather-001", "weather-002"]
+    assert [json.loads(line)["id"] for line in lines] == ["set-timer-001", "set-weather-001", "set-weather-002"]
     told = json.loads((tmp_path / "set" / "generate.json").read_text(encoding="utf-8"))
     assert told["cost"]["usd"] == pytest.approx(0.0012)
     assert told["model"]["name"] == f"{vendor}:writer"
@@ -114,20 +114,20 @@ def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
         return good(asked)
 
     with FakeOpenAI(answer) as server:
-        command = words(server, tmp_path / "killed", "-n", 10, "--jobs", 2)
+        command = words(server, tmp_path / "killed" / "set", "-n", 10, "--jobs", 2)
         process = started(command)
         wait_for(lambda: len(server.asked) == 7)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         release.set()
-        assert not (tmp_path / "killed" / "records.jsonl").exists()
+        assert not (tmp_path / "killed" / "set" / "records.jsonl").exists()
         result = generate(*command)
         counted = Counter(asked.seed for asked in server.asked)
-        generate(*words(server, tmp_path / "whole", "-n", 10))
+        generate(*words(server, tmp_path / "whole" / "set", "-n", 10))
     assert result.exit_code == 0
     assert counted.total() == 12  # two were on their way
     for name in ("records.jsonl", "dropped.jsonl"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "killed" / "set" / name).read_bytes() == (tmp_path / "whole" / "set" / name).read_bytes()
 
 
 def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_key_may_stand_in_a_file(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "fdbcore.cli", *words(server, Path("set"), "-n", 1)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0
-    assert done.stderr.startswith("timer-001: 1 of 1: 1 record, 0 dropped")
+    assert done.stderr.startswith("set-timer-001: 1 of 1: 1 record, 0 dropped")
     assert FakeOpenAI.KEY not in done.stdout + done.stderr + everything_in(tmp_path / "set")
 
 
