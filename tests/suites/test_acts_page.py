@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import re
 import zlib
 from collections.abc import Iterator
@@ -13,15 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 from fakes.browser import opened_page
 from helpers.acts_document import MEASURES, PAPER, make_document, make_item
 
 from fdbcore._version import __version__
+from fdbcore.cli.main import main
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
 from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.suite import SUITE
+from fdbcore.suites.dialogue_acts.svg import style
 from fdbcore.suites.dialogue_acts.words import mean, span
 
 if TYPE_CHECKING:
@@ -31,6 +36,7 @@ HOSTILE: Final = '</script><script>alert("x")</script>&amp;\'"><img src=x onerro
 BYTES_PER_ITEM: Final = 1500
 
 
+NAMES_OF_PARTS: Final = {"missing": "insertion", "redundant": "deletion", "swapped": "substitution"}
 UNIFORM: Final = "uniform WED\xa0↓"
 NAMES: Final = {
     "wed": "WED\xa0↓",
@@ -344,7 +350,7 @@ def test_every_item_has_its_picture_and_what_it_is_found_by() -> None:
     document = make_document(n=150)
     found = Page(page(document))
     assert len(found.pictures) == len(found.items) == len(document["items"])
-    for item, row, picture in zip(document["items"], found.items, found.pictures, strict=True):
+    for item, row, drawn in zip(document["items"], found.items, found.pictures, strict=True):
         assert (row["id"], row["system"]) == (item["id"], item["system"])
         assert row["values"]["wed"] == item["scores"]["wed"]
         assert item["user"] == row["text"]
@@ -357,12 +363,50 @@ def test_every_item_has_its_picture_and_what_it_is_found_by() -> None:
         assert {tag for tag in row["tags"] if tag.startswith("missing\t")} == {
             f"missing\t{act}" for act in (missing and {"", *missing})
         }
-        assert f"The reply of {item['system']}" in picture
+        assert f"The reply of {item['system']}" in drawn
 
 
 def test_many_items_make_no_heavy_page() -> None:
     document = make_document(("a", "b"), n=500)
     assert len(page(document).encode()) < 200_000 + BYTES_PER_ITEM * len(document["items"])
+
+
+def test_a_part_of_the_distance_is_rounded_once(tmp_path: Path) -> None:
+    command = ["score", "--suite", "dialogue-acts", "--out", str(tmp_path / "S")]
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    found = Page((tmp_path / "S" / "report.html").read_text(encoding="utf-8"))
+    *_, wrong = found.text.split("What goes wrong")
+    totals = {part: re.findall(rf"{part.title()}\s+(\d\.\d+)", wrong) for part in NAMES_OF_PARTS}
+    for number, system in enumerate(("good", "terse")):
+        for part, measure in NAMES_OF_PARTS.items():
+            assert numbers(found.system(system)[NAMES[measure]])[0] == totals[part][number], (system, part)
+
+
+def overflowing(browser: BrowserPage, pictures: list[str]) -> list[str]:
+    """Texts of pictures whose box is not within their picture."""
+    browser.set_content(f"<style>{style()}</style>{''.join(pictures)}")
+    found: list[str] = browser.evaluate(
+        """() => [...document.querySelectorAll("svg.picture")].flatMap((svg) => {
+          const room = svg.viewBox.baseVal;
+          return [...svg.querySelectorAll("text")].filter((text) => {
+            const box = text.getBBox();
+            return box.x < 0 || box.y < 0 || box.x + box.width > room.width || box.y + box.height > room.height;
+          }).map((text) => text.textContent);
+        })"""
+    )
+    return found
+
+
+def test_no_text_goes_beyond_its_picture(browser_page: tuple[BrowserPage, list[str]]) -> None:
+    draw = random.Random(7)
+
+    def acts() -> list[tuple[str, float]]:
+        weights = [draw.random() for _ in range(draw.randint(2, 7))]
+        return [(draw.choice(ACTS), weight / sum(weights)) for weight in weights]
+
+    pictures = [picture(make_item(acts(), acts())) for _ in range(600)]
+    assert sum("missing +" in one and "redundant +" in one and "swapped" in one for one in pictures) > 100
+    assert overflowing(browser_page[0], pictures) == []
 
 
 @pytest.fixture(scope="module")

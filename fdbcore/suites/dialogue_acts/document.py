@@ -110,7 +110,7 @@ def _of_references(
             for chosen in (of, first_references(of)):
                 (own,) = (one for one in matched([chosen], responses)[0] if one.system == row.system)
                 values = system_row(own, str(row.annotator), "given").values[..., MEASURES.index("wed")]
-                means.append(float(np.nanmean(np.nanmean(values, axis=1))))
+                means.append(float(np.nanmean(values)))
             told.append(f"{row.system} {means[0]:.3f} and {means[1]:.3f}")
         used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
         yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {', '.join(told)}"

@@ -138,7 +138,7 @@ class _Pen:
     ) -> None:
         """The costs end to end: all of a missing or redundant act, half of each of two swapped acts."""
         self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
-        self._lines([title], "strong", self.y + 22, 0)
+        self._lines(wrap(title, ROW / (BOLD * TEXT_PX)), "strong", self.y + 22, 17)
         x = float(MARGIN)
         for step in path:
             sides = [block for block in _ends(step, reference, reply) if block]

@@ -14,7 +14,7 @@ from fdbcore.suites.dialogue_acts.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.words import PARTS, mean
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
@@ -45,10 +45,11 @@ def section(document: ActsDocument) -> str:
                 "place": f"{found['set']}, {found['annotator']}" if several else "",
                 "drawn": confusion(found),
                 "lists": [
-                    _ranked("Missing", found["missing"].items()),
-                    _ranked("Redundant", found["redundant"].items()),
+                    _ranked("Missing", _total(document, found, "insertion"), found["missing"].items()),
+                    _ranked("Redundant", _total(document, found, "deletion"), found["redundant"].items()),
                     _ranked(
                         "Swapped",
+                        _total(document, found, "substitution"),
                         (
                             (f"{swap['predicted']} instead of {swap['reference']}", swap["weight"])
                             for swap in found["swapped"]
@@ -61,11 +62,21 @@ def section(document: ActsDocument) -> str:
     )
 
 
-def _ranked(title: str, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
+def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
+    """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
+    rows = (row for row in document["rows"] if row["weights"] == "given" and row["set"] == found["set"])
+    return next(
+        row["measures"][measure]["mean"]
+        for row in rows
+        if (row["system"], row["annotator"]) == (found["system"], found["annotator"])
+    )
+
+
+def _ranked(title: str, total: float | None, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
     listed = sorted(pairs, key=lambda pair: -pair[1])
     return {
         "title": title,
-        "total": mean(sum(value for _, value in listed)),
+        "total": mean(total),
         "first": [(name, mean(value)) for name, value in listed[:MOST]],
         "more": len(listed) - MOST,
     }
