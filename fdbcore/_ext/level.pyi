@@ -4,6 +4,8 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.bank import edges_hz as edges_hz
+
 @final
 class EnergyDetector:
     delay_ticks: ClassVar[int]
