@@ -219,6 +219,10 @@ def result_with(**changes: Any) -> Callable[[Path, dict[str, Any]], None]:
     return change
 
 
+def timed(start_s: float, **more: float) -> Callable[[Path, dict[str, Any]], None]:
+    return result_with(actual_tool_calls=[{**call("f"), "timestamp_start": start_s, **more}])
+
+
 def write(name: str, text: str) -> Callable[[Path, dict[str, Any]], None]:
     def change(place: Path, entry: dict[str, Any]) -> None:
         (place / name).write_text(text)
@@ -262,6 +266,17 @@ def test_a_record_that_is_not_understood_is_named_and_left_out(
         (result_with(actual_tool_calls=[{"function": "f"}]), "expected a timestamp_start of f, got none"),
         (result_with(asr_chunks=[{"text": "a", "timestamp": [1.0]}]), "expected a start and an end, got [1.0]"),
         (result_with(asr_chunks=[{"text": "a", "timestamp": [1.0, None]}]), "timestamp 2: expected a number, got None"),
+        (
+            timed(1e308),
+            "result_x.json: f: timestamp_start: expected s from the start of the stream, 0 to 86400, got 1e+308",
+        ),
+        (timed(1.7e9), "f: timestamp_start: expected s from the start of the stream, 0 to 86400, got 1.7e+09"),
+        (timed(4.0, timestamp_end=3.0), "f: timestamp_end: expected s from the start of the stream, 4 to 86400, got 3"),
+        (
+            result_with(asr_chunks=[{"text": "a", "timestamp": [2.0, 1.0]}]),
+            "'a': timestamp: expected s from the start of the stream, 2 to 86400, got 1",
+        ),
+        (result_with(input_asr_chunks=[], user_speech_end_rel=-1.0), "user_speech_end_rel: expected s from the start"),
         (write("result_x.json", "["), "result_x.json: expected JSON, got: "),
         (write("result_x.json", "[]"), "result_x.json: expected a table, got []"),
     ],

@@ -230,6 +230,41 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert kinds[0]["groups"] == kinds[1]["groups"]
 
 
+def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
+    data = f"{small_set(tmp_path, WANTED[:1])}?quiet_s=1"
+    lines = ("--line", "clean", "--line", "noise:20", "--line", "telephone")
+    done = run(data, tmp_path / "RUN", {"right": "rehearsed:"}, *lines)
+    assert done.exit_code == 0, done.output
+    made = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
+    conditions = ["tools: instant", "tools: instant, line noise:20", "tools: instant, line telephone"]
+    assert sorted(group["condition"] for group in made["groups"]) == conditions
+    assert sorted((item["line"] or "", item["condition"]) for item in made["items"]) == [
+        *zip(("", "noise:20", "telephone"), conditions, strict=True)
+    ]
+    for group in made["groups"]:
+        assert ([row["n"] for row in group["compat"]], group["passes"]) == ([1, 1], [])
+    Draft202012Validator(schema("fdb_v3")).validate(made)
+
+
+def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
+    data = f"{small_set(tmp_path, WANTED[:1])}?quiet_s=1"
+    for name, address in {"ONE": "rehearsed:", "AGAIN": "rehearsed:", "OTHER": "rehearsed:?fault=silent"}.items():
+        run(data, tmp_path / name, {"x": address}, "--no-score")
+
+    def warnings(*runs: str) -> list[str]:
+        paths = [str(tmp_path / name) for name in runs]
+        done = CliRunner().invoke(
+            main, ["score", "--suite", "fdb-v3", *paths, "--json", "--out", str(tmp_path / "-".join(runs))]
+        )
+        found: list[str] = json.loads(done.stdout)["warnings"]
+        return found
+
+    assert warnings("ONE", "AGAIN") == []
+    (said,) = warnings("ONE", "AGAIN", "OTHER")
+    assert said.startswith("x: systems of this name differ, and are scored as one: ")
+    assert f"{tmp_path / 'ONE'}, {tmp_path / 'OTHER'} " in said
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -8,9 +8,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fdbcore.analysis.groups import LINE
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.protocols import CLEAN
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.fdb_v3.logged import logged_calls
@@ -47,7 +49,8 @@ class V3Case:
     did not speak said none, and the user's may be annotated. state: what the calls left in the world. world: its
     settings, as it describes them; None if they are not known. repaired_right: as `SystemLog.arguments_right`, of the
     repaired label. verdicts: of the first judge. by_person: somebody else than the recording was the user; the
-    annotation of the recording does not hold then.
+    annotation of the recording does not hold then. line: the address of what the call went over; None if it is clean,
+    or a released result.
     """
 
     path: Path | None
@@ -65,6 +68,7 @@ class V3Case:
     repaired_right: tuple[bool | None, ...] | None = None
     verdicts: V3Verdicts | None = None
     by_person: bool = False
+    line: str | None = None
 
     @property
     def where(self) -> str:
@@ -135,7 +139,13 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         state=tools.get("state", {}),
         world={name: value for name, value in tools.items() if name != "state"},
         by_person=by_person,
+        line=_line(planned),
     )
+
+
+def _line(planned: PlannedCase) -> str | None:
+    line = planned.get("columns", {}).get(LINE)
+    return None if line == CLEAN else line
 
 
 def annotated_words(record: RecordedScenarioEntry) -> tuple[AsrWord, ...] | None:

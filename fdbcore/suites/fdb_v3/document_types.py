@@ -98,6 +98,7 @@ class V3Item(TypedDict):
     condition: str
     system: str
     trial: int
+    line: Annotated[str | None, Meta(description="what the call goes over; null: clean, or a released result")]
     call: Annotated[str | None, Meta(description="folder of the call; null: a released result")]
     record: str
     scenario: str

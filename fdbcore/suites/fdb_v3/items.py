@@ -30,6 +30,7 @@ def item_of(case: V3Case, condition: str, ours: OursItem) -> V3Item:
         "condition": condition,
         "system": case.system,
         "trial": case.trial,
+        "line": case.line,
         "call": None if case.path is None else str(case.path),
         "record": record["id"],
         "scenario": record["scenario"],

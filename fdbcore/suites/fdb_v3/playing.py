@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
 from fdbcore.errors import InputError, SettingsError
@@ -142,6 +142,26 @@ def playing_of(run: Path) -> V3Played:
         "user": user,
         "tools": {name: value for name, value in plan.get("tools", {}).items() if name != "functions"},
     }
+
+
+def namesakes(runs: Sequence[Path]) -> list[str]:
+    """A line for each name that several runs have for systems that differ, by more than the versions of software."""
+    found: dict[str, dict[str, Path]] = {}
+    for run in runs:
+        for name, described in read_plan(run)["plan"]["systems"].items():
+            found.setdefault(name, {}).setdefault(json.dumps(_unversioned(described), sort_keys=True), run)
+    return [
+        f"{name}: systems of this name differ, and are scored as one: {', '.join(map(str, different.values()))} "
+        "(name them apart by --system NAME=ADDRESS)"
+        for name, different in found.items()
+        if len(different) > 1
+    ]
+
+
+def _unversioned(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {name: _unversioned(each) for name, each in value.items() if name != "versions"}
+    return [_unversioned(each) for each in value] if isinstance(value, list) else value
 
 
 def records_of_run(run: Path) -> Sequence[RecordedScenarioEntry]:

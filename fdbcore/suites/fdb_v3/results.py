@@ -16,6 +16,8 @@ from fdbcore.suites.fdb_v3.released_types import ReleasedResult
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
+LATEST_S: Final = 86_400.0
+"""Times are from the start of a stream: what is more than a day later is a time of the clock, or none."""
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.released_types import ReleasedToolCall, ReleasedWord
@@ -78,11 +80,12 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
     found = cast("ReleasedResult", content)
     try:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
-        ends_s = tuple(each.get("timestamp_end") for each in found.get("actual_tool_calls", ()))
+        ends_s = tuple(_end_s(each) for each in found.get("actual_tool_calls", ()))
         words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
+        stated_s = found.get("user_speech_end_rel")
+        end_s = user_end_s(user_words) if user_words else stated_s and _stream_s(stated_s, "user_speech_end_rel")
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    end_s = user_end_s(user_words) if user_words else found.get("user_speech_end_rel")
     has_failed = found.get("status", "completed") != "completed"
     return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls, ends_s), unknown
 
@@ -113,7 +116,26 @@ def _call(call: ReleasedToolCall) -> LoggedCall:
     start_s = call.get("timestamp_start", call.get("timestamp"))
     if start_s is None:
         raise ValueError(f"actual_tool_calls: expected a timestamp_start of {call['function']}, got none")
-    return LoggedCall(call["function"], call.get("args", {}), start_s)
+    return LoggedCall(
+        call["function"], call.get("args", {}), _stream_s(start_s, f"{call['function']}: timestamp_start")
+    )
+
+
+def _end_s(call: ReleasedToolCall) -> float | None:
+    """When the result of a call came; None if it is not said."""
+    if "timestamp_end" not in call:
+        return None
+    least_s = call.get("timestamp_start", call.get("timestamp", 0.0))
+    return _stream_s(call["timestamp_end"], f"{call['function']}: timestamp_end", least_s)
+
+
+def _stream_s(time_s: float, where: str, least_s: float = 0.0) -> float:
+    """A time, if it can be one since the start of a stream. ValueError if not."""
+    if not least_s <= time_s <= LATEST_S:
+        raise ValueError(
+            f"{where}: expected s from the start of the stream, {least_s:g} to {LATEST_S:g}, got {time_s:g}"
+        )
+    return time_s
 
 
 def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
@@ -121,5 +143,7 @@ def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
     for chunk in chunks:
         if len(chunk["timestamp"]) != 2:
             raise ValueError(f"timestamp: expected a start and an end, got {chunk['timestamp']}")
-        found.append(AsrWord(chunk["text"], *chunk["timestamp"]))
+        start_s, end_s = chunk["timestamp"]
+        where = f"{chunk['text']!r}: timestamp"
+        found.append(AsrWord(chunk["text"], _stream_s(start_s, where), _stream_s(end_s, where, start_s)))
     return tuple(found)

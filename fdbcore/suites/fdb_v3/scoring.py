@@ -21,7 +21,7 @@ from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging import judge_cases
 from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
-from fdbcore.suites.fdb_v3.playing import RECORDINGS, playing_of
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, namesakes, playing_of
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.suites.fdb_v3.released_audio import replayed
@@ -113,6 +113,9 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
     if not found.cases:
         why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
         raise InputError(f"expected calls or results of systems, found none{why}")
+    found.warnings += namesakes(
+        [run for run in dict.fromkeys(path.resolve() for path in paths) if (run / RECORDINGS).is_file()]
+    )
     of_recordings = [each for each in found.played if each["user"].get("kind") == "clip"]
     for name in ("ends", "user", "clock"):
         values = [str(each[name]) for each in of_recordings]
@@ -143,12 +146,14 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
 
 
 def condition_of(case: V3Case) -> str:
-    """How the tools behave towards a system, in words."""
+    """How the tools behave towards a system, and what the call goes over, in words."""
     if case.world is None:
         return RELEASED
     told = [f"{PEOPLE if case.by_person else ''}tools: {case.world.get('latency', 'instant')}"]
     if faults := case.world.get("faults"):
         told.append(f"faults: {faults}")
+    if case.line is not None:
+        told.append(f"line {case.line}")
     return ", ".join(told)
 
 
