@@ -56,6 +56,16 @@ def group(title: str, widths: list[int], rows: int) -> ColumnGroup:
     return ColumnGroup(title, ["h" * width for width in widths], widths, [["1" * width for width in widths]] * rows)
 
 
+def test_a_number_wider_than_its_column_is_whole() -> None:
+    groups = [
+        ColumnGroup("", ["n"], [4], [["123456"]]),
+        ColumnGroup("", ["a", "b"], [20, 5], [["-100.0 [-100.0,-41.0]"] * 2]),
+    ]
+    lines = table(["name"], groups, 40)
+    assert " ".join(lines).count("-100.0 [-100.0,-41.0]") == 2
+    assert sum("123456" in line for line in lines) == 2, "in each of two parts"
+
+
 @given(
     st.lists(TEXTS, min_size=1, max_size=4),
     st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), min_size=1),

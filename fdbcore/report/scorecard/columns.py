@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 NAME_COLUMNS: Final = 24
@@ -14,7 +14,7 @@ ELLIPSIS: Final = "…"
 
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
-    """Columns under one title. headers, widths: per column. cells: per row, per column."""
+    """Columns under one title. headers, widths: per column. cells: per row, per column; none is ever cut."""
 
     title: str
     headers: Sequence[str]
@@ -32,7 +32,7 @@ def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> li
 
     The first group stands beside the names in every part. A group that is too wide for a part is divided.
     """
-    first, *wide = groups
+    first, *wide = map(_holding_its_cells, groups)
     others = [part for group in wide for part in _narrower(group, width - first.width - NAME_LEAST)]
     widest = max((group.width for group in others), default=0)
     named = min(max(map(columns, names)), NAME_COLUMNS, max(NAME_LEAST, width - first.width - widest))
@@ -43,6 +43,16 @@ def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> li
         parts[-1].append(group)
     lines = [[*_part(names, named, [first, *part])] for part in parts]
     return [line for number, part in enumerate(lines) for line in ([""] if number else []) + part]
+
+
+def _holding_its_cells(group: ColumnGroup) -> ColumnGroup:
+    """The group, with columns that are as wide as their widest cell: a number that is cut is another number."""
+    return replace(
+        group,
+        widths=[
+            max([width, *(columns(row[place]) for row in group.cells)]) for place, width in enumerate(group.widths)
+        ],
+    )
 
 
 def _narrower(group: ColumnGroup, width: int) -> Iterator[ColumnGroup]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.report.format import NONE, counted, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
 from fdbcore.report.scorecard.screen import interval_text
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v1.measures import BY_ID, FEATURES
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1PairedTest, V1Range
 
 AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
-RANGE_HEADS: Final = ("", "measure", "least", "most", "by each")
+RANGE_HEADS: Final = ("system", "measure", "least", "most", "by each")
 TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
@@ -35,8 +36,7 @@ def details(document: V1Document, width: int) -> list[list[str]]:
     if document["ranges"]:
         moved = [each for each in document["ranges"] if _range(each)[1] != _range(each)[2]]
         alike = len(document["ranges"]) - len(moved)
-        rows = [(f"{each['system']}, {each['condition']}", *_range(each)) for each in moved]
-        shown = _table(RANGE_HEADS, rows, width) if rows else []
+        shown = _ranges_table(moved, width) if moved else []
         head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
         blocks.append([*filled(head, width).splitlines(), *shown])
     if document["tests"]:
@@ -71,7 +71,7 @@ def section(document: V1Document) -> str:
     ranges: list[Row] = [(Cell(each["system"], each["condition"]), [*_range(each)]) for each in document["ranges"]]
     tests: list[Row] = [(Cell(each["system"], each["condition"]), [*_test(each)]) for each in document["tests"]]
     return render(
-        "results.html", __package__, ranges=ranges, tests=tests, range_heads=["system", *RANGE_HEADS[1:]],
+        "results.html", __package__, ranges=ranges, tests=tests, range_heads=RANGE_HEADS,
         test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS, tests_note=TESTS_NOTE,
     )  # fmt: skip
 
@@ -90,9 +90,8 @@ def ranges_told(document: V1Document) -> Iterator[str]:
 
 def _range(each: V1Range) -> Sequence[str]:
     measure = BY_ID[each["measure"]]
-    low, high = (f"{value:.{measure.decimals}f}" for value in (each["low"], each["high"]))
-    by = ", ".join(f"{name} {value:.{measure.decimals}f}" for name, value in each["values"].items())
-    return f"{measure.label} {measure.unit}".strip(), low, high, by
+    by = ", ".join(f"{name} {_decimals(each, value)}" for name, value in each["values"].items())
+    return f"{measure.label} {measure.unit}".strip(), _decimals(each, each["low"]), _decimals(each, each["high"]), by
 
 
 def _test(each: V1PairedTest) -> Sequence[str]:
@@ -112,7 +111,19 @@ def _difference(value: float | None, limits: Sequence[float] | None, decimals: i
     return f"{value:+.{decimals}f}{f' {interval_text(limits, chr(43))}' if limits else ''}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    every = [heads, *rows]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip()[:width] for row in every]
+def _ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
+    """A line for each range, with a column for each recogniser and detector."""
+    by = list(dict.fromkeys(name for each in ranges for name in each["values"]))
+    names = [f"{each['system']}, {each['condition']}" for each in ranges]
+    measures, *limits, _ = zip(*map(_range, ranges), strict=True)
+    values = [[_decimals(each, each["values"].get(name)) for name in by] for each in ranges]
+    groups = [
+        ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
+        ColumnGroup("", ["least", "most"], [5, 5], list(zip(*limits, strict=True))),
+        ColumnGroup("by each", by, [*map(columns, by)], values),
+    ]
+    return table(names, groups, width)
+
+
+def _decimals(each: V1Range, value: float | None) -> str:
+    return NONE if value is None else f"{value:.{BY_ID[each['measure']].decimals}f}"
