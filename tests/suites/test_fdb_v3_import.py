@@ -18,7 +18,10 @@ from jsonschema import Draft202012Validator
 from fdbcore.audio.decode import AudioFile
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3 import schemas
+from fdbcore.suites.fdb_v3.compat import passes
+from fdbcore.suites.fdb_v3.logs import LoggedCall
 from fdbcore.suites.fdb_v3.repairs import repaired
+from fdbcore.suites.fdb_v3.results import SystemResult, wanted
 
 ID = "travel_01"
 SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
@@ -392,3 +395,21 @@ def test_the_published_schema_is_that_of_the_types() -> None:
         json.loads(schemas.schema_file(name).read_text()) == schemas.schema(name)
         for name in (schemas.SCENARIOS, *schemas.DOCUMENTS)
     )
+
+
+PAID = {
+    bill: {"function": "modify_autopay", "args": {"bill_type": bill, "source_account": "savings"}} for bill in "abc"
+}
+
+
+@pytest.mark.parametrize("made", ["", "a", "b", "c", "ab", "ba", "bc", "abc", "cab"])
+def test_an_optional_call_takes_none_of_a_required_one_of_its_function(made: str) -> None:
+    """a and c may be made, b must be."""
+    label: Any = [{**PAID["a"], "optional": True}, PAID["b"], {**PAID["c"], "optional": True}]
+    calls = tuple(LoggedCall(**PAID[bill], start_s=1.0) for bill in made)
+    kept = [call.args["bill_type"] for call in wanted(label, calls)]
+    assert kept == ["b"] if len(made) < 2 else kept == sorted({*made})
+    done = SystemResult(False, "done", (), (), 0.0, calls)
+    assert done.leaves_right_state(label) is ("b" in made)
+    if "b" in made and made == "".join(sorted(made)):
+        assert passes(done.log(label))

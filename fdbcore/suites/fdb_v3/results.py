@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
+from fdbcore.suites.fdb_v3.compat import matches_exactly
 from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.released_types import ReleasedResult
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
@@ -59,16 +62,31 @@ class SystemResult:
 
 
 def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) -> tuple[FunctionCall, ...]:
-    """The calls of a label, without the optional ones that were not made."""
-    left = [call.function for call in made]
-    found = []
-    for entry in expected:
-        is_made = entry["function"] in left
-        if is_made:
-            left.remove(entry["function"])
-        if is_made or not entry.get("optional", False):
-            found.append(FunctionCall(entry["function"], entry["args"]))
-    return tuple(found)
+    """The calls of a label, without the optional ones that were not made.
+
+    Each required call takes one of the calls of its function, if there is one, optional ones what is left: first those
+    whose arguments are right, then in their order.
+    """
+    entries = list(expected)
+    required = [number for number, entry in enumerate(entries) if not entry.get("optional", False)]
+    optional = [number for number, entry in enumerate(entries) if entry.get("optional", False)]
+    right = [
+        [
+            place
+            for place, call in enumerate(made)
+            if call.function == entry["function"] and matches_exactly(entry["args"], call.args)
+        ]
+        for entry in entries
+    ]
+    fitting = right_pairs(right, [*required, *optional])
+    left = Counter(call.function for call in made)
+    left.subtract(entries[number]["function"] for number in required)
+    kept = set(required)
+    for number in sorted(optional, key=lambda number: number not in fitting):
+        if left[entries[number]["function"]] > 0:
+            left[entries[number]["function"]] -= 1
+            kept.add(number)
+    return tuple(FunctionCall(entries[number]["function"], entries[number]["args"]) for number in sorted(kept))
 
 
 def read_result(path: Path) -> tuple[SystemResult, set[str]]:
