@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from oracles import fdb_v3 as oracle
 
 from fdbcore.suites.fdb_v3 import compat
-from fdbcore.suites.fdb_v3.compat import CompatScores, compat_scores
+from fdbcore.suites.fdb_v3.compat import CompatScores, compat_scores, first_response_s, tool_call_s
 from fdbcore.suites.fdb_v3.compat_terms import TERMS
 from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.outcome import FunctionCall
@@ -174,6 +175,18 @@ def test_early_calls_stay_in_the_mean_and_are_counted() -> None:
 def test_each_measure_has_one_line_on_its_defect() -> None:
     assert [term.name for term in TERMS] == [field.name for field in fields(CompatScores) if field.name != "failures"]
     assert all(term.defect and "\n" not in term.defect for term in TERMS)
+    docs = (Path(__file__).parents[2] / "docs" / "fdb_v3.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in docs.splitlines()]
+    assert {(row[1], row[4]) for row in rows if len(row) == 6} >= {(term.title, term.defect) for term in TERMS}
+
+
+def test_a_pause_of_more_than_2_s_makes_published_latencies_too_long() -> None:
+    """The user speaks to 1 s and from 3.5 to 4 s; the system speaks and calls at 5 s: 1 s later, published as 4 s."""
+    end_s = user_end_s([AsrWord("book", 0.5, 1.0), AsrWord("it", 3.5, 4.0)])
+    log = SystemLog((), (LoggedCall("f", {}, 5.0),), "yes", (AsrWord("yes", 5.0, 5.5),), end_s)
+    assert (first_response_s(log), tool_call_s(log)) == (4.0, 4.0)
+    told = {term.name: term.defect for term in TERMS}
+    assert all("a pause of more than 2 s" in told[name] for name in ("first_response", "tool_call", "completion"))
 
 
 VALUES = ("1800", 1800, 1800.5, True, "new_york", " New York", "$RESULT_0.a", None, "x")

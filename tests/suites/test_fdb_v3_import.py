@@ -397,16 +397,14 @@ def test_the_published_schema_is_that_of_the_types() -> None:
     )
 
 
-PAID = {
-    bill: {"function": "modify_autopay", "args": {"bill_type": bill, "source_account": "savings"}} for bill in "abc"
-}
+PAID = {bill: call("modify_autopay", bill_type=bill, source_account="savings") for bill in "abc"}
 
 
 @pytest.mark.parametrize("made", ["", "a", "b", "c", "ab", "ba", "bc", "abc", "cab"])
 def test_an_optional_call_takes_none_of_a_required_one_of_its_function(made: str) -> None:
     """a and c may be made, b must be."""
     label: Any = [{**PAID["a"], "optional": True}, PAID["b"], {**PAID["c"], "optional": True}]
-    calls = tuple(LoggedCall(**PAID[bill], start_s=1.0) for bill in made)
+    calls = tuple(LoggedCall("modify_autopay", PAID[bill]["args"], 1.0) for bill in made)
     kept = [call.args["bill_type"] for call in wanted(label, calls)]
     assert kept == ["b"] if len(made) < 2 else kept == sorted({*made})
     done = SystemResult(False, "done", (), (), 0.0, calls)

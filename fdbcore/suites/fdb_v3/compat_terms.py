@@ -45,19 +45,25 @@ TERMS: Final = (
     ),
     CompatTerm("filler", "filler", "in time, with a verdict", "one word of filler weighs as much as ten seconds of it"),
     CompatTerm(
-        "first_response", "first word", "in time", "filler counts as a response; a mean, which late ones decide"
+        "first_response",
+        "first word",
+        "in time",
+        "filler counts as a response; a mean, which late ones decide; "
+        "a pause of more than 2 s ends the user's turn too early, and makes it too long",
     ),
     CompatTerm(
         "tool_call",
         "tool call",
         "in time",
-        "calls ahead of the user's end stay in with negative times, and lower the mean",
+        "calls ahead of the user's end stay in with negative times, and lower the mean; "
+        "a pause of more than 2 s ends the user's turn too early, and makes it too long",
     ),
     CompatTerm(
         "completion",
         "completion",
         "in time",
-        "recordings in which the judge finds no key information fall out of the mean",
+        "recordings in which the judge finds no key information fall out of the mean; "
+        "a pause of more than 2 s ends the user's turn too early, and makes it too long",
     ),
 )
 """In time: turn-taken, and not before the user's end."""
