@@ -45,11 +45,15 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value in the unit of its scale, the standard deviation over cases, and the two limits of its interval."""
+    """A value in the unit of its scale, the standard deviation over cases, and the two limits of its interval.
+
+    n: how many items the value is over; None if these are the cases of its row.
+    """
 
     value: float | None
     sd: float | None = None
     interval: Sequence[float] | None = None
+    n: int | None = None
 
 
 NO_FIGURE: Final = Figure(None)
@@ -72,6 +76,18 @@ class ScoreRow:
     figures: Mapping[str, Figure]
     note: str = ""
     subset: str = ""
+
+    def n_of(self, scale: str) -> int | None:
+        """How many items the figure of a scale (its id) is over; None if that is not stated, or there is none."""
+        figure = self.figures.get(scale, NO_FIGURE)
+        if figure.value is None:
+            return None
+        return self.n if figure.n is None else figure.n
+
+    def own_n(self, scale: str) -> int | None:
+        """The n of the figure of a scale (its id) where it is not the n of the row."""
+        n = self.n_of(scale)
+        return None if n == self.n else n
 
 
 @dataclass(frozen=True, slots=True)

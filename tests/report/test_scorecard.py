@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -23,6 +25,7 @@ from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
+from fdbcore.report.scorecard.tables import rows_csv
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
@@ -167,6 +170,20 @@ def test_a_page_without_cases_differences_or_intervals_says_so_by_leaving_them_o
 
 def test_the_screen_names_what_a_case_tells() -> None:
     assert "most answer time  1.25  <one> c1 book a table" in screen(CARD, 100).splitlines()
+
+
+def test_the_n_of_a_figure_stands_with_it_where_it_is_not_that_of_its_row() -> None:
+    figures = {"late": Figure(1.0, None, (0.75, 1.5), n=20), "lost": Figure(0.5, n=8)}
+    card = Scorecard("Own", CARD.scales, {"day": "by day"}, [ScoreRow("day", "system", "two", 20, figures)])
+    line = next(line for line in screen(card, 100).splitlines() if line.startswith("two "))
+    assert line.split() == ["two", "20", "1.00", "[0.75,1.50]", "0.500", "(n", "8)"]
+    html = shown(card)
+    assert "n 8<" in html
+    assert "n 20<" not in html
+    (found,) = csv.DictReader(StringIO(rows_csv(card)))
+    assert (found["n"], found["late_n"], found["lost_n"], found["tasks_n"]) == ("20", "20", "8", "")
+    of = {one["measure"]: one["n"] for one in document(card, "plain")["rows"]}
+    assert of == {"late": 20, "lost": 8}
 
 
 def test_a_bar_is_as_long_as_its_parts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,12 @@ def test_systems_are_compared_with_each_other_and_the_document_is_as_its_schema_
     assert (latency["a"], latency["b"], latency["shared"]) == ("fast", "slow", CLIPS_MADE)
     assert latency["value"] == pytest.approx(-400, abs=20)
     assert found["warnings"] == ["only 4 calls in fast, 4 in slow: with fewer than 10 an interval may be too narrow"]
+
+
+def test_the_glossary_has_the_settings_in_words(folder: Path) -> None:
+    page = (folder / "RUN-scores" / "report.html").read_text()
+    assert "response_window_ms}" not in page
+    assert re.search(r"within \d+(\.\d+)? s", page)
 
 
 def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:

@@ -58,7 +58,7 @@ def _figures(row: ScoreRow) -> Iterator[types.Row]:
             "system": row.system,
             "subset": row.subset or None,
             "measure": measure,
-            "n": row.n,
+            "n": row.n if figure.n is None else figure.n,
             "value": figure.value,
             "sd": figure.sd,
             "low": low,

@@ -36,7 +36,7 @@ class Row(TypedDict):
     system: str
     subset: Annotated[str | None, Meta(description="which of the cases these are; null: all of the condition")]
     measure: str
-    n: Annotated[Count | None, Meta(description="how many cases; null where that is not stated")]
+    n: Annotated[Count | None, Meta(description="how many cases or items it is over; null where that is not stated")]
     value: float | None
     sd: Annotated[float | None, Meta(description="standard deviation of single cases")]
     low: Low

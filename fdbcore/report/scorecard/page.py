@@ -15,7 +15,7 @@ from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
-from fdbcore.report.scorecard.tables import label, scales_of, span_text, value_text
+from fdbcore.report.scorecard.tables import OWN_N, label, scales_of, span_text, value_text
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
@@ -47,6 +47,8 @@ def page(
         style=drawings.style() + suite.style(),
         definitions=drawings.definitions(),
         conditions=[_condition(card, name) for name in card.conditions],
+        own_n_told=OWN_N,
+        has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.figures),
         bars=[
             (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
             for whole in _wholes(card)
@@ -103,11 +105,14 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
     for scale in scales:
         figure = row.figures.get(scale.id, NO_FIGURE)
         text = value_text(figure.value, scale)
+        own_n = row.own_n(scale.id)
+        n = () if own_n is None else (f"n {own_n}",)
         if scale.main:
             sd = () if figure.sd is None else (f"SD {value_text(figure.sd, scale)}",)
-            yield Cell(text, span_text(figure.interval, scale) if figure.interval else "", is_strong=True, further=sd)
+            span = span_text(figure.interval, scale) if figure.interval else ""
+            yield Cell(text, span, is_strong=True, further=(*sd, *n))
         else:
-            yield text
+            yield Cell(text, further=n)
 
 
 def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:

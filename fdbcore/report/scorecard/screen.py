@@ -8,7 +8,7 @@ from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
-from fdbcore.report.scorecard.tables import scales_of
+from fdbcore.report.scorecard.tables import OWN_N, scales_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoreRow, Telling
 
@@ -28,7 +28,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
         *(block for condition in card.conditions for block in _condition(card, condition, width)),
         [_telling(one, card.scale(one.scale), width) for one in card.telling],
         *more,
-        [line for text in card.notes for line in wrapped(text, width)],
+        [line for text in (*_own_n_told(card), *card.notes) for line in wrapped(text, width)],
         list(problem_lines(card.problems, width)),
         list(problem_lines(card.gaps, width, "scored in part")),
     ]
@@ -45,25 +45,39 @@ def _condition(card: Scorecard, condition: str, width: int) -> Iterator[list[str
     yield list(_differences(card, compared, width))
 
 
+def _own_n_told(card: Scorecard) -> Iterator[str]:
+    if any(row.own_n(name) is not None for row in card.rows for name in row.figures):
+        yield OWN_N
+
+
 def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
     spread = [scale for scale in main if any(_figure(row, scale).sd is not None for row in rows)]
+    limited = [[_with_interval(row, scale) for scale in main] for row in rows]
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
-        _group("mean [95 % interval]", main, rows, [[_with_interval(row, scale) for scale in main] for row in rows]),
-        _group("SD", spread, rows, [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]),
+        _group("mean [95 % interval]", main, _with_n(main, rows, limited)),
+        _group("SD", spread, [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]),
     ]
     for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
         own = list(found)
         cells = [[number_text(_figure(row, scale).value, scale) for scale in own] for row in rows]
-        groups.append(_group(part, own, rows, cells))
+        groups.append(_group(part, own, _with_n(own, rows, cells)))
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
 
 
-def _group(
-    title: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]
-) -> ColumnGroup:
+def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells, with the n of figures where it is not that of their row; values stay below each other."""
+    found = []
+    for place, scale in enumerate(scales):
+        ns = ["" if (n := row.own_n(scale.id)) is None else f" (n {n})" for row in rows]
+        most = max(map(len, ns))
+        found.append([f"{own[place]}{n:<{most}}" for own, n in zip(cells, ns, strict=True)])
+    return [list(row) for row in zip(*found, strict=True)] if found else [[] for _ in rows]
+
+
+def _group(title: str, scales: Sequence[Scale], cells: Sequence[Sequence[str]]) -> ColumnGroup:
     heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
     return ColumnGroup(title, heads, widths, cells)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
+
+OWN_N: Final = "The n of a figure stands with it where it is not that of its row: items are not cases."
 
 
 def tables(card: Scorecard) -> dict[str, str]:
@@ -62,12 +65,12 @@ def span_text(limits: Sequence[float] | None, scale: Scale, sign: str = "") -> s
 
 
 def rows_csv(card: Scorecard) -> str:
-    """Every row, those of subsets last, with every scale in full: mean, standard deviation, limits of the interval."""
+    """Every row, those of subsets last, with every scale in full: mean, SD, limits of the interval, n."""
     columns = ["condition", "group", "system", "subset", "n", "note"]
-    columns += [f"{scale.id}_{name}" for scale in card.scales for name in ("mean", "sd", "low", "high")]
+    columns += [f"{scale.id}_{name}" for scale in card.scales for name in ("mean", "sd", "low", "high", "n")]
     rows = []
     for row in (*card.rows, *card.subsets):
-        figures = [row.figures.get(scale.id, NO_FIGURE) for scale in card.scales]
-        values = [value for one in figures for value in (one.value, one.sd, *(one.interval or (None, None)))]
+        figures = [(row.n_of(scale.id), row.figures.get(scale.id, NO_FIGURE)) for scale in card.scales]
+        values = [value for n, one in figures for value in (one.value, one.sd, *(one.interval or (None, None)), n)]
         rows.append([row.condition, row.group, row.system, row.subset, row.n, row.note, *values])
     return csv_text(columns, rows)

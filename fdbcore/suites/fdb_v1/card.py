@@ -99,7 +99,9 @@ def _scales(document: V1Document) -> list[Scale]:
 
 
 def _row(row: V1Row) -> ScoreRow:
-    figures = {name: Figure(each["value"], each["sd"], each["ci95"]) for name, each in row["measures"].items()}
+    figures = {
+        name: Figure(each["value"], each["sd"], each["ci95"], each["n"]) for name, each in row["measures"].items()
+    }
     return ScoreRow(row["condition"], "system", row["system"], row["n"], figures, subset=row["group"] or "")
 
 

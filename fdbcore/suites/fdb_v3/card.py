@@ -12,7 +12,7 @@ from fdbcore.suites.fdb_v3.ours_terms import FAILURES
 from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,8 @@ def _rows(group: V3Group) -> Iterator[ScoreRow]:
         if row["label"] == "as_released":
             fixed = next(each for each in group["compat"] if each["system"] == row["system"] and each != row)
             ours = next(each for each in group["ours"] if each["system"] == row["system"] and not each["slice"])
-            figures = {**ours_figures(ours), **_figures(row), REPAIRED.id: Figure(fixed["rates"]["passed"]["value"])}
+            repaired = {REPAIRED.id: _figures(fixed)["compat_passed"]}
+            figures = {**ours_figures(ours), **_figures(row), **repaired}
             note = "; ".join(filter(None, (ours_note(ours), _note(row))))
             yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=note)
 
@@ -122,9 +123,9 @@ def _note(row: V3Compat) -> str:
 
 
 def _figures(row: V3Compat) -> Mapping[str, Figure]:
-    rates = {f"compat_{name}": Figure(rate["value"]) for name, rate in row["rates"].items()}
+    rates = {f"compat_{name}": Figure(rate["value"], n=rate["n"]) for name, rate in row["rates"].items()}
     means = {
-        f"compat_{name}": Figure(None if each is None else each["mean_s"], None if each is None else each["stdev_s"])
+        f"compat_{name}": NO_FIGURE if each is None else Figure(each["mean_s"], each["stdev_s"], n=each["n"])
         for name, each in row["latencies"].items()
     }
     return {**rates, **means}
@@ -135,7 +136,7 @@ def _slices(group: V3Group) -> Iterator[ScoreRow]:
     for row in group["slices"]:
         found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
         scale = "compat_passed" if row["label"] == "as_released" else REPAIRED.id
-        found["figures"][scale] = Figure(row["passed"] / row["n"])
+        found["figures"][scale] = Figure(row["passed"] / row["n"], n=row["n"])
     for ours in group["ours"]:
         if (own := by_slice.get((ours["system"], ours["slice"]))) is not None:
             own["figures"] |= ours_figures(ours)

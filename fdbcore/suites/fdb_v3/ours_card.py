@@ -47,7 +47,7 @@ OURS: Final = (
 
 def ours_figures(row: OursRow) -> dict[str, Figure]:
     """The figures of a row, by the ids of their scales."""
-    return {name: Figure(each["value"], None, each["ci95"]) for name, each in row["measures"].items()}
+    return {name: Figure(each["value"], None, each["ci95"], each["n"]) for name, each in row["measures"].items()}
 
 
 def ours_note(row: OursRow) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from fdbcore.analysis.matching import FEWEST_ITEMS
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import counted, headline, scaled, shown_unit
+from fdbcore.report.glossary import in_words
 from fdbcore.suites.own_clips.scoring import measures
-from fdbcore.types import Problem
+from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def card(document: ClipsDocument) -> Scorecard:
         subsets_by="slice",
         conditions_by="line",
         cases=list(_cases(document)),
-        terms={_label(scale.id): MEASURES[scale.id].meaning for scale in scales},
+        terms={_label(scale.id): in_words(MEASURES[scale.id].meaning, TurnSettings()) for scale in scales},
         evidence={"made with": f"fdbcore {document['settings']['fdbcore']}"},
         level=document["settings"]["level"],
     )
@@ -77,7 +78,7 @@ def _figures(group: ClipsGroup) -> Iterator[tuple[str, Figure]]:
         value, unit, interval = headline(summary), summary["unit"], summary["ci95"]
         if value is not None:
             limits = None if interval is None else [scaled(limit, unit) for limit in interval]
-            yield name, Figure(scaled(value, unit), interval=limits)
+            yield name, Figure(scaled(value, unit), interval=limits, n=summary["n"])
 
 
 def _differences(document: ClipsDocument) -> Iterator[Difference]:
