@@ -245,6 +245,10 @@ def write(name: str, text: str) -> Callable[[Path, dict[str, Any]], None]:
         (put("state_rollback_test", "yes"), "state_rollback_test: expected true or false, got 'yes'"),
         (put("expected_tool_calls", [{"args": {}}]), "expected_tool_calls 1: expected function, got none"),
         (put("expected_tool_calls", [call("f") | {"args": 3}]), "expected_tool_calls 1: args: expected a table, got 3"),
+        (
+            put("expected_tool_calls", [call("fly")]),
+            "expected_tool_calls 1: function: expected one of search_flights, ",
+        ),
         (put("id", "travel_99"), "id: expected 'travel_01', as the folder is named, got 'travel_99'"),
         (write("metadata.json", "{"), "metadata.json: expected JSON, got: "),
         (write("input.wav", "RIFF"), "input.wav: expected "),

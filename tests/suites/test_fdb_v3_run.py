@@ -230,6 +230,61 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert kinds[0]["groups"] == kinds[1]["groups"]
 
 
+def with_fault(folder: Path, fault: Mapping[str, Any]) -> Path:
+    """A set of two records, the first of them with a fault."""
+    path = small_set(folder, WANTED[:2])
+    content = json.loads(path.read_text())
+    content["record"][0] |= fault
+    path.write_text(json.dumps(content))
+    return path
+
+
+BEYOND = {"start_tick": 99_990, "end_tick": 99_999}
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"id": "../../evil"}, "id: expected a name without slashes or a leading dot, got '../../evil'"),
+        ({"id": ".."}, "id: expected a name without slashes or a leading dot, got '..'"),
+        ({"user_end_tick": -5}, "user_end_tick: expected 0 to "),
+        ({"user_end_tick": 99_999}, "the end of the recording, got 99999"),
+        ({"words": [{"text": "um", **BEYOND}]}, "um: expected 0 <= start_tick < end_tick <= "),
+        ({"spans": [{"kind": "FILLER", **BEYOND}], "disfluencies": ["FILLER"]}, "FILLER: expected 0 <= start_tick"),
+        ({"repaired": [{"function": "fly", "args": {}}]}, "repaired 1: function: expected one of search_flights, "),
+        ({"as_released": [{"function": "fly", "args": {}}]}, "as_released 1: function: expected one of "),
+        (
+            {"repaired": [{"function": "track_order", "args": {"order_id": "1", "mood": "calm"}}]},
+            "repaired 1: args: expected arguments of order_id, got 'mood'",
+        ),
+        ({"audio": {"path": "gone.wav", "rate_hz": 16_000, "channels": 1}}, "expected a file at gone.wav, found none"),
+    ],
+)
+def test_an_impossible_label_is_a_fault_and_is_not_played(tmp_path: Path, fault: Mapping[str, Any], said: str) -> None:
+    path = with_fault(tmp_path, fault)
+    checked = CliRunner().invoke(main, ["scenarios", "validate", str(path)])
+    assert checked.exit_code == 1
+    (line,) = checked.stderr.splitlines()
+    assert said in line
+    side = side_a(str(path))
+    assert [user.name for user in side.users] == [json.loads(path.read_text())["record"][1]["id"]]
+    (problem,) = side.problems
+    assert said in f"{problem.where}: {problem.reason}".replace("left out: ", "")
+
+
+def test_a_run_names_what_it_leaves_out(tmp_path: Path) -> None:
+    path = with_fault(tmp_path, {"id": "../../evil"})
+    done = run(f"{path}?quiet_s=1", tmp_path / "RUN", {"right": "rehearsed:"}, "--no-score")
+    assert "left out: expected a name without slashes" in done.stderr
+    assert not list(tmp_path.glob("**/*evil*"))
+    content = json.loads(path.read_text())
+    content["record"] = content["record"][:1]
+    path.write_text(json.dumps(content))
+    done = run(str(path), tmp_path / "NONE", {"right": "rehearsed:"})
+    assert done.exit_code == 2
+    assert "expected recordings, got none that can be used: " in done.stderr.splitlines()[-1]
+
+
 def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
     data = f"{small_set(tmp_path, WANTED[:1])}?quiet_s=1"
     lines = ("--line", "clean", "--line", "noise:20", "--line", "telephone")

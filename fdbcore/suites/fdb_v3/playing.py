@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -15,7 +16,7 @@ from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
-from fdbcore.suites.fdb_v3.reading import look_at
+from fdbcore.suites.fdb_v3.reading import faults_of, look_at
 from fdbcore.suites.fdb_v3.released import import_folder
 from fdbcore.suites.fdb_v3.smoke import SMOKE
 from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
@@ -124,9 +125,13 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     found, faults = look_at(path)
     if found is None:
         raise InputError(f"{faults[0].where}: {faults[0].reason}")
-    if not found["record"]:
-        raise InputError(f"{path}: expected recordings, got none")
-    return found, path.parent, faults
+    ids = Counter(record["id"] for record in found["record"])
+    kept = [record for record in found["record"] if ids[record["id"]] == 1 and not any(faults_of(record, path))]
+    if not kept:
+        why = f"none that can be used: {faults[0].where}: {faults[0].reason}" if faults else "none"
+        raise InputError(f"{path}: expected recordings, got {why}")
+    problems = [Problem(each.where, f"left out: {each.reason}") for each in faults]
+    return {**found, "record": kept}, path.parent, problems
 
 
 def playing_of(run: Path) -> V3Played:

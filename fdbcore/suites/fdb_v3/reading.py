@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections import Counter
@@ -9,10 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
+from fdbcore.audio.decode import AudioFile
+from fdbcore.errors import FdbError
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.fdb_v3.released import SCHEMA
+from fdbcore.suites.fdb_v3.repairs import FUNCTIONS
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
-from fdbcore.types import Problem
+from fdbcore.types import TICKS_PER_S, Problem
 
 SCHEMA_FIELD: Final = b'"schema"'
 
@@ -52,22 +56,74 @@ def _faults(file: RecordedScenarioFile, path: Path) -> Iterator[Problem]:
         if count > 1:
             yield Problem(f"{path}: {name}: id", f"expected an id of its own, got that of {count} records")
     for record in file["record"]:
-        results: list[Any] = [*record.get("results", ())]
-        paths = [record["audio"]["path"], *(each[name] for each in results for name in each if name != "provider")]
-        for place in paths:
-            if not (path.parent / place).is_file():
-                yield Problem(f"{path}: {record['id']}", f"expected a file at {place}, found none")
-        yield from _misplaced(record, f"{path}: {record['id']}")
+        yield from faults_of(record, path)
 
 
-def _misplaced(record: RecordedScenarioEntry, where: str) -> Iterator[Problem]:
-    """Words and disfluencies that do not lie before the user's end, and spans of a disfluency that is no tag."""
-    end = record.get("user_end_tick", math.inf)
+def faults_of(record: RecordedScenarioEntry, path: Path) -> Iterator[Problem]:
+    """What is wrong with a record by itself. path: of its file."""
+    where = f"{path}: {record['id']}"
+    if not _is_plain(record["id"]):
+        yield Problem(f"{where}: id", f"expected a name without slashes or a leading dot, got {record['id']!r}")
+    results: list[Any] = [*record.get("results", ())]
+    paths = [record["audio"]["path"], *(each[name] for each in results for name in each if name != "provider")]
+    for place in paths:
+        if not (path.parent / place).is_file():
+            yield Problem(where, f"expected a file at {place}, found none")
+    yield from _impossible(record, where)
+    try:
+        length_ticks = _length_ticks(record, path.parent)
+    except FdbError as error:
+        yield Problem(where, str(error))
+    else:
+        yield from _misplaced(record, length_ticks, where)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether folders can be named so."""
+    return name.isprintable() and not name.startswith(".") and not {"/", "\\"} & {*name}
+
+
+def _length_ticks(record: RecordedScenarioEntry, base: Path) -> float:
+    """How long the recording is, as its header says, else as the record does; infinite if neither does."""
+    length_s = record["audio"].get("length_s")
+    if (audio := base / record["audio"]["path"]).is_file():
+        with AudioFile(audio) as file:
+            length_s = length_s if file.stated_s is None else file.stated_s
+    return math.inf if length_s is None else math.ceil(length_s * TICKS_PER_S)
+
+
+def _impossible(record: RecordedScenarioEntry, where: str) -> Iterator[Problem]:
+    """Expected calls that no system can make. A released label may have arguments that its function lacks."""
+    labels = {"as_released": record.get("as_released", ()), "repaired": record.get("repaired", ())}
+    for label, calls in labels.items():
+        for number, call in enumerate(calls, 1):
+            place = f"{where}: {label} {number}"
+            if (function := FUNCTIONS.get(call["function"])) is None:
+                expected = f"expected one of {', '.join(FUNCTIONS)}"
+                yield Problem(f"{place}: function", f"{expected}, got {call['function']!r}")
+            elif label == "repaired":
+                known = inspect.signature(function).parameters
+                for name in call["args"].keys() - known.keys():
+                    yield Problem(f"{place}: args", f"expected arguments of {', '.join(known)}, got {name!r}")
+
+
+def _misplaced(record: RecordedScenarioEntry, length_ticks: float, where: str) -> Iterator[Problem]:
+    """Ends, words and disfluencies that do not lie where they can, and spans of a disfluency that is no tag.
+
+    length_ticks: of the recording.
+    """
+    end, last = length_ticks, "end of the recording"
+    if "user_end_tick" in record:
+        if 0 <= record["user_end_tick"] <= length_ticks:
+            end, last = record["user_end_tick"], "user's end"
+        else:
+            form = f"0 to {length_ticks}, the end of the recording"
+            yield Problem(f"{where}: user_end_tick", f"expected {form}, got {record['user_end_tick']}")
     places: list[Any] = [*record.get("words", ()), *record.get("spans", ())]
     for each in places:
         name, start_tick, end_tick = each.get("text", each.get("kind")), each["start_tick"], each["end_tick"]
         if not 0 <= start_tick < end_tick <= end:
-            form = f"0 <= start_tick < end_tick <= {end}, the user's end"
+            form = f"0 <= start_tick < end_tick <= {end}, the {last}"
             yield Problem(where, f"{name}: expected {form}, got {start_tick} and {end_tick}")
     for kind in sorted({each["kind"] for each in record.get("spans", ())} - set(record.get("disfluencies", ()))):
         yield Problem(where, f"spans: expected disfluencies that are among its tags, got {kind}")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import InputError
 from fdbcore.suites.fdb_v3.released_types import ReleasedCall, ReleasedScenario
-from fdbcore.suites.fdb_v3.repairs import repaired
+from fdbcore.suites.fdb_v3.repairs import FUNCTIONS, repaired
 from fdbcore.suites.fdb_v3.results import SystemResult, known_table, read_result, released_json
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ def _record(audio: Path, base: Path, found: Imported) -> RecordedScenarioEntry:
 
 def _expected(call: Mapping[str, Any], where: str, found: Imported) -> ExpectedCallEntry:
     known, unknown = known_table(call, ReleasedCall, where)
+    if known["function"] not in FUNCTIONS:
+        raise InputError(f"{where}: function: expected one of {', '.join(FUNCTIONS)}, got {known['function']!r}")
     notes = [str(call[name]) for name in sorted(unknown) if isinstance(call.get(name), str)]
     found.unknown.update(f"expected_tool_calls: {name}" for name in unknown if not isinstance(call.get(name), str))
     entry: ExpectedCallEntry = {"function": known["function"], "args": known.get("args", {})}

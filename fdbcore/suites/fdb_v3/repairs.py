@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$RESULT_(\d+)", re.ASCII)
-_FUNCTIONS: Final = functions_of(ReleasedServices())
+FUNCTIONS: Final = functions_of(ReleasedServices())
+"""What a label can expect, by name."""
 
 
 def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[ExpectedCallEntry], list[RepairEntry]]:
@@ -30,7 +31,7 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
     calls = deepcopy(list(released))
     repairs: list[RepairEntry] = []
     for number, call in enumerate(calls, 1):
-        if call["function"] not in _FUNCTIONS:
+        if call["function"] not in FUNCTIONS:
             continue
         for changes in _changes(number, call, calls, script):
             for change in changes:
@@ -63,7 +64,7 @@ def _apply(change: RepairEntry, args: dict[str, Any]) -> None:
 def _arguments(number: int, call: ExpectedCallEntry) -> list[RepairEntry]:
     """Arguments that the function lacks, that the label lacks, and values of a filter that are no text."""
     function, args = call["function"], call["args"]
-    known = inspect.signature(_FUNCTIONS[function]).parameters
+    known = inspect.signature(FUNCTIONS[function]).parameters
     repairs: list[RepairEntry] = []
     for name, value in args.items():
         if name not in known:
