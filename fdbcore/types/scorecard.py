@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from fdbcore.types import Problem
+
+Pooling: TypeAlias = Literal["mean", "median", "share", "rate", "difference", "trimmed mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Scale:
     direction: 1 if more is better, -1 if less is better, 0 if neither. main: whether it is shown first, with its
     interval and SD. part: the title above columns that belong together. adds_to: the id of the scale that this one and
     others like it sum to; none of them is below 0, and they are drawn as one bar. bounds: the least and the most that
-    it can be, where its axis ends; None for an axis that ends where the values do.
+    it can be, where its axis ends; None for an axis that ends where the values do. pools: what its figures are of the
+    values of cases.
     """
 
     id: str
@@ -41,6 +44,7 @@ class Scale:
     part: str = ""
     adds_to: str = ""
     bounds: tuple[float, float] | None = None
+    pools: Pooling = "mean"
 
 
 @dataclass(frozen=True, slots=True)

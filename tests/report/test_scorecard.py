@@ -25,7 +25,7 @@ from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
-from fdbcore.report.scorecard.tables import rows_csv
+from fdbcore.report.scorecard.tables import paper_table, rows_csv
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
@@ -184,6 +184,24 @@ def test_the_n_of_a_figure_stands_with_it_where_it_is_not_that_of_its_row() -> N
     assert (found["n"], found["late_n"], found["lost_n"], found["tasks_n"]) == ("20", "20", "8", "")
     of = {one["measure"]: one["n"] for one in document(card, "plain")["rows"]}
     assert of == {"late": 20, "lost": 8}
+
+
+def test_medians_and_shares_are_called_what_they_are() -> None:
+    scales = (replace(LATE, pools="median"), replace(LOST, pools="median"), replace(TASKS, pools="share"))
+    figures = {"late": Figure(1.0, None, (0.5, 2.0)), "lost": Figure(3.0), "tasks": Figure(0.5, None, (0.2, 0.8))}
+    card = Scorecard("Medians", scales, {"day": "by day"}, [ScoreRow("day", "system", "two", 20, figures)])
+    printed = screen(card, 100)
+    assert "median [95 % interval]" in printed
+    assert "share [95 % interval]" in printed
+    assert "lost calls (median)" in printed
+    html = shown(card)
+    assert "Medians and shares; intervals are of 95 %.<" in html
+    assert "answer time (median) s" in html
+    (found,) = csv.DictReader(StringIO(rows_csv(card)))
+    assert (found["late_median"], found["tasks_share"]) == ("1.0", "0.5")
+    made = printed + html + paper_table(card).markdown()
+    assert not re.search(r"\bSD\b|[Mm]eans?\b", re.sub(r"<(style|script).*?</\1>", "", made, flags=re.DOTALL))
+    assert "SD: the standard deviation of single cases." in shown()
 
 
 def test_a_bar_is_as_long_as_its_parts() -> None:

@@ -15,7 +15,7 @@ from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
-from fdbcore.report.scorecard.tables import OWN_N, label, scales_of, span_text, value_text
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, label, scales_of, span_text, value_text
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
@@ -47,6 +47,7 @@ def page(
         style=drawings.style() + suite.style(),
         definitions=drawings.definitions(),
         conditions=[_condition(card, name) for name in card.conditions],
+        pooled=_pooled(card),
         own_n_told=OWN_N,
         has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.figures),
         bars=[
@@ -71,6 +72,16 @@ def page(
         evidence={"": flat(card.evidence)} if card.evidence else {},
         footer=f"fdbcore {__version__} · {document['schema']}",
     )
+
+
+def _pooled(card: Scorecard) -> str:
+    """What figures, intervals and SD are."""
+    kinds = [f"{kind}s" for kind in dict.fromkeys(scale.pools for scale in scales_of(card, card.rows))]
+    *others, last = kinds or ["values"]
+    named = f"{', '.join(others)} and {last}" if others else last
+    has_any_sd = any(has_sd((*card.rows, *card.subsets), scale) for scale in card.scales)
+    sd = " SD: the standard deviation of single cases." if has_any_sd else ""
+    return f"{named.capitalize()}; intervals are of 95 %.{sd}"
 
 
 def _wholes(card: Scorecard) -> list[Scale]:

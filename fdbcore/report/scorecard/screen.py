@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
-from fdbcore.report.scorecard.tables import OWN_N, scales_of
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, pooled_label, scales_of
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Pooling, Scale, Scorecard, ScoreRow, Telling
 
 PROBLEMS: Final = 10
 PROBLEM_LINES: Final = 5
@@ -53,18 +54,24 @@ def _own_n_told(card: Scorecard) -> Iterator[str]:
 def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
-    spread = [scale for scale in main if any(_figure(row, scale).sd is not None for row in rows)]
-    limited = [[_with_interval(row, scale) for scale in main] for row in rows]
+    spread = [scale for scale in main if has_sd(rows, scale)]
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
-        _group("mean [95 % interval]", main, _with_n(main, rows, limited)),
+        *(_limited(pools, list(found), rows) for pools, found in groupby(main, lambda scale: scale.pools)),
         _group("SD", spread, [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]),
     ]
     for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
         own = list(found)
         cells = [[number_text(_figure(row, scale).value, scale) for scale in own] for row in rows]
-        groups.append(_group(part, own, _with_n(own, rows, cells)))
+        heads = [replace(scale, label=pooled_label(scale)) for scale in own]
+        groups.append(_group(part, heads, _with_n(own, rows, cells)))
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
+
+
+def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
+    """Main scales that pool cases in one way, with their intervals."""
+    cells = [[_with_interval(row, scale) for scale in scales] for row in rows]
+    return _group(f"{pools} [95 % interval]", scales, _with_n(scales, rows, cells))
 
 
 def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:

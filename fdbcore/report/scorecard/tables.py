@@ -29,15 +29,26 @@ def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
 def label(scale: Scale, beside: Sequence[Scale]) -> str:
     """The title of the scale's column, with its part if another scale has the same label."""
     is_alone = scale.main or [other.label for other in beside].count(scale.label) == 1
-    return scale.label if is_alone else f"{scale.part} {scale.label}".strip()
+    return pooled_label(scale) if is_alone else f"{scale.part} {pooled_label(scale)}".strip()
+
+
+def pooled_label(scale: Scale) -> str:
+    """The label, with what its figures are where a reader would take them for means."""
+    return f"{scale.label} (median)" if scale.pools == "median" else scale.label
+
+
+def has_sd(rows: Sequence[ScoreRow], scale: Scale) -> bool:
+    """Whether a standard deviation stands beside the value of a main scale in any of the rows."""
+    return scale.main and any(row.figures.get(scale.id, NO_FIGURE).sd is not None for row in rows)
 
 
 def paper_table(card: Scorecard) -> PaperTable:
-    """The rows as a table; main scales show SD and interval beside the mean."""
+    """The rows as a table; main scales show the interval beside the value, and the SD if there is one."""
     columns, alignment = ["Condition", "System", "n"], "llr"
     for scale in card.scales:
-        columns += [label(scale, card.scales), *(("SD", "95 % CI") if scale.main else ())]
-        alignment += "rrl" if scale.main else "r"
+        sd = ("SD",) if has_sd(card.rows, scale) else ()
+        columns += [label(scale, card.scales), *sd, *(("95 % CI",) if scale.main else ())]
+        alignment += "r" * (1 + len(sd)) + "l" * scale.main
     reference = f"tab:{re.sub('[^a-z]+', '-', card.title.lower()).strip('-')}"
     rows = [list(_cells(card, row)) for row in card.rows]
     return PaperTable(card.caption or card.title, columns, alignment, rows, reference)
@@ -51,7 +62,9 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
         yield value_text(figure.value, scale)
         if scale.main:
             limits = [value_text(limit, scale) for limit in figure.interval or ()]
-            yield from (value_text(figure.sd, scale), f"[{', '.join(limits)}]" if limits else NONE)
+            if has_sd(card.rows, scale):
+                yield value_text(figure.sd, scale)
+            yield f"[{', '.join(limits)}]" if limits else NONE
 
 
 def value_text(value: float | None, scale: Scale, sign: str = "") -> str:
@@ -65,9 +78,13 @@ def span_text(limits: Sequence[float] | None, scale: Scale, sign: str = "") -> s
 
 
 def rows_csv(card: Scorecard) -> str:
-    """Every row, those of subsets last, with every scale in full: mean, SD, limits of the interval, n."""
+    """Every row, those of subsets last, with every scale in full: value, SD, limits of the interval, n."""
     columns = ["condition", "group", "system", "subset", "n", "note"]
-    columns += [f"{scale.id}_{name}" for scale in card.scales for name in ("mean", "sd", "low", "high", "n")]
+    columns += [
+        f"{scale.id}_{name}"
+        for scale in card.scales
+        for name in (scale.pools.replace(" ", "_"), "sd", "low", "high", "n")
+    ]
     rows = []
     for row in (*card.rows, *card.subsets):
         figures = [(row.n_of(scale.id), row.figures.get(scale.id, NO_FIGURE)) for scale in card.scales]

@@ -93,6 +93,7 @@ def _scales(document: V1Document) -> list[Scale]:
             measure.is_main,
             "" if measure.is_main else measure.part,
             bounds=(0.0, 1.0) if measure.is_main and measure.pooling == "share" else None,
+            pools="trimmed mean" if measure.pooling == "trimmed" else measure.pooling,
         )
         for measure in _known(document)
     ]
@@ -147,11 +148,16 @@ def _terms(document: V1Document) -> dict[str, str]:
         measure.label: measure.meaning + (f" Known to be wrong with it: {measure.defect}." if measure.defect else "")
         for measure in _known(document)
     }
+    has_sd = any(
+        figure["sd"] is not None and BY_ID[name].is_main
+        for row in document["rows"]
+        for name, figure in row["measures"].items()
+    )
     shared = {name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Label", "Interval")}
     return {
         **own,
         **shared,
-        "SD": "The standard deviation of single items.",
+        **({"SD": "The standard deviation of single items."} if has_sd else {}),
         "p": "How often a difference as large would come about by chance: the sign of each pair's difference is "
         "flipped at random. A pair is a sample that both have. Of n pairs p is at least 2 / 2^n.",
         "Holm": "p, corrected for the number of comparisons (Holm 1979).",

@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 PART: Final = "as published"
 _LESS: Final = ("interruption", "filler", "first_response", "tool_call", "completion")
 _NEITHER: Final = ("preemptive",)
+_MEANS: Final = ("tool_selection", "argument_accuracy")
 
 
 def _scale(term: CompatTerm) -> Scale:
     direction: Literal[-1, 0, 1] = -1 if term.name in _LESS else 0 if term.name in _NEITHER else 1
     if term.name in ("first_response", "tool_call", "completion"):
         return Scale(f"compat_{term.name}", term.title, direction, "s", 2, part=PART)
-    return Scale(f"compat_{term.name}", term.title, direction, decimals=3, part=PART, bounds=(0.0, 1.0))
+    pools: Literal["mean", "share"] = "mean" if term.name in _MEANS else "share"
+    return Scale(f"compat_{term.name}", term.title, direction, decimals=3, part=PART, bounds=(0.0, 1.0), pools=pools)
 
 
 REPAIRED: Final = Scale(
-    "compat_passed_repaired", "Pass@1, labels repaired", 1, decimals=3, part=PART, bounds=(0.0, 1.0)
+    "compat_passed_repaired", "Pass@1, labels repaired", 1, decimals=3, part=PART, bounds=(0.0, 1.0), pools="share"
 )
 COMPAT: Final = (*map(_scale, TERMS), REPAIRED)
 

@@ -36,6 +36,7 @@ def _scale(measure: OursMeasure) -> Scale:
         main=measure.id in COMPARED,
         part="" if measure.id in COMPARED else measure.part,
         bounds=None if is_time else (0.0, 1.0),
+        pools=measure.pooled,
     )
 
 

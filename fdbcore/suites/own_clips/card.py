@@ -11,11 +11,12 @@ from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words
 from fdbcore.suites.own_clips.scoring import measures
 from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Pooling, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fdbcore.measures.measure import Measure
     from fdbcore.suites.own_clips.document_types import ClipsDocument, ClipsGroup
 
 _DIRECTIONS: Final[Mapping[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
@@ -65,7 +66,16 @@ def _scale(name: str) -> Scale:
         1 if is_share else 2,
         main=name in headlines() and measure.better is not None,
         bounds=(0.0, 100.0) if is_share and measure.quantity == "share" else None,
+        pools=_pools(measure),
     )
+
+
+def _pools(measure: Measure) -> Pooling:
+    if measure.quantity == "values":
+        return "median"
+    if measure.quantity == "ratio":
+        return "share" if measure.unit == "share" else "rate"
+    return measure.quantity
 
 
 def _row(group: ClipsGroup) -> ScoreRow:
@@ -78,7 +88,8 @@ def _figures(group: ClipsGroup) -> Iterator[tuple[str, Figure]]:
         value, unit, interval = headline(summary), summary["unit"], summary["ci95"]
         if value is not None:
             limits = None if interval is None else [scaled(limit, unit) for limit in interval]
-            yield name, Figure(scaled(value, unit), interval=limits, n=summary["n"])
+            of_items = MEASURES[name].quantity != "ratio"  # the n of a ratio counts its events: it is not over these
+            yield name, Figure(scaled(value, unit), interval=limits, n=summary["n"] if of_items else None)
 
 
 def _differences(document: ClipsDocument) -> Iterator[Difference]:
