@@ -27,7 +27,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
 from fdbcore.sources.names import is_fork
-from fdbcore.types import Clip, Pcm
+from fdbcore.types import Clip, Pcm, Problem
 
 if TYPE_CHECKING:
     from fdbcore.audio.file_types import SourceFile
@@ -48,20 +48,23 @@ def fit_for_a_folder(name: str) -> str:
     return re.sub(r"^\.+|[^\w.+-]+", "_", name)[:_MOST_NAME_CHARACTERS] or "_"
 
 
-def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
+def clips_in(path: str | os.PathLike[str], lost: list[Problem] | None = None) -> list[Clip]:
     """The clips of a folder, a list or a file, sorted by name. Every file is opened, but none is decoded.
 
     A file that is not audio becomes a clip too, which cannot be played. AudioError if a file is missing, or if no file
     is audio. InputError if there is no clip, if a list or labels cannot be read, or if two clips have the same name.
+    With `lost`, samples in a folder whose labels cannot be read are left out, and added to it.
     """
     path = Path(path).absolute()
     if path.is_dir():
-        clips = list(_in_folder(path))
+        clips = list(_in_folder(path, lost))
     elif path.suffix.lower() in _LISTS:
         clips = list(_in_list(path))
     else:
         clips = [_clip(path)]
     if not clips:
+        if lost:
+            raise InputError(f"{lost[0].where}: {lost[0].reason}")
         raise InputError(f"{path}: expected clips ({INPUT} of Full-Duplex-Bench, or other audio), found none")
     _refuse_duplicates(clips)
     problems = [problem for clip in clips if (problem := why_unreadable(clip.path)) is not None]
@@ -98,12 +101,18 @@ def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[
     return np.concatenate([*parts, resampler.flush()]), described
 
 
-def _in_folder(folder: Path) -> Iterator[Clip]:
+def _in_folder(folder: Path, lost: list[Problem] | None) -> Iterator[Clip]:
     """The samples of a benchmark below `folder`; if there is none, all audio below it."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
     inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
     if inputs:
-        yield from map(_clip, inputs)
+        for file in inputs:
+            try:
+                yield _clip(file)
+            except InputError as error:
+                if lost is None:
+                    raise
+                lost.append(Problem(str(file.parent), str(error).removeprefix(f"{file.parent}/")))
         return
     for file in files:
         if file.suffix.lower() in AUDIO_SUFFIXES:

@@ -16,12 +16,13 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
-from helpers.recorded_users import FAULTS, party, v1_data, v15_data
+from helpers.recorded_users import FAULTS, party, put, said, v1_data, v15_data
 from jsonschema import Draft202012Validator
 
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import suite
+from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -251,6 +252,108 @@ def test_a_sample_that_cannot_be_used_is_named(tmp_path: Path, spoil: Callable[[
     done = ran("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--clock", "virtual", "--dry-run")
     assert done.exit_code == 2
     assert reason in " ".join(done.output.split())
+
+
+def outputs_of_one_task(folder: Path, task: str, system_s: Sequence[tuple[float, float]], n: int = 1) -> Path:
+    """Samples of a task, in which the system speaks in these spans."""
+    data = v1_data(folder / "outputs", range(1, n + 1))
+    for other in data.iterdir():
+        if other.name != task:
+            shutil.rmtree(other)
+    for sample in (data / task).iterdir():
+        length_s = length_s_of(sample / "input.wav")
+        pcm = np.zeros(round(length_s * SAMPLE_RATE_HZ), np.int16)
+        for start_s, end_s in system_s:
+            spoken = said(end_s - start_s)
+            pcm[round(start_s * SAMPLE_RATE_HZ) :][: len(spoken)] = spoken
+        put(sample, "output.wav", pcm)
+    return data
+
+
+def length_s_of(path: Path) -> float:
+    pcm, _ = read_clip(path)
+    return len(pcm) / SAMPLE_RATE_HZ
+
+
+def words_at(*spans: tuple[float, float]) -> str:
+    return json.dumps({"chunks": [{"text": "sea", "timestamp": span} for span in spans]})
+
+
+def test_recognisers_are_compared_on_the_samples_that_all_have(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=4)
+    for number in range(1, 5):
+        said_ = [(3.0, 4.0), (4.0, 5.0)] if number < 4 else []
+        (tmp_path / "words").mkdir(exist_ok=True)
+        place = tmp_path / "words" / f"candor_turn_taking-{number}"
+        place.mkdir()
+        (place / "B.json").write_text(words_at(*said_))
+    (data / "candor_turn_taking" / "1" / "output.json").write_text(words_at((3.0, 3.2)))
+    found = document_of(tmp_path / "out", data, "--transcriber", f"words:{tmp_path / 'words'}")
+    (row,) = found["rows"]
+    assert row["measures"]["compat_takeover_wanted"]["value"] == 0.75
+    (share,) = (each for each in found["ranges"] if each["measure"] == "compat_takeover_wanted")
+    assert share["n"] == 1
+    assert list(share["values"].values()) == [1, 0]
+
+
+def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
+    put(data / "synthetic_pause_handling" / "1", "input.wav", said(1.3, 0.5, 1.2, 4.0))
+    pcm = np.concatenate([np.zeros(round(3.9 * SAMPLE_RATE_HZ), np.int16), said(2.0, 1.1)])
+    put(data / "synthetic_pause_handling" / "1", "output.wav", pcm)
+    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert figures(document(tmp_path / "out"))["outputs", "pause handling"] == {
+        "takeover_by_activity_unwanted": 1, "cut_off_per_labelled_a_pause": 0
+    }  # fmt: skip
+    page = " ".join((tmp_path / "out" / "report.html").read_text().split())
+    assert "Pause handling: began to speak in the pause: outputs in 0% of 1 pause." in page
+    assert "silent in the pause and answered after the user is blamed, too" in page
+
+
+def test_the_quality_needs_no_praat_and_its_failure_leaves_the_rest(
+    overlapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = ("score", "--suite", "fdb-v1.5", overlapped / "run", "--out")
+    failed = ran(*scored, tmp_path / "failed", "--utmos", "/nonexistent")
+    assert failed.exit_code == 1, failed.output
+    found = document(tmp_path / "failed")
+    assert all("--utmos /nonexistent: expected a command" in each["reason"] for each in found["problems"])
+    assert found["problems"]
+    if find_spec("parselmouth") is not None:
+        assert any("pitch_mean_hz" in item.get("before", {}) for item in found["items"])
+    monkeypatch.setattr("fdbcore.suites.fdb_v1.scoring.lacking", lambda: "no Praat")
+    done = ran(*scored, tmp_path / "alone", "--utmos", f"{sys.executable} -c 'print(3.5)'")
+    assert done.exit_code == 0, done.output
+    after = [item["after"] for item in document(tmp_path / "alone")["items"] if item.get("after")]
+    assert after
+    assert all(each == {"utmos": 3.5} for each in after)
+
+
+def test_samples_of_the_other_version_are_refused(overlapped: Path, held: Path, tmp_path: Path) -> None:
+    for own, other, data in (("fdb-v1", "fdb-v1.5", overlapped / "data"), ("fdb-v1.5", "fdb-v1", held / "data")):
+        run = ("run", "--data", data, "--system", "echo", "--clock", "virtual", "--out", tmp_path / "R")
+        for command in ((*run, "--suite", own), ("score", data, "--suite", own, "--out", tmp_path / "S")):
+            done = ran(*command)
+            assert done.exit_code == 2, done.output
+            assert f"expected a sample of {own}, got one of {other}: --suite {other}" in " ".join(done.output.split())
+
+
+def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [], n=3)
+    (data / "synthetic_pause_handling" / "2" / "pause.json").write_text('[{"timestamp": [1')
+    (data / "synthetic_pause_handling" / "3" / "pause.json").write_text('[{"timestamp": [50, 60]}]')
+    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert done.exit_code == 1, done.output
+    found = document(tmp_path / "out")
+    assert [item["sample"].rpartition("-")[2] for item in found["items"]] == ["1", "3"]
+    broken, late = found["problems"]
+    assert broken["where"].endswith("synthetic_pause_handling/2")
+    assert broken["reason"].startswith("pause.json: expected labels as JSON")
+    assert late["reason"] == "expected labels within its 3.6 s, got 50 to 60 s, left out"
+    run = ("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--dry-run")
+    told = " ".join(ran(*run).output.split())
+    assert "pause.json: expected labels as JSON" in told
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ def _of_folder(
     system = fit_for_a_folder(folder.resolve().name)
     samples: list[UserSample] = []
     calls: list[PlannedCall] = []
-    problems = []
-    for clip in clips_in(folder):
+    problems: list[Problem] = []
+    for clip in clips_in(folder, problems):
         try:
             sample = sample_of(version, clip)
             calls.append(PlannedCall(_session(clip, sample), {"system": system}))

@@ -13,7 +13,7 @@ from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.fdb_v1.measures import BY_ID, MEASURES, SuiteMeasure
 from fdbcore.suites.fdb_v1.results import ranges_told
 from fdbcore.suites.fdb_v1.rows import conditions_of
-from fdbcore.suites.fdb_v1.samples import V1, Version
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
 from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -28,12 +28,15 @@ NOTES: Final = (
 PUBLISHED: Final = (
     "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it."
 )
-TOLD: Final = {
-    "takeover_by_activity_unwanted": "spoke up where it should not:",
-    "takeover_by_activity_wanted": "took the turn:",
-    "compat_respond": "addressed the overlap:",
+TOLD: Final[Mapping[str, tuple[str, str]]] = {
+    PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
+    BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
+    TURN_TAKING: ("takeover_by_activity_wanted", "took the turn:"),
+    INTERRUPTION: ("takeover_by_activity_wanted", "took the turn:"),
 }
-"""The measures that a sentence a task tells."""
+"""The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
+RESPOND: Final = ("compat_respond", "addressed the overlap:")
+"""The same of every task of v1.5."""
 
 
 def card(document: V1Document) -> Scorecard:
@@ -129,16 +132,17 @@ def _told(document: V1Document) -> Iterator[str]:
     """What the systems did, in a sentence a task: by our own measures, since these need no words."""
     whole = [row for row in document["rows"] if row["group"] is None]
     for condition in dict.fromkeys(row["condition"] for row in whole):
-        for name, text in TOLD.items():
-            shares = [
-                f"{row['system']} in {figure['value']:.0%} of {counted(figure['n'], 'sample')}"
-                for row in whole
-                if row["condition"] == condition
-                and (figure := row["measures"].get(name)) is not None
-                and figure["value"] is not None
-            ]
-            if shares:
-                yield f"{condition.capitalize()}: {text} {', '.join(shares)}."
+        name, text = TOLD[condition] if document["version"] == V1 else RESPOND
+        what = "pause" if condition == PAUSE else "sample"
+        shares = [
+            f"{row['system']} in {figure['value']:.0%} of {counted(figure['n'], what)}"
+            for row in whole
+            if row["condition"] == condition
+            and (figure := row["measures"].get(name)) is not None
+            and figure["value"] is not None
+        ]
+        if shares:
+            yield f"{condition.capitalize()}: {text} {', '.join(shares)}."
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
 

@@ -31,12 +31,14 @@ class V1Row(TypedDict):
 
 
 class V1Range(TypedDict):
-    """What a figure is by several recognisers or detectors; the first is the one of the tables."""
+    """What a figure is by several recognisers or detectors, over the samples that all of them have it of; the first is
+    the one of the tables, which may be of more samples."""
 
     condition: str
     system: str
     measure: str
     by: Literal["transcriber", "detector"]
+    n: Annotated[int, Meta(description="samples, each trial counted, that all of them have the figure of")]
     values: dict[str, float]
     low: float
     high: float

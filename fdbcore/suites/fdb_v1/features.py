@@ -52,12 +52,12 @@ def before_and_after(
 ) -> tuple[Features, Features]:
     """The features of sound before and after a cut, in the system's segments of speech; kept with the recording.
 
-    command: for the quality of a WAV file, see `quality`. MissingExtraError without Praat, InputError if the command
-    fails.
+    command: the quality alone, as it prints it, see `quality`; None: pitch and intensity. MissingExtraError for these
+    without Praat, InputError if the command fails.
     """
-    if why := lacking():
+    if command is None and (why := lacking()):
         raise MissingExtraError(why)
-    asked = json.dumps([audio_state(reading), [*segments], split_s, command])
+    asked = json.dumps([audio_state(reading), [*segments], split_s, command or "praat"])
     key = hashlib.sha256(asked.encode()).hexdigest()[:32]
     file = reading.path / KEPT
     kept = read_json(file) if file.is_file() else {}
@@ -91,6 +91,8 @@ def _cut(pcm: Pcm, spans: Sequence[Segment]) -> Pcm:
 def _features(pcm: Pcm, command: str | None) -> Features:
     if len(pcm) < LEAST_S * SAMPLE_RATE_HZ or not pcm.any():
         return {}
+    if command is not None:
+        return {"utmos": quality(pcm, command)}
     import parselmouth
 
     sound = parselmouth.Sound(pcm / 32768.0, SAMPLE_RATE_HZ)
@@ -98,10 +100,7 @@ def _features(pcm: Pcm, command: str | None) -> Features:
     voiced = hz.selected_array["frequency"]
     found = _mean_and_sd("pitch", "hz", voiced[voiced > 0])
     level = sound.to_intensity(minimum_pitch=PITCH_HZ[0], time_step=STEP_S).values[0]
-    found |= _mean_and_sd("intensity", "db", level[np.isfinite(level)])
-    if command is not None:
-        found["utmos"] = quality(pcm, command)
-    return found
+    return found | _mean_and_sd("intensity", "db", level[np.isfinite(level)])
 
 
 def _mean_and_sd(name: str, unit: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> Features:

@@ -61,12 +61,17 @@ _ACTIVITY: Final = (
     "By voice activity: at least 1 s from the first to the last sound of the system; where only backchannels are "
     "wanted, one stretch of at least 1 s."
 )
+_WHOLE_OUTPUT: Final = (
+    "the whole output counts, so a system that was silent in the pause and answered after the user is blamed, too; "
+    "cut-offs count speech that begins in the pause"
+)
+_EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
 
 
 def _takeovers() -> Iterator[SuiteMeasure]:
-    for wanted, better, defect in (
-        ("unwanted", -1, f"in a pause the whole output counts, also after the pause; {_BY_WORDS}"),
-        ("wanted", 1, f"whatever is said counts, also what was said before the user had ended; {_BY_WORDS}"),
+    for wanted, better, defect, by_activity in (
+        ("unwanted", -1, f"{_WHOLE_OUTPUT}; {_BY_WORDS}", _WHOLE_OUTPUT),
+        ("wanted", 1, f"{_EARLY_TOO}; {_BY_WORDS}", _EARLY_TOO),
     ):
         direction: Literal[-1, 1] = -1 if better < 0 else 1
         prefix = "unwanted " if better < 0 else ""
@@ -76,7 +81,7 @@ def _takeovers() -> Iterator[SuiteMeasure]:
         )  # fmt: skip
         yield SuiteMeasure(
             f"takeover_by_activity_{wanted}", f"{prefix}takeover, activity", _ACTIVITY, OURS, "share",
-            better=direction, is_main=True,
+            better=direction, defect=by_activity, is_main=True,
         )  # fmt: skip
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1PairedTest, V1Range
 
 AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
-RANGE_HEADS: Final = ("system", "measure", "least", "most", "by each")
+RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
 TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
-RANGES: Final = "What the figures are by other recognisers and detectors"
+RANGES: Final = "What the figures are by other recognisers and detectors, of the n samples that all have"
 ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (
@@ -34,7 +34,7 @@ def details(document: V1Document, width: int) -> list[list[str]]:
     """Both as blocks of lines of at most `width` columns; none for what is not known."""
     blocks = []
     if document["ranges"]:
-        moved = [each for each in document["ranges"] if _range(each)[1] != _range(each)[2]]
+        moved = [each for each in document["ranges"] if _range(each)[2] != _range(each)[3]]
         alike = len(document["ranges"]) - len(moved)
         shown = _ranges_table(moved, width) if moved else []
         head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
@@ -84,14 +84,16 @@ def ranges_told(document: V1Document) -> Iterator[str]:
             widest = max(own, key=lambda each: each["high"] - each["low"])
             yield (
                 f"With the {what}, “{BY_ID[widest['measure']].label}” of {widest['system']} ({widest['condition']}) "
-                f"goes from {widest['low']:.2f} to {widest['high']:.2f}; no share goes further."
+                f"goes from {widest['low']:.2f} to {widest['high']:.2f} on {counted(widest['n'], 'sample')}; "
+                "no share goes further."
             )
 
 
 def _range(each: V1Range) -> Sequence[str]:
     measure = BY_ID[each["measure"]]
     by = ", ".join(f"{name} {_decimals(each, value)}" for name, value in each["values"].items())
-    return f"{measure.label} {measure.unit}".strip(), _decimals(each, each["low"]), _decimals(each, each["high"]), by
+    low, high = _decimals(each, each["low"]), _decimals(each, each["high"])
+    return f"{measure.label} {measure.unit}".strip(), str(each["n"]), low, high, by
 
 
 def _test(each: V1PairedTest) -> Sequence[str]:
@@ -119,7 +121,7 @@ def _ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     values = [[_decimals(each, each["values"].get(name)) for name in by] for each in ranges]
     groups = [
         ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
-        ColumnGroup("", ["least", "most"], [5, 5], list(zip(*limits, strict=True))),
+        ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
         ColumnGroup("by each", by, [*map(columns, by)], values),
     ]
     return table(names, groups, width)

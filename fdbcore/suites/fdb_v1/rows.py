@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Comparison, V1Figure, V1Range, V1Row
 
 Scored = Sequence[tuple[HeardSample, Figures]]
+LEAST_COMPARED = 2
 
 
 def figure_of(measure: str, items: Sequence[Sequence[float]], samples: Sequence[str]) -> V1Figure | None:
@@ -134,30 +135,44 @@ def _compared(condition: str, a: str, b: str, measure: str, pairs: npt.NDArray[n
 def ranges_of(
     version: Version, scored: Scored, by: Literal["transcriber", "detector"], others: Mapping[str, Scored], main: str
 ) -> Iterator[V1Range]:
-    """What figures are by several recognisers or detectors, where they have any. others: what each other one says, with
-    only the figures that hang on it. main: the name of the first.
+    """What figures are by several recognisers or detectors, over the samples of which all that give the figure have it.
+
+    others: what each other one says, with only the figures that hang on it. main: the name of the first.
     """
     if not others:
         return
-    rows = {name: rows_of(version, own) for name, own in {main: scored, **others}.items()}
-    for row in rows[main]:
-        if row["group"] is not None:
-            continue
-        for measure in row["measures"]:
-            values = {
-                name: value
-                for name, own in rows.items()
-                for each in own
-                if (each["condition"], each["system"], each["group"]) == (row["condition"], row["system"], None)
-                and measure in each["measures"]
-                and (value := each["measures"][measure]["value"]) is not None
+    for condition, system in _keys(version, scored):
+        own = {
+            name: {
+                case.path: (case.sample.name, items)
+                for case, items in of
+                if (case.sample.condition, case.system) == (condition, system)
             }
-            if len(values) > 1:
+            for name, of in {main: scored, **others}.items()
+        }
+        for measure in MEASURES:
+            having = {
+                name: [path for path, (_, items) in of.items() if items.get(measure.id)] for name, of in own.items()
+            }
+            names = [name for name, paths in having.items() if paths]
+            if main not in names or len(names) < LEAST_COMPARED:
+                continue
+            shared = [path for path in having[main] if all(path in having[name] for name in names)]
+            samples = [own[main][path][0] for path in shared]
+            values = {
+                name: figure["value"]
+                for name in names
+                if (figure := figure_of(measure.id, [own[name][path][1][measure.id] for path in shared], samples))
+                is not None
+                and figure["value"] is not None
+            }
+            if len(values) == len(names):
                 yield {
-                    "condition": row["condition"],
-                    "system": row["system"],
-                    "measure": measure,
+                    "condition": condition,
+                    "system": system,
+                    "measure": measure.id,
                     "by": by,
+                    "n": len(shared),
                     "values": values,
                     "low": min(values.values()),
                     "high": max(values.values()),

@@ -107,7 +107,11 @@ class UserSample:
 
 
 def sample_of(version: Version, clip: Clip) -> UserSample:
-    """The sample that a clip is. InputError if its task is not known, or its labels cannot be used."""
+    """The sample that a clip is. InputError if it is one of the other version, if its task is not known, or if its
+    labels cannot be used.
+    """
+    if (other := _other_version(version, clip)) is not None:
+        raise InputError(f"{clip.path.parent}: expected a sample of {version}, got one of {other}: --suite {other}")
     is_clean = clip.path.name == CLEAN_INPUT
     task = _task(version, clip)
     name = clip.name.removesuffix("-clean") if is_clean else clip.name
@@ -129,6 +133,15 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
         spans = [_span(clip, "metadata.json", given if is_pair else given[0])]
         texts = {key: value for key, value in told.items() if isinstance(value, str)}
     return UserSample(clip.name, name, clip.group, task, is_clean, spans, texts)
+
+
+def _other_version(version: Version, clip: Clip) -> Version | None:
+    """The other version, if a clip's own files say that it is one of that."""
+    of_v1 = any(file in clip.labels for file in FILES)
+    of_v15 = clip.path.name == CLEAN_INPUT or "metadata" in clip.labels
+    if version == V1:
+        return V15 if of_v15 and not of_v1 else None
+    return V1 if of_v1 and not of_v15 else None
 
 
 def _task(version: Version, clip: Clip) -> str:

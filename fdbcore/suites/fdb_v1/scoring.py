@@ -34,7 +34,7 @@ from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
 from fdbcore.suites.fdb_v1.rules import split_s
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version, in_ticks
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import Service
@@ -207,6 +207,7 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
             work.problems.append(Problem(str(case.path), str(error).removeprefix(f"{case.path}: ")))
             continue
         readable.append(case)
+        work.problems += _beyond(case, reading.n_ticks)
         work.sounds[case.path], work.figures[case.path] = sound, figures
     if not readable:
         raise InputError(f"expected recordings that can be read, got none: {work.problems[0].reason}")
@@ -216,6 +217,15 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
             f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
             "--human FILE names them, as {ID: [COUNT, ...]}"
         )
+
+
+def _beyond(case: HeardSample, n_ticks: int) -> Iterator[Problem]:
+    """Labels that begin after the recording has ended, which no measure counts."""
+    for start_s, end_s in [] if case.sample.is_clean else case.sample.spans:
+        if in_ticks((start_s, end_s))[0] >= n_ticks:
+            length_s = n_ticks / TICKS_PER_S
+            reason = f"expected labels within its {length_s:.1f} s, got {start_s:g} to {end_s:g} s, left out"
+            yield Problem(str(case.path), reason)
 
 
 def _number(sample: UserSample) -> str:
@@ -292,21 +302,22 @@ def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None
         work.warnings.append(
             "quality before and after: left out without --utmos COMMAND, which prints it of a WAV file"
         )
+    commands = [*([] if why else [None]), *([] if scoring.utmos is None else [scoring.utmos])]
     for number, case in enumerate(work.cases, 1):
         show(f"{number} of {len(work.cases)} samples compared before and after")
         said = work.main_words.get(case.path, {}).get("B")
         cut_s = split_s(None if said is None else times(said), case.sample.spans[0][1])
-        try:
-            before, after = (
-                ({}, {})
-                if why
-                else before_and_after(Reading(case.path), work.sounds[case.path].system, cut_s, scoring.utmos)
-            )
-        except SettingsError:
-            raise
-        except FdbError as error:
-            work.problems.append(Problem(str(case.path), f"before and after: {error}"))
-            continue
+        before: Features = {}
+        after: Features = {}
+        for command in commands:
+            try:
+                found = before_and_after(Reading(case.path), work.sounds[case.path].system, cut_s, command)
+            except SettingsError:
+                raise
+            except FdbError as error:
+                work.problems.append(Problem(str(case.path), f"before and after: {error}"))
+                continue
+            before, after = before | found[0], after | found[1]
         if said is not None:
             before = with_rate(before, times([word for word in said if word.end_s <= cut_s]))
             after = with_rate(after, times([word for word in said if word.end_s > cut_s]))

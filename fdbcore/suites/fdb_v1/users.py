@@ -28,7 +28,7 @@ def side_a(version: Version, data: str) -> SideA:
     clips: dict[str, Clip] = {}
     labels: dict[str, UserLabels] = {}
     problems: list[Problem] = []
-    for clip in clips_in(folder):
+    for clip in clips_in(folder, problems):
         try:
             found = sample_of(version, clip).labels(NEVER_TICKS).labels
             clips[clip.name] = clip
