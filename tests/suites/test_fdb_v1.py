@@ -427,13 +427,13 @@ def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> No
 def test_the_numbers_of_a_range_are_whole_however_narrow_the_terminal_is(width: int) -> None:
     values = {"silero": 1043.0, "energy": 917.0, "another-detector": 1021.0}
     moved = {
-        "condition": "user interruption", "system": "freeze-omni", "by": "detector", "values": values,
+        "condition": "user interruption", "system": "freeze-omni", "by": "detector", "n": 200, "values": values,
         "measure": "response_latency_ms_per_labelled_turn_end", "low": 917.0, "high": 1043.0,
     }  # fmt: skip
     (lines,) = suite("fdb-v1").details({"ranges": [moved], "tests": []}, width)
     assert max(map(len, lines)) <= width
     found = [word for line in lines for word in line.split() if word.isdecimal() and word != "0"]
-    assert found == ["917", "1043", "1043", "917", "1021"]
+    assert found == ["200", "917", "1043", "1043", "917", "1021"]
     assert " ".join(lines).count("another-detector") == 1
 
 
