@@ -142,6 +142,7 @@ def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_
     [
         ("file,accent\nc0.wav,north\nc0.wav,south\n", "c0.wav: expected one accent for a clip, got north and south"),
         ("file,system\nc0.wav,x\n", "expected another name for the column system: each run has one"),
+        ("file,side,kind,when\nc0.wav,A,turn_end,1\n", "side, kind, start_s, end_s; got file, side, kind, when"),
         ("clip,accent\nc0.wav,x\n", "expected different columns, one of them file"),
     ],
 )

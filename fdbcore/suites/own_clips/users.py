@@ -21,6 +21,8 @@ NAME: Final = "clips"
 LABELS: Final = "labels"
 OF_A_RUN: Final = frozenset(("system", "clip", "line", "trial", "outcome"))
 """The columns that every run has."""
+OF_LABELS: Final = frozenset(("side", "kind"))
+"""A table with both has labels."""
 _TABLES: Final = (".csv", ".tsv")
 
 
@@ -62,6 +64,10 @@ def _told(
     if path.suffix.lower() in _TABLES and path.is_file():
         table = read_table(path)
         of_labels = label_columns(list(table.rows[0])) if table.rows else set()
+        header = list(table.rows[0]) if table.rows else []
+        if not of_labels and OF_LABELS <= {name.lower() for name in header}:
+            got = ", ".join(header)
+            raise SettingsError(f"{path}: expected the columns file, side, kind, start_s, end_s; got {got}")
         columns = _columns(table, of_labels, known, oddities)
         if not of_labels:
             return columns, {}, oddities
