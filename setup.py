@@ -6,8 +6,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = (
-    *("align", "bank", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample"),
-    *("silero", "speech", "transit", "turns"),
+    *("align", "bank", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "silero"),
+    *("speech", "transit", "turns"),
 )
 HEADERS = {
     "hearing": ["fdbcore/_ext/dot.h"],

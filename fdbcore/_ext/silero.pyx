@@ -1,9 +1,8 @@
 """Silero VAD's model: the probability of speech in each window of 32 ms of a stream."""
 
 cimport cython
-from libc.math cimport M_PI, fabs
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int16_t, int64_t
+from libc.stdint cimport int16_t
 from libc.string cimport memset
 
 cdef extern from "silero.h" nogil:
@@ -27,16 +26,9 @@ from fdbcore.errors import FrameError
 
 cdef enum:
     WINDOWS_A_FFT = 2  # a window has two lengths of the Fourier transform, and a quarter of one on each side
-    MOST_WINDOW = WINDOWS_A_FFT * FDB_MOST_FFT
     MOST_SAMPLES = (2 * WINDOWS_A_FFT + 1) * FDB_MOST_FFT // 2
-    ANEW_WINDOWS = 93  # 3 s
-    HEARD_WINDOWS = 128  # a power of two above that
 
-cdef double FULL_SCALE = 32768.0
-cdef double WINDOW_S = 0.032
-cdef double OFFSET_EDGE_HZ = 20.0
-cdef double MUCH_LOUDER = 0.7079457843841379  # 3 dB
-cdef double INAUDIBLE = 1e-4  # of one step of int16: denormal numbers are slow
+cdef float FULL_SCALE = 32768.0
 
 _SHAPES = (  # of each layer's weights: blocks of outputs, taps, inputs, outputs of a block
     (8, 3, None, 16), (2, 3, 128, 32), (1, 2, 64, 64), (2, 1, 64, 64), (8, 1, 256, 64), (1, 1, 1, 128),
@@ -93,107 +85,38 @@ cdef class SileroStream:
     cdef fdb_silero_window _probability
     cdef float[2 * FDB_HIDDEN] _state
     cdef float[MOST_SAMPLES] _pcm  # the end of the window before, the window, and its end backwards
-    cdef float _factor  # of the window before
+    cdef double _gain  # of the window before
 
     def __cinit__(self, SileroWeights weights not None, int most_lanes=16):
         self._weights = weights
         self._probability = fdb_silero_fastest(most_lanes)
-        self._factor = 1.0
-        self.forget()
+        memset(self._state, 0, sizeof(self._state))
+        memset(self._pcm, 0, sizeof(self._pcm))
+        self._gain = 1.0
 
     @property
     def window_samples(self):
         """Of a window: 512 at 16 kHz, 256 at 8 kHz."""
         return WINDOWS_A_FFT * self._weights._model.fft
 
-    def process(self, const int16_t[::1] window not None):
-        """The probability of speech in the next window, int16 (window_samples,). FrameError for another length."""
-        cdef ptrdiff_t i
-        cdef float[MOST_WINDOW] samples
-        cdef double probability
-        check_length(self._weights, window)
-        with nogil:
-            for i in range(window.shape[0]):
-                samples[i] = window[i]
-            probability = self.hear(samples, <float>(1.0 / FULL_SCALE))
-        return probability
-
-    cdef void forget(self) noexcept nogil:
-        memset(self._state, 0, sizeof(self._state))
-        memset(self._pcm, 0, sizeof(self._pcm))
-
-    cdef double hear(self, const float *window, float factor) noexcept nogil:
-        cdef ptrdiff_t n = WINDOWS_A_FFT * self._weights._model.fft, beside = self._weights._model.fft // 4, i
-        cdef float *pcm = self._pcm
-        cdef float change = factor / self._factor
-        self._factor = factor
-        for i in range(beside):
-            pcm[i] = pcm[n + i] * change
-        for i in range(n):
-            pcm[beside + i] = window[i] * factor
-        for i in range(beside):
-            pcm[beside + n + i] = pcm[beside + n - 2 - i]
-        return self._probability(&self._weights._model, pcm, self._state)
-
-
-@cython.final
-cdef class LevelledStream:
-    """A stream of windows that the model hears without a constant offset, and at the gain that each window needs.
-
-    Where the gain falls by more than 3 dB, a side has become louder than all before. The model then hears the last 3 s
-    anew at the new gain, so what it remembers does not depend on the gain of the line either.
-    """
-
-    cdef SileroStream _stream
-    cdef float[HEARD_WINDOWS][MOST_WINDOW] _heard  # the last windows without their offset, a ring
-    cdef int64_t _windows
-    cdef double _gain, _decay, _sample, _without_offset
-
-    def __cinit__(self, SileroWeights weights not None, int most_lanes=16):
-        self._stream = SileroStream(weights, most_lanes)
-        self._decay = 1.0 - 2.0 * M_PI * OFFSET_EDGE_HZ * WINDOW_S / self._stream.window_samples
-
-    def process(self, const int16_t[::1] window not None, double gain):
+    def process(self, const int16_t[::1] window not None, double gain=1.0):
         """The probability of speech in the next window, int16 (window_samples,), amplified by a factor.
 
         FrameError for another length.
         """
+        cdef ptrdiff_t n = WINDOWS_A_FFT * self._weights._model.fft, beside = self._weights._model.fft // 4, i
+        if window.shape[0] != n:
+            raise FrameError(f"expected a window of {n} samples, got {window.shape[0]}")
+        cdef float *pcm = self._pcm
+        cdef float factor = <float>(gain / FULL_SCALE), change = <float>(gain / self._gain)
         cdef double probability
-        check_length(self._stream._weights, window)
-        with nogil:
-            self._take(&window[0], window.shape[0])
-            if self._windows > 0 and gain < self._gain * MUCH_LOUDER:
-                self._hear_anew(gain)
-            self._gain = gain if self._windows == 0 else max(self._gain, gain)
-            probability = self._hear(self._windows, gain)
-            self._windows += 1
-        return probability
-
-    cdef void _take(self, const int16_t *window, ptrdiff_t n) noexcept nogil:
-        cdef float *kept = self._heard[self._windows & (HEARD_WINDOWS - 1)]
-        cdef double scale = (1.0 + self._decay) / 2.0
-        cdef ptrdiff_t i
-        if self._windows == 0:  # as if the first sample had always been there
-            self._sample = window[0]
-        for i in range(n):
-            self._without_offset = scale * (window[i] - self._sample) + self._decay * self._without_offset
-            self._sample = window[i]
-            kept[i] = <float>self._without_offset
-        if fabs(self._without_offset) < INAUDIBLE:
-            self._without_offset = 0.0
-
-    cdef void _hear_anew(self, double gain) noexcept nogil:
-        cdef int64_t window
-        self._stream.forget()
-        for window in range(max(self._windows - ANEW_WINDOWS, 0), self._windows):
-            self._hear(window, gain)
         self._gain = gain
-
-    cdef double _hear(self, int64_t window, double gain) noexcept nogil:
-        return self._stream.hear(self._heard[window & (HEARD_WINDOWS - 1)], <float>(gain / FULL_SCALE))
-
-
-cdef check_length(SileroWeights weights, const int16_t[::1] window):
-    cdef ptrdiff_t n = WINDOWS_A_FFT * weights._model.fft
-    if window.shape[0] != n:
-        raise FrameError(f"expected a window of {n} samples, got {window.shape[0]}")
+        with nogil:
+            for i in range(beside):
+                pcm[i] = pcm[n + i] * change
+            for i in range(n):
+                pcm[beside + i] = window[i] * factor
+            for i in range(beside):
+                pcm[beside + n + i] = pcm[beside + n - 2 - i]
+            probability = self._probability(&self._weights._model, pcm, self._state)
+        return probability

@@ -2,7 +2,7 @@
 
 The thresholds are relative: to the loudest tick of the speech, and to the background beside it. So neither the gain of a
 line nor what lies between the words of a party (silence, comfort noise, the noise of a room) moves an edge that the level
-shows. The model hears each side at one level, by the loudest 100 ms of it so far.
+shows; the model's own answer depends on the level a little.
 
 Voice: the level of the side's speech. What stays 20 dB below it is another's: crosstalk, or talk behind. It falls slowly,
 so a side that goes on more softly is heard again.
@@ -22,13 +22,14 @@ In noise, soft beginnings and ends are hidden: the less the peak stands out from
 """
 
 cimport cython
-from libc.math cimport fabs, fmax, fmin, sqrt
+from libc.math cimport fabs, fmax, fmin, pow
 from libc.stdint cimport int16_t, int64_t
 from libc.string cimport memset
 
-from fdbcore._ext.background cimport ALL, BACKGROUND_TICKS, SPREADS, Background, learn_background, start_background
 from fdbcore._ext.bank cimport BANDS, FORMAT_DB, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, one_frame
-from fdbcore._ext.recent cimport Least, Recent, followed_voice, forget_before, is_flat, put_least, quantile, remember
+from fdbcore._ext.recent cimport (
+    Least, Recent, followed_voice, forget_before, is_flat, put_least, quantile, remember
+)
 
 from fdbcore.errors import FrameError
 
@@ -40,7 +41,9 @@ cdef enum:
     PEAK_TICKS = 200  # 2 s: a phrase
     WINDOW_MS = 32
     TICK_MS = 10
+    ALL = BANDS  # the place of the whole level after the bands'
 
+    BACKGROUND_TICKS = 100  # the last second without speech; the first tenth of it is a first guess
     BACKGROUND_AHEAD = 20  # of the decided tick
     CLEAR_AFTER = 5  # the background keeps this many ticks from the end of the model's speech ...
     CLEAR_BEFORE = 8  # ... and from its start
@@ -78,6 +81,13 @@ cdef double NO_SPEECH = 0.2  # the model's probability of background is below th
 cdef double SURE_SPEECH = 0.9  # ... and that inside speech is above this one
 cdef double ON = 0.5  # probabilities at which the model's speech starts and ends; its authors' defaults
 cdef double OFF = 0.35
+cdef double SPREADS = 4.0  # a band stands out by this many spreads of the background, ...
+cdef double LEAST_ABOVE_DB = 1.0  # ... by this much at least
+cdef double GREATEST_ABOVE_DB = 6.0  # ... and at most
+cdef double SPREADS_BELOW = 3.0
+cdef double LEAST_BELOW_DB = 5.0
+cdef double LEAST_SPREAD_DB = 0.1
+cdef double RESTLESS_DB = 1.8  # steady noise spreads by 0.5 to 1 dB in a band, talk and music by 2.5 and more
 cdef double EXPLAINED = 0.6  # of the model's speech must stand out, else restless noise hides it
 cdef double FLAT_DB = 1.2  # standard deviation of a band within FLAT_TICKS ...
 cdef double FLAT_LOW_DB = 1.6  # ... and of the lowest band, as of the whole: noise of so few hertz varies more
@@ -91,11 +101,11 @@ cdef double HIDDEN_DB_PER_TICK = 5.0
 cdef double MOST_HIDDEN_TICKS = 4.0
 cdef double SILENT_AROUND_DB = 3.0
 
-cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
-cdef double HEARD_POWER = FULL_SCALE_POWER * 0.003981071705534973  # -24 dBFS: so loud does the model hear a side ...
-cdef double SHORT_TICKS = 10.0  # ... by its loudest 100 ms so far
-cdef double LEAST_LOUD_POWER = FULL_SCALE_POWER * 1e-9  # -90 dBFS; what is softer is what rounding to int16 leaves
-cdef double LOUD_FALL = 0.9977  # in a window of the model's speech: 0.3 dB/s
+cdef double SOFTEST_PEAK_DB = -30.0  # softer speech is raised to this peak for the model, which hears it worse ...
+cdef double LEAST_PEAK_DB = -70.0  # ... but not what is softer than this
+cdef double FALL_DB = 0.032  # of the loudest tick in a window of speech: 1 dB/s
+cdef double UNHEARD_DB = 40.0  # before speech is heard, it may be so much louder than what is heard; within 2 s of speech ...
+cdef double UNHEARD_FALL_DB = 0.64  # ... this allowance goes, a window at a time
 
 cdef double SEEMS_ABOVE_DB = 9.0
 
@@ -116,10 +126,12 @@ cdef class SpeechDetector:
     cdef float[RING] _probability
     cdef bint[RING] _speech, _stood_out, _active
     cdef Least _loud  # of the negated levels of speech
-    cdef Background _background
+    cdef Recent[BANDS + 1] _beside
     cdef Recent _inside
-    cdef double _peak, _least, _voice, _short_power, _loud_power
-    cdef bint _explained
+    cdef double[BANDS + 1] _background
+    cdef double[BANDS] _above, _below
+    cdef double _peak, _least, _voice, _loudest, _unheard
+    cdef bint _knows_background, _restless, _explained
     cdef int64_t _model_start, _model_end, _fade
     cdef int64_t[FADES] _fades
     cdef int _n_fades
@@ -138,14 +150,18 @@ cdef class SpeechDetector:
     }
 
     def __cinit__(self):
+        cdef int band
         design_bank(&self._bank)
-        start_background(&self._background)
+        memset(self._beside, 0, sizeof(self._beside))
         memset(&self._inside, 0, sizeof(self._inside))
         memset(&self._loud, 0, sizeof(self._loud))
         memset(self._speech, 0, sizeof(self._speech))
         memset(self._probability, 0, sizeof(self._probability))
+        for band in range(BANDS + 1):
+            self._beside[band].room = BACKGROUND_TICKS
+            self._background[band] = SILENCE_DB
         self._inside.room = INSIDE_TICKS
-        self._loud_power, self._peak, self._voice = LEAST_LOUD_POWER, SILENCE_DB, SILENCE_DB
+        self._loudest, self._unheard, self._peak, self._voice = LEAST_PEAK_DB, UNHEARD_DB, SILENCE_DB, SILENCE_DB
 
     def push(self, frame):
         """Take the frame of tick n, int16 (480,); return whether tick n - 32 is active (False while that is below 0).
@@ -173,12 +189,13 @@ cdef class SpeechDetector:
             self._speech[tick & (RING - 1)] = speech
         self._judged_windows += 1
         if speech:
-            self._loud_power = fmax(self._loud_power * LOUD_FALL, LEAST_LOUD_POWER)
+            self._loudest = fmax(self._loudest - FALL_DB, LEAST_PEAK_DB)
+            self._unheard = fmax(self._unheard - UNHEARD_FALL_DB, 0.0)
 
     @property
     def gain(self):
-        """The factor that brings the loudest 100 ms so far to the level at which the model hears each side."""
-        return sqrt(HEARD_POWER / self._loud_power)
+        """The factor that the model's next window needs: 1 for speech that is loud enough for it."""
+        return pow(10.0, fmax(SOFTEST_PEAK_DB - self._loudest - self._unheard, 0.0) / 20.0)
 
     def finish(self):
         """The activity of the last 32 ticks (fewer if fewer were pushed). It ends the stream."""
@@ -198,22 +215,19 @@ cdef class SpeechDetector:
         if self._ticks == 0 or self._level[slot][ALL] < fmax(self._peak - RANGE_DB, FORMAT_DB):
             return False
         for band in range(BANDS):
-            if self._level[slot][band] >= self._background.median[band] + SEEMS_ABOVE_DB:
+            if self._level[slot][band] >= self._background[band] + SEEMS_ABOVE_DB:
                 return True
-        return not self._background.known
+        return not self._knows_background
 
     cdef void _measure(self, const int16_t *frame) noexcept nogil:
         cdef int64_t tick = self._ticks, slot = self._ticks & (RING - 1)
-        cdef double power
         cdef int band
         if tick == 0:  # as if the first sample had always been there, so that a DC offset makes no step
             self._bank.x1 = self._bank.x2 = frame[0]
-        power = filter_frame(&self._bank, frame, self._power[slot])
-        self._level[slot][ALL] = decibels(power)
-        self._short_power += (power - self._short_power) / SHORT_TICKS
-        self._loud_power = fmax(self._loud_power, self._short_power)
+        self._level[slot][ALL] = decibels(filter_frame(&self._bank, frame, self._power[slot]))
         for band in range(BANDS):
             self._level[slot][band] = decibels(self._power[slot][band])
+        self._loudest = fmax(self._loudest, self._level[slot][ALL])
         self._flat_last[slot] = -1
         if tick >= FLAT_TICKS - 1:
             self._find_flat(tick - FLAT_TICKS + 1)
@@ -257,7 +271,7 @@ cdef class SpeechDetector:
         self._learn(tick)
         if self._peak > SILENCE_DB and self._find_model(tick) and self._is_near(tick):
             self._stood_out[slot] = self._stands_out(tick)
-            self._explained = not self._background.restless or self._is_crowd() or self._explains(tick)
+            self._explained = not self._restless or self._is_crowd() or self._explains(tick)
             if self._speech[slot] and not self._ends_by(tick + END_LATE + NEAR_TICKS):
                 active = not self._explained or self._stands_out_nearby(tick)
             elif self._model_end >= 0:
@@ -293,7 +307,7 @@ cdef class SpeechDetector:
                 self._unbroken += 1
                 self._pause = 0
                 if self._is_crowd() and level < self._voice - CROWD_BELOW_DB:
-                    learn_background(&self._background, self._smooth[other & (RING - 1)], self._level[other & (RING - 1)][ALL])
+                    self._learn_background(other)
             else:
                 self._pause += 1
                 if self._pause >= CROWD_PAUSE_TICKS:
@@ -309,10 +323,29 @@ cdef class SpeechDetector:
             for near in range(max(other - CLEAR_AFTER, 0), min(other + CLEAR_BEFORE, known) + 1):
                 clear = clear and not self._speech[near & (RING - 1)]
             if clear:
-                learn_background(&self._background, self._smooth[other & (RING - 1)], self._level[other & (RING - 1)][ALL])
+                self._learn_background(other)
 
     cdef bint _is_crowd(self) noexcept nogil:
         return self._unbroken >= CROWD_TICKS
+
+    cdef void _learn_background(self, int64_t tick) noexcept nogil:
+        cdef double spread
+        cdef int band
+        for band in range(BANDS):
+            remember(&self._beside[band], self._smooth[tick & (RING - 1)][band])
+        remember(&self._beside[ALL], self._level[tick & (RING - 1)][ALL])
+        self._knows_background = self._beside[ALL].n >= BACKGROUND_TICKS // 10
+        if not self._knows_background:
+            return
+        self._restless = False
+        self._background[ALL] = quantile(&self._beside[ALL], 0.5)
+        for band in range(BANDS):
+            self._background[band] = quantile(&self._beside[band], 0.5)
+            spread = (quantile(&self._beside[band], 0.84) - quantile(&self._beside[band], 0.16)) / 2.0
+            spread = fmax(spread, LEAST_SPREAD_DB)
+            self._restless = self._restless or spread > RESTLESS_DB
+            self._above[band] = self._background[band] + fmin(fmax(SPREADS * spread, LEAST_ABOVE_DB), GREATEST_ABOVE_DB)
+            self._below[band] = self._background[band] - fmax(SPREADS_BELOW * spread, LEAST_BELOW_DB)
 
     cdef bint _find_model(self, int64_t tick) noexcept nogil:
         """Find the start and the end of the model's speech near `tick`, -1 if there is none; is there any speech?"""
@@ -343,25 +376,25 @@ cdef class SpeechDetector:
         return False
 
     cdef int64_t _most_before(self) noexcept nogil:
-        return RESTLESS_BEFORE if self._background.restless else BEFORE_TICKS
+        return RESTLESS_BEFORE if self._restless else BEFORE_TICKS
 
     cdef int64_t _most_after(self) noexcept nogil:
-        return RESTLESS_AFTER if self._background.restless else AFTER_TICKS
+        return RESTLESS_AFTER if self._restless else AFTER_TICKS
 
     cdef bint _stands_out(self, int64_t tick) noexcept nogil:
         cdef int64_t slot = tick & (RING - 1)
-        cdef bint out = not self._background.known
+        cdef bint out = not self._knows_background
         cdef int band
         if self._level[slot][ALL] < self._least:
             return False
         for band in range(BANDS):
-            out = out or self._smooth[slot][band] > self._background.above[band]
-            out = out or (not self._background.restless and self._smooth[slot][band] < self._background.below[band])
+            out = out or self._smooth[slot][band] > self._above[band]
+            out = out or (not self._restless and self._smooth[slot][band] < self._below[band])
         return out and not self._is_gate_noise(tick)
 
     cdef bint _stands_out_nearby(self, int64_t tick) noexcept nogil:
         """Whether `tick` stands out, or one so near that noise may hide what lies between."""
-        cdef double background = fmax(fmax(self._background.median[0], self._background.median[1]), self._background.median[2])
+        cdef double background = fmax(fmax(self._background[0], self._background[1]), self._background[2])
         cdef int64_t hidden = <int64_t>self._hidden(background, END_HEARD_DB), other
         for other in range(max(tick - 2 * hidden, 0), min(tick + hidden, self._known(tick)) + 1):
             if self._stands_out(other):
@@ -376,7 +409,7 @@ cdef class SpeechDetector:
             return False
         if level > self._peak - FLAT_BELOW_PEAK_DB or level >= quantile(&self._inside, INSIDE_QUANTILE) + FLAT_ABOVE_INSIDE_DB:
             return False
-        if fabs(level - self._background.median[ALL]) <= FLAT_OFF_BACKGROUND_DB:
+        if fabs(level - self._background[ALL]) <= FLAT_OFF_BACKGROUND_DB:
             return False
         if self._model_end < 0 or tick > self._model_end + AFTER_TICKS:
             return False
@@ -427,7 +460,7 @@ cdef class SpeechDetector:
         else:
             start = self._run_start(start, limit)
             dip = start - 2
-            while not self._background.restless and dip >= max(start - DIP_TICKS - 1, limit + DIP_SPEECH_TICKS - 1):
+            while not self._restless and dip >= max(start - DIP_TICKS - 1, limit + DIP_SPEECH_TICKS - 1):
                 if self._run_start(dip, limit) <= dip - DIP_SPEECH_TICKS + 1:
                     start = self._run_start(dip, limit)
                     break
@@ -446,9 +479,9 @@ cdef class SpeechDetector:
         cdef int64_t slot = tick & (RING - 1)
         cdef int band
         for band in range(BANDS):
-            if self._level[slot][band] > self._background.above[band] or self._level[slot][band] < self._background.below[band]:
+            if self._level[slot][band] > self._above[band] or self._level[slot][band] < self._below[band]:
                 return True
-        return not self._background.known
+        return not self._knows_background
 
     cdef int64_t _run_start(self, int64_t tick, int64_t limit) noexcept nogil:
         """The first of the ticks up to `tick` that stand out without a break, from `limit` on; `tick` + 1 if none."""

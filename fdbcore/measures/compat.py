@@ -2,8 +2,8 @@
 
 Our own measures are in `timing`; the two are never mixed. v1 measures speech by words, so it needs B's words. v1.5 uses
 the segments of the Silero voice activity detector at 16 kHz as its package makes them: a call that was heard by that
-detector has them, at whatever level it was. It merges segments across gaps of 0.6 s (user) and 0.5 s (system), which
-hides shorter pauses.
+detector has them, also where a soft side was raised for it. It
+merges segments across gaps of 0.6 s (user) and 0.5 s (system), which hides shorter pauses.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def compat(recording: Reading) -> dict[str, Quantity]:
 def _of_silero(recording: Reading) -> tuple[Probabilities, Probabilities] | None:
     """The probabilities of the model at 16 kHz; None of a call that another detector or model decided.
 
-    None, too, if an earlier version raised a soft side for it, and its audio can no longer be heard as it was.
+    None, too, if a soft side was raised for it, and its audio can no longer be heard as it was.
     """
     decided = [recording.meta["settings"]["vad"][side] for side in SIDES]
     models = [each.get("settings", {}).get("model", {}).get("rate_hz") for each in decided]

@@ -24,9 +24,9 @@ Probabilities = npt.NDArray[np.float32]
 def silero_probabilities(recording: Recording) -> tuple[Probabilities, Probabilities]:
     """The speech probability of each window of 32 ms in the spans that were heard, float32 (n_windows,) of A and B.
 
-    They are those that the detector kept; where it kept none, because it is another one, or an earlier one that raised
-    a soft side, the model at 16 kHz is asked now, about the audio as it was recorded. RecordingError or AudioError if
-    that is gone or has changed.
+    They are those that the detector kept; where it kept none, because it raised a soft side or is another one, the
+    model at 16 kHz is asked now, about the audio as it was recorded. RecordingError or AudioError if that is gone or
+    has changed.
     """
     kept = recording.evidence(EVIDENCE)
     if kept is not None:

@@ -27,7 +27,7 @@ TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
 ON: Final = 0.5
-RULES_VERSION: Final = 3  # of `fdbcore._ext.speech`; with other rules the same model is another detector
+RULES_VERSION: Final = 2  # of `fdbcore._ext.speech`; with other rules the same model is another detector
 ENERGY_VERSION: Final = "2"  # of `fdbcore._ext.level`; before it, the version of fdbcore stood in its place
 SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
 
@@ -81,28 +81,27 @@ class SileroVad:
     """Voice activity where Silero VAD finds speech: the model says whether, the levels say when.
 
     The model (Silero VAD, MIT licence) gives a probability for each window of 32 ms. It notices the onset of speech
-    late, and the end even later, so `fdbcore._ext.speech` finds the edges in the levels around its own. Its answer
-    depends on the level and on a constant offset, so it hears each side at one level and without an offset. What it
-    says of the sound as it is, which others would get too, is kept as evidence. telephone: use the model's branch for
-    8 kHz instead of the one for 16 kHz.
+    late, and the end even later, so `fdbcore._ext.speech` finds the edges in the levels around its own. It hears soft
+    speech worse, so speech that stays below -30 dBFS is raised for it. telephone: use the model's branch for 8 kHz
+    instead of the one for 16 kHz.
     """
 
     name = "silero"
     delay_ticks: int = SpeechDetector.delay_ticks
 
     def __init__(self, telephone: bool = False) -> None:
-        from fdbcore._ext.silero import LevelledStream, SileroStream
+        from fdbcore._ext.silero import SileroStream
         from fdbcore.session.silero_model import silero_weights
 
         self._rate_hz = TELEPHONE_RATE_HZ if telephone else WIDEBAND_RATE_HZ
-        self._model = LevelledStream(silero_weights(self._rate_hz))
-        self._plain_model = SileroStream(silero_weights(self._rate_hz))
+        self._model = SileroStream(silero_weights(self._rate_hz))
         self._detector = SpeechDetector()
         self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
         self._window_samples = self._rate_hz * WINDOW_MS // 1000
         self._pcm = np.zeros(2 * self._window_samples, dtype=np.int16)
         self._filled_samples = 0
-        self._probabilities, self._plain_probabilities = array("f"), array("f")
+        self._probabilities = array("f")
+        self._raised = False
 
     def push(self, frame: Pcm) -> bool:
         """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
@@ -128,9 +127,9 @@ class SileroVad:
         return self._detector.finish()
 
     def _judge_window(self) -> None:
-        window = self._pcm[: self._window_samples]
-        probability = self._model.process(window, self._detector.gain)
-        self._plain_probabilities.append(self._plain_model.process(window))
+        gain = self._detector.gain
+        self._raised = self._raised or gain > 1
+        probability = self._model.process(self._pcm[: self._window_samples], gain)
         rest_samples = self._filled_samples - self._window_samples  # below 0 after the last, partial window
         if rest_samples > 0:
             self._pcm[:rest_samples] = self._pcm[self._window_samples : self._filled_samples]
@@ -139,9 +138,13 @@ class SileroVad:
         self._detector.judge(probability)
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """What the model says of each window of 32 ms from tick 0 on as it is, not levelled, float32 (n_windows,)."""
-        name = f"silero_{self._rate_hz // 1000}khz_probability"
-        return {name: np.array(self._plain_probabilities, dtype=np.float32)}
+        """The model's speech probability in each window of 32 ms from tick 0 on, float32 (n_windows,).
+
+        Nothing if soft speech was raised: others would get other probabilities from the same sound.
+        """
+        if self._raised:
+            return {}
+        return {f"silero_{self._rate_hz // 1000}khz_probability": np.array(self._probabilities, dtype=np.float32)}
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version and settings, as JSON values."""

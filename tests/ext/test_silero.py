@@ -17,7 +17,7 @@ import pytest
 from benchmarks.bench_silero import CHANGES, GOAL, RATES_HZ, differences
 from benchmarks.voices.speech import RATE_HZ
 from fdbcore._ext.resample import Resampler
-from fdbcore._ext.silero import LevelledStream, SileroStream, SileroWeights
+from fdbcore._ext.silero import SileroStream, SileroWeights
 from fdbcore.errors import FrameError
 from fdbcore.session.silero_model import packed_weights, silero_weights
 from fdbcore.sources.clips import read_clip
@@ -38,11 +38,6 @@ def theirs(windows: npt.NDArray[np.int16], rate_hz: int) -> npt.NDArray[np.float
 def ours(windows: npt.NDArray[np.int16], rate_hz: int, most_lanes: int = 16) -> npt.NDArray[np.float64]:
     stream = SileroStream(silero_weights(rate_hz), most_lanes)
     return np.array([stream.process(window) for window in windows])
-
-
-def levelled(windows: npt.NDArray[np.int16], gains: npt.NDArray[np.float64], most_lanes: int = 16) -> bytes:
-    stream = LevelledStream(silero_weights(RATE_HZ), most_lanes)
-    return np.array([stream.process(window, gain) for window, gain in zip(windows, gains, strict=True)]).tobytes()
 
 
 def in_windows(pcm: Pcm, rate_hz: int) -> npt.NDArray[np.int16]:
@@ -102,35 +97,6 @@ def test_a_stream_does_not_depend_on_those_beside_it(rate_hz: int) -> None:
         for each in zip(*sides, strict=True)
     ]
     assert np.array(by_turns).T.tobytes() == np.array([ours(side, rate_hz) for side in sides]).tobytes()
-
-
-def test_a_levelled_stream_depends_on_neither_a_gain_nor_an_offset() -> None:
-    windows = speech("left", RATE_HZ)[:300] // 8
-    gains = np.geomspace(8, 1, 300) + (np.arange(300) < 100)
-    expected = levelled(windows, gains)
-    assert levelled(windows * 4, gains / 4) == expected
-    assert levelled(windows + np.int16(4000), gains) == expected
-    assert levelled(windows, gains, most_lanes=4) == levelled(windows, gains, most_lanes=8) == expected
-
-
-def test_what_is_much_louder_than_all_before_makes_a_levelled_stream_hear_the_last_3_s_anew() -> None:
-    windows, loud_from = speech("left", RATE_HZ)[:400].copy(), 300
-    start = loud_from - 93
-    windows[:start] = windows[start, 0]  # so that the filter starts there, too
-    gains = np.where(np.arange(400) < loud_from, 16.0, 1.0)
-    found = np.frombuffer(levelled(windows, gains))[loud_from:]
-    anew = np.frombuffer(levelled(windows[start:], np.ones(400 - start)))[-len(found) :]
-    assert found.tolist() == anew.tolist()
-    before = np.frombuffer(levelled(windows, np.maximum(gains, 12.0)))[loud_from:]
-    assert np.abs(before - anew).max() > 0.01
-
-
-def test_a_levelled_stream_hears_what_a_plain_one_does() -> None:
-    windows = speech("left", RATE_HZ)
-    found = np.frombuffer(levelled(windows, np.ones(len(windows))))
-    plain = ours(windows, RATE_HZ)
-    assert np.abs(found - plain).mean() < 0.01
-    assert ((found > 0.5) == (plain > 0.5)).mean() > 0.99
 
 
 COMPILER = "aarch64-linux-gnu-gcc"
@@ -199,8 +165,6 @@ def test_wrong_windows_and_weights_are_refused() -> None:
     assert stream.window_samples == 512
     with pytest.raises(FrameError, match="expected a window of 512 samples, got 256"):
         stream.process(np.zeros(256, np.int16))
-    with pytest.raises(FrameError, match="expected a window of 512 samples, got 256"):
-        LevelledStream(silero_weights(16_000)).process(np.zeros(256, np.int16), 1.0)
     with pytest.raises(FrameError, match="fft: expected 128 or 256, got 64"):
         SileroWeights(64, np.zeros(64, np.float32), np.zeros((2, 32), np.float32), [], [])
     short = np.zeros(64, np.float32)
