@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import numpy.typing as npt
 
-__pyx_capi__: dict[str, object]  # what `speech` calls
+from fdbcore._ext.bank import edges_hz as edges_hz
 
 @final
 class EnergyDetector:
