@@ -6,7 +6,20 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = (
-    *("align", "bank", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "silero"),
+    *(
+        "align",
+        "bank",
+        "decoded",
+        "floor",
+        "hearing",
+        "jitter",
+        "level",
+        "pacer",
+        "packets",
+        "pcm",
+        "resample",
+        "silero",
+    ),
     *("speech", "transit", "turns"),
 )
 HEADERS = {
