@@ -152,6 +152,7 @@ def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document:
     assert "stale_value" in {outcomes["stale", name] for name in WANTED}
     assert {item["condition"] for item in document["items"]} == {"tools: slow"}
     assert "failures: 3 silent" in " ".join(held[1].split())
+    assert "So p is 0.25 at least, and 1 when it is corrected" in " ".join(held[1].split())  # three clusters
 
 
 def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) -> None:

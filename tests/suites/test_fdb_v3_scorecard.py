@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
 
 from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v3.suite import SUITE
 
 N = 12
 PAYS = [call("modify_autopay", bill_type="power", source_account=each) for each in ("checking", "savings")]
@@ -81,4 +82,23 @@ def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, 
     assert passed["early", "right"]["p_holm"] < 0.05
     assert passed["corrected", "right"]["difference"] == 0
     assert "correction kept" in printed
+    least, m = 2 / 2**N, len(group["comparisons"])
+    assert min(one["p"] for one in group["comparisons"]) == least
+    assert ("however large" in " ".join(printed.split())) is (m * least > 0.05)
     assert "early - right" in printed
+
+
+def test_few_speakers_are_said_to_tell_nothing_apart(scored: tuple[dict[str, Any], str]) -> None:
+    """As with the eight of the smoke set, and six comparisons or more: 6 / 128 is less than 0.05, 7 / 128 is not."""
+    document, _ = scored
+    (group,) = document["groups"]
+
+    def told(speakers: int, comparisons: int) -> list[str]:
+        items = [{**item, "speaker": f"p{n % speakers}"} for n, item in enumerate(document["items"])]
+        made = {**group, "comparisons": group["comparisons"][:comparisons]}
+        return list(SUITE.card({**document, "items": items, "groups": [made]}).notes)
+
+    assert told(8, 6) == told(8, 0) == told(11, 7) == []
+    (said,) = told(8, 7)
+    assert said.startswith("Speakers (released results): 8. So p is 0.0078 at least, and 0.055 when it is corrected")
+    assert told(1, 7)[0].startswith("Speakers (released results): 1. So p is 1 at least")

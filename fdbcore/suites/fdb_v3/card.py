@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
-from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures, ours_note, trial_statements
+from fdbcore.suites.fdb_v3.ours_card import (
+    OURS,
+    TEST,
+    least_p_notes,
+    ours_differences,
+    ours_figures,
+    ours_note,
+    trial_statements,
+)
 from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
 from fdbcore.suites.fdb_v3.people import rank_notes
@@ -61,7 +69,7 @@ def card(document: V3Document) -> Scorecard:
         gaps=[each for each in problems if each.where in scored],
         caption="Tools under disfluent speech; recorded users.",
         test=TEST,
-        notes=list(rank_notes(document["people"])),
+        notes=[*rank_notes(document["people"]), *least_p_notes(document)],
         facts=_facts(document),
         statements=list(trial_statements(document["groups"])),
         subsets=[

@@ -9,7 +9,7 @@ from fdbcore.suites.fdb_v3.ours_terms import COMPARED, FAILURES, MEASURES, OursM
 from fdbcore.types.scorecard import Difference, Figure, Scale
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Group
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group
     from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursFigure, OursPasses, OursRow
 
 TEST: Final = (
@@ -67,6 +67,25 @@ def _difference(condition: str, one: OursComparison) -> Difference:
     return Difference(
         condition, one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"], one["p_holm"]
     )
+
+
+def least_p_notes(document: V3Document) -> Iterator[str]:
+    """A sentence for each condition with so few clusters that no difference can be told from none.
+
+    Of n clusters sign flips give a p of 2 / 2**n or more, and Holm's correction multiplies the least p of m by m.
+    """
+    limit = 1 - document["settings"]["level"]
+    for group in document["groups"]:
+        own = [item for item in document["items"] if item["condition"] == group["condition"]]
+        speakers, scenarios = ({item[name] for item in own} for name in ("speaker", "scenario"))
+        n, kind = min((len(speakers), "speakers"), (len(scenarios), "scenarios"))
+        least, m = min(2 / 2**n, 1.0), len(group["comparisons"])
+        if m and m * least > limit:
+            yield (
+                f"{kind.capitalize()} ({group['condition']}): {n}. So p is {least:.2g} at least, and "
+                f"{min(m * least, 1.0):.2g} when it is corrected for {m} comparisons: over {limit:.2g}, "
+                "so no difference can be told from none by it, however large."
+            )
 
 
 def trial_statements(groups: Iterable[V3Group]) -> Iterator[str]:
