@@ -18,7 +18,7 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import SparseLines, Status
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Call
+    from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.statement_types import Sensitivity
     from fdbcore.analysis.summary_types import Measures, ReplaySummary
     from fdbcore.analysis.survey import Survey
@@ -60,12 +60,14 @@ def replay_calls(
             display.failed(f"{call.session.name}: {call.error}")
     try:
         jobs = jobs or len(os.sched_getaffinity(0))
+        check_usable(others)
         replay_corpus(calls, settings, jobs, oddities, display)
         display.status.clear()
         display.tell_mono()
         say_oddities(oddities)
-        run = write_results(Run(settings.run_path), jobs=jobs, on_call=on_written(display.status))
-        moved = by_detectors(settings.run_path, run.corpus.scored, others, jobs) if others else None
+        corpus = Run(settings.run_path)
+        moved = by_detectors(corpus, others, jobs) if others and corpus.scored else None
+        run = write_results(corpus, jobs=jobs, on_call=on_written(display.status), detectors=moved)
         if as_json:
             _print_json(run, summary_of(run), moved)
         elif not quiet:
@@ -176,15 +178,22 @@ def shortlist(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST_NAMES])}{more}"
 
 
-def by_detectors(path: Path, calls: Sequence[Call], others: Sequence[str], jobs: int) -> Sensitivity:
-    """What other detectors make of calls of a run."""
-    from fdbcore.analysis.corpus import Run
+def check_usable(detectors: Sequence[str]) -> None:
+    """SettingsError or MissingExtraError for one that cannot be used: before a long replay, not after it."""
+    from fdbcore.session.vad import make_vads
+    from fdbcore.types import SAMPLE_RATE_HZ
+
+    for name in detectors:
+        make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
+
+
+def by_detectors(run: Run, others: Sequence[str], jobs: int) -> Sensitivity:
+    """What other detectors make of the scored calls of a run."""
     from fdbcore.analysis.groups import CallGroup
     from fdbcore.analysis.sensitivity import sensitivity
 
-    settings = Run(path, calls).settings
-    assert settings is not None
-    return sensitivity([CallGroup("", calls, [])], settings, jobs, detectors=others, alone=True)
+    assert run.settings is not None
+    return sensitivity([CallGroup("", run.scored, [])], run.settings, jobs, detectors=others, alone=True)
 
 
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:

@@ -14,7 +14,7 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
-from .corpus import by_detectors, detectors_screen, say_oddities
+from .corpus import by_detectors, check_usable, detectors_screen, say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 from .status import SparseLines, Status
 
@@ -116,14 +116,12 @@ def _replay_alone(
     session: SessionInput, settings: ReplaySettings, as_json: bool, quiet: bool, others: Sequence[str]
 ) -> int:
     """Replay one session, write its report, print the results, and return the exit code."""
-    from fdbcore.analysis.corpus import Call
     from fdbcore.report.call.agent_log import refusal
 
     path = settings.run_path / session.name
     try:
-        reading, document = _replay(session, settings, quiet or as_json)
-        if others and not document["unscored"]:
-            document["detectors"] = by_detectors(path, [Call(session.name, path)], others, 1)
+        check_usable(others)
+        reading, document = _replay(session, settings, quiet or as_json, others)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
@@ -141,7 +139,10 @@ def _replay_alone(
     return FAILED if reading.damages or refused else DONE
 
 
-def _replay(session: SessionInput, settings: ReplaySettings, quiet: bool) -> tuple[Reading, Document]:
+def _replay(
+    session: SessionInput, settings: ReplaySettings, quiet: bool, others: Sequence[str]
+) -> tuple[Reading, Document]:
+    from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.score import score
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
@@ -159,6 +160,8 @@ def _replay(session: SessionInput, settings: ReplaySettings, quiet: bool) -> tup
         )
         status(f"{session.name}: writing its page")
         content = document(reading, score(reading))
+        if others and not content["unscored"]:
+            content["detectors"] = by_detectors(Run(reading.path, [Call(session.name, reading.path)]), others, 1)
         write_report(reading, content)
     return reading, content
 

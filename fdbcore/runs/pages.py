@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.analysis.corpus import Run
@@ -34,6 +34,9 @@ from fdbcore.runs.replay_summary import summary_of
 from fdbcore.runtime.parallel import spread
 from fdbcore.runtime.whole_files import whole_file
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import Sensitivity
+
 OnCall: TypeAlias = Callable[[str, int, int], None]
 """Called with what is written ("tables", "pages"), the number of calls that are done, and that of all."""
 
@@ -47,13 +50,14 @@ def write_results(
     heard: ClipCounts | None = None,
     jobs: int | None = None,
     on_call: OnCall = lambda what, done, calls: None,
+    detectors: Sensitivity | None = None,
 ) -> Survey:
     """Write the tables of a run, the pages of its calls, and index.html; return the survey that they are made from.
 
     A replayed run gets its summary.json, too. The comparison and the verdicts that the run was last given are shown,
     with compare.html; they are removed if they were made from other scores. heard: notes what can be played on
-    index.html. jobs: processes for many pages; by default one for each processor. Raises RecordingError if a file
-    cannot be written. A call that cannot be read has no page.
+    index.html. jobs: processes for many pages; by default one for each processor. detectors: what others make of the
+    run. Raises RecordingError if a file cannot be written. A call that cannot be read has no page.
     """
     given = kept(run)
     forget_all_but(given, run.path)
@@ -61,7 +65,7 @@ def write_results(
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
     verdicts = gated.calls if gated else {}
     listed = write_call_pages(run, shown, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
-    write_index(found, shown, heard, listed, given.comparison)
+    write_index(found, shown, heard, listed, given.comparison, detectors)
     if given.is_empty:
         (run.path / COMPARE).unlink(missing_ok=True)
     else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import headlines
+from fdbcore.report.format import amount
+from fdbcore.report.groups.detectors import MOVED, detector_lines, detector_table
+from fdbcore.report.html.values import Cell
 
 DEAF = '''
 from fdbcore import WindowVad
@@ -59,17 +65,30 @@ def headline(measure: dict[str, Any]) -> float | None:
     return value
 
 
-@pytest.mark.parametrize("path", ["calls/0.wav", "calls"])
-def test_each_figure_is_that_of_a_replay_with_that_detector(here: Path, path: str) -> None:
+def table_of_detectors(page: Path) -> list[list[str]]:
+    """The rows of the table on a page, its header first; of a cell its first text."""
+    (section,) = re.findall(r'<section aria-labelledby="detectors-title">(.*?)</section>', page.read_text(), re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", section, re.DOTALL)
+    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>([^<]*)", row)] for row in rows]
+
+
+@pytest.mark.parametrize(("path", "page"), [("calls/0.wav", "0/report.html"), ("calls", "index.html")])
+def test_each_figure_is_that_of_a_replay_with_that_detector(here: Path, path: str, page: str) -> None:
     names = ["energy", "deaf:Deaf", "deaf:Deafer"]
     found = replay(path, "--out", "ALL", *(word for name in names for word in ("--vad", name)))["detectors"]
     assert found["detectors"] == names
     assert [variant["detector"] for variant in found["variants"]] == [None, "deaf:Deaf", "deaf:Deafer"]
     (group,) = found["groups"]
+    shown: dict[str, list[str]] = defaultdict(list)
     for number, name in enumerate(names):
         alone = replay(path, "--out", f"BY{number}", "--vad", name)
         for measure in headlines():
-            assert group["measures"][measure]["figures"][number] == pytest.approx(headline(alone["measures"][measure]))
+            value, unit = headline(alone["measures"][measure]), alone["measures"][measure]["unit"]
+            assert group["measures"][measure]["figures"][number] == pytest.approx(value)
+            shown[headlines()[measure]].append(amount(value, unit))
+    header, *rows = table_of_detectors(here / "ALL" / page)
+    assert header == ["measure", "by energy", "by deaf:Deaf", "by deaf:Deafer"]
+    assert rows == [[label, *figures] for label, figures in shown.items() if len(set(figures)) > 1]
 
 
 def test_the_screens_say_what_moves_and_what_does_not(here: Path) -> None:
@@ -86,6 +105,28 @@ def test_the_screens_say_what_moves_and_what_does_not(here: Path) -> None:
     assert "by deaf:Deaf" in page
     both = " ".join(fdbcore("score", "RUN", "--sensitivity", "--vad", "deaf:Deaf").split())
     assert "detectors energy and deaf:Deaf" in both
+
+
+def test_a_figure_outside_the_interval_of_the_one_as_scored_is_marked() -> None:
+    """5.0 % cut off by the first, [3.0, 7.0]; 6.0 % by the second, 8.0 % by the third."""
+    name = next(each for each, label in headlines().items() if label == "cut off")
+    figures = {each: {"figures": [0.05, 0.06, 0.08] if each == name else [None] * 3} for each in headlines()}
+    found: Any = {
+        "detectors": ["one", "two", "three"],
+        "variants": [{"name": each or "", "changes": {}, "detector": each} for each in (None, "two", "three")],
+        "unheard": {},
+        "groups": [{"name": "", "measures": figures}],
+    }
+    measures: Any = {name: {"ci95": [0.03, 0.07]}}
+    assert list(detector_lines(found, {"": measures})) == [
+        ("detectors", "what moves from one to two and three"),
+        (MOVED, "cut off: 5.0 % [3.0, 7.0] by one, 6.0 % by two, 8.0 % by three"),
+    ]
+    assert detector_table(found, measures) == {
+        "columns": ["measure", "by one", "by two", "by three"],
+        "rows": [("cut off", [Cell("5.0 %", "[3.0, 7.0]"), Cell("6.0 %"), Cell("8.0 %", "outside the interval")])],
+        "notes": [],
+    }
 
 
 def test_a_detector_that_cannot_be_used_is_one_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

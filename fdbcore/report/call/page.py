@@ -26,6 +26,7 @@ from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.comparison import limits
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
 from fdbcore.report.glossary import terms
+from fdbcore.report.groups.detectors import detector_table
 from fdbcore.report.html.templates import INDEX, render_pieces
 from fdbcore.report.html.values import Links
 from fdbcore.types import TurnSettings
@@ -205,6 +206,7 @@ def _scored(
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),
+        "detectors": detector_table(content["detectors"], measures) if "detectors" in content else None,
         "events": sections.events(content["events"], settings),
     }
 

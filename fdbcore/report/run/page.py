@@ -21,6 +21,7 @@ from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import line
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
+from fdbcore.report.groups.detectors import detector_table
 from fdbcore.report.groups.section import groups_of_calls
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import WHOLE, Links, PageParts
@@ -35,6 +36,7 @@ from fdbcore.types import TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison
+    from fdbcore.analysis.statement_types import Sensitivity
 
 
 def write_index(
@@ -43,15 +45,16 @@ def write_index(
     heard: ClipCounts | None = None,
     titles: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
+    detectors: Sensitivity | None = None,
 ) -> Path:
     """Write index.html into the folder of the run and return its path.
 
     heard: notes what can be played on it. titles: of the run's lists of moments, by their addresses. comparison: the
-    last one with a baseline. A page that contains its audio has no links to other pages, and is named after the folder
-    instead. Raises RecordingError if it cannot be written.
+    last one with a baseline. detectors: what others make of the run. A page that contains its audio has no links to
+    other pages, and is named after the folder instead. Raises RecordingError if it cannot be written.
     """
     path = run.corpus.path / (f"{run.corpus.path.resolve().name}.html" if shown.embed else INDEX)
-    write_text(path, page(run, shown, heard or ClipCounts(), titles or {}, comparison))
+    write_text(path, page(run, shown, heard or ClipCounts(), titles or {}, comparison, detectors))
     return path
 
 
@@ -61,6 +64,7 @@ def page(
     heard: ClipCounts,
     titles: Mapping[str, str],
     comparison: Comparison | None = None,
+    detectors: Sensitivity | None = None,
 ) -> str:
     """The whole page."""
     sounds, compared = Sounds(run.corpus.path, shown, heard), systems(run)
@@ -81,6 +85,7 @@ def page(
         terms=terms(settings),
         footer=corpus_sections.footer(run),
         calls=_list(run, sounds, titles),
+        detectors=detector_table(detectors, run.measures) if detectors else None,
         scored=bool(run.pooled),
         **(_scored(run, compared, settings, sounds, link) if run.pooled else {}),
     )
