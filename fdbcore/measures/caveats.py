@@ -36,7 +36,9 @@ def caveats(recording: Recording) -> list[str]:
     if recording.n_ticks:
         for side in SIDES:
             if count := recording.untimed_words(side):
-                found.append(f"{count} word{'s' if count > 1 else ''} of {side} without a start or an end: left out")
+                found.append(
+                    f"{count} word{'s' if count > 1 else ''} of {side} without a start and an end after it: left out"
+                )
     return found
 
 

@@ -102,7 +102,8 @@ MEASURES: Final = (
     ),
     Measure(
         "answered_per_labelled_turn_end", "share", "share", GROUP, "Labelled turns of A that B answered",
-        "B began within {response_window_ms}, and at most 0.2 s before the labelled end.", "response rate",
+        "B began within {response_window_ms}, and at most 0.2 s before the labelled end. If B held the floor before, "
+        "it had been silent for {yield_hold_ms}: who takes a breath and goes on has not answered.", "response rate",
         of="Labelled ends of A's turns",
     ),
     *(
@@ -201,7 +202,8 @@ def _share(labels: Sequence[tuple[Label, bool]], excluded: Mapping[str, int] | N
 def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     """How long after a labelled end of A's turn B begins (up to 200 ms before it), and how often it answers at all.
 
-    B has not answered if it was already speaking, does not begin within response_window_ms, or if A goes on first.
+    B has not answered if it was already speaking or only goes on after a breath (see `_goes_on`), does not begin within
+    response_window_ms, or if A goes on first.
     """
     ends = labels.of("A", "turn_end")
     if not ends:
@@ -238,10 +240,20 @@ def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
     if goes_on < min(answer, end_tick + window_ticks):
         return "a_went_on"
     if answer <= end_tick + window_ticks:
-        return answer - end_tick
+        return "b_was_speaking" if _goes_on(dialogue, answer) else answer - end_tick
     anybody_later = min(answer, goes_on) < last
     missing = anybody_later or is_missing(last - end_tick, dialogue.settings, dialogue.line_at(last))
     return "no_response" if missing else "censored"
+
+
+def _goes_on(dialogue: Dialogue, start_tick: int) -> bool:
+    """Whether B's speech that starts there goes on with a turn of B after a silence shorter than yield_hold_ms."""
+    ends = dialogue.ipus["B"][:, 1]
+    before = ends[ends < start_tick]
+    if not len(before) or start_tick - before[-1] >= dialogue.settings.ticks("yield_hold_ms"):
+        return False
+    turns = np.array([e.span for e in dialogue.events if (e.kind, e.side) == ("turn", "B")], np.int64).reshape(-1, 2)
+    return bool(np.any((turns[:, 0] < before[-1]) & (before[-1] <= turns[:, 1])))
 
 
 def first_within(starts: Ticks, tick: int, end_tick: int) -> int:

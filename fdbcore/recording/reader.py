@@ -223,9 +223,12 @@ class Recording:
         return int((self._words[side] or {}).get("left_out", 0))
 
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
-        """Text, start and end (s) of each word of a side that begins in a kept span; None if they are not known."""
+        """Text, start and end (s) of each word of a side that begins in a kept span; None if they are not known.
+
+        They are not known, too, if none has times: a side that said something is not one that said nothing.
+        """
         known = self._words[side]
-        if known is None:
+        if known is None or (self.untimed_words(side) and not known["words"]):
             return None
         words = [(word["text"], word["start_s"], word["end_s"]) for word in known["words"]]
         return [word for word in words if is_kept(int(word[1] * TICKS_PER_S), self.kept)] if self.left_out else words

@@ -6,6 +6,7 @@ start of the file that was transcribed.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ NAME: Final = "words"
 
 
 class Chunks(NamedTuple):
-    """The words of a file that have both times: text, start and end in s; and how many have not."""
+    """The words of a file with a start and no earlier end: text, start and end in s; and how many have none such."""
 
     words: list[tuple[str, float, float]]
     untimed: int
@@ -34,13 +35,14 @@ def chunks_in(path: Path) -> Chunks:
     """The words in a file. InputError if it is of another form, RecordingError if it cannot be read."""
     try:
         chunks = read_json(path)["chunks"]
-        words = [
+        timed = [
             (str(chunk["text"]).strip(), float(chunk["timestamp"][0]), float(chunk["timestamp"][1]))
             for chunk in chunks
             if None not in chunk["timestamp"]
         ]
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
+    words = [word for word in timed if -math.inf < word[1] <= word[2] < math.inf]
     return Chunks(words, len(chunks) - len(words))
 
 

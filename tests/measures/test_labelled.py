@@ -113,6 +113,26 @@ def test_answers_are_timed_from_labelled_ends() -> None:
     assert share(measures, "answered_per_labelled_turn_end") == (2, 5)
 
 
+@pytest.mark.parametrize(
+    ("drawing", "answers_ms"),
+    [
+        ("A 4-6 | B 0-5.8 6.17-10", []),  # a breath of 0.37 s across the end
+        ("A 4-6 | B 0-6.1 6.4-10", []),  # B spoke through the end
+        ("A 4-6 | B 0-5.95 6-10", []),
+        ("A 4-6 | B 0-5.5 6-10", [0]),  # it had stopped for as long as a stop has to be
+        ("A 4-6 | B 0-4.5 6.2-10", [200]),
+        ("A 0-6 | B 5.5-5.8 6.1-10", []),  # its turn began 0.5 s early
+        ("A 0-6 | B 4.5-4.8 6.1-10", [100]),  # a short contribution, and then its turn
+    ],
+)
+def test_who_goes_on_after_a_breath_has_not_answered(drawing: str, answers_ms: list[float]) -> None:
+    measures = measured(drawing, "A end 6", tail_s=5.0)
+    name = "response_latency_ms_per_labelled_turn_end"
+    assert values(measures, name) == answers_ms
+    assert counted(measures, name).get("b_was_speaking", 0) == 1 - len(answers_ms)
+    assert share(measures, "answered_per_labelled_turn_end") == (len(answers_ms), 1)
+
+
 def test_b_stops_for_what_is_labelled_so() -> None:
     # interruptions: stopped after 0.5 s, not stopped; backchannel: not; noise: stopped after 1 s; side talk: B silent
     measures = measured(

@@ -19,6 +19,7 @@ from fakes.model_server import NEEDS_OPENAI, Asked
 from helpers.recorded_users import FAULTS, party, put, said, v1_data, v15_data
 from jsonschema import Draft202012Validator
 
+from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import suite
@@ -201,6 +202,8 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
         assert not any("stopped" in name for name in by["good", f"{kind}, clean"])
     assert by["stubborn", "user interruption"]["compat_resume"] == 1
     assert by["stubborn", "user interruption"]["b_stopped_within_2s_per_labelled_interruption"] == 0
+    heard_rates = [each for each in first["ranges"] if each["by"] == "transcriber"]
+    assert {each["measure"] for each in heard_rates} >= {"compat_words_per_minute_after", "words_per_minute_change"}
     detected = [each for each in first["ranges"] if each["by"] == "detector"]
     assert detected
     assert all(list(each["values"]) == ["silero", "energy"] and each["low"] <= each["high"] for each in detected)
@@ -228,6 +231,12 @@ def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
     assert found["pitch_sd_hz"] < 0.5
     assert found["intensity_mean_db"] - _features(soft, None)["intensity_mean_db"] == pytest.approx(20, abs=0.1)
     assert _features(loud[:100], None) == {}
+    with_zeros = np.concatenate([loud, np.zeros_like(loud), loud])
+    for name in ("intensity_mean_db", "pitch_mean_hz"):
+        assert _features(with_zeros, None)[name] == pytest.approx(found[name], abs=1.0), (
+            "digital silence is not counted"
+        )
+    assert _features(with_zeros, None)["intensity_sd_db"] < 6
 
 
 @pytest.mark.parametrize(
@@ -275,7 +284,7 @@ def length_s_of(path: Path) -> float:
     return len(pcm) / SAMPLE_RATE_HZ
 
 
-def words_at(*spans: tuple[float, float]) -> str:
+def words_at(*spans: tuple[float, float | None]) -> str:
     return json.dumps({"chunks": [{"text": "sea", "timestamp": span} for span in spans]})
 
 
@@ -294,6 +303,91 @@ def test_recognisers_are_compared_on_the_samples_that_all_have(tmp_path: Path) -
     (share,) = (each for each in found["ranges"] if each["measure"] == "compat_takeover_wanted")
     assert share["n"] == 1
     assert list(share["values"].values()) == [1, 0]
+
+
+TAKEOVER = "compat_takeover_wanted"
+
+
+def scored_outputs(folder: Path, data: Path, *options: object) -> tuple[dict[str, Any], list[str]]:
+    """The figures of each sample by its number, and what is said of those with a problem."""
+    done = ran("score", "--suite", "fdb-v1", data, *options, "--out", folder / "out")
+    found = document(folder / "out")
+    assert done.exit_code == (1 if found["problems"] else 0), done.output
+    told = [f"{Path(each['where']).name.rpartition('-')[2]}: {each['reason']}" for each in found["problems"]]
+    return {item["sample"].rpartition("-")[2]: item["figures"] for item in found["items"]}, told
+
+
+def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=6)
+    beside = {
+        "1": words_at((3.0, 3.9), (4.0, 5.0)),
+        "2": words_at((3000, 3900), (4000, 5000)),
+        "3": words_at((3.0, None), (4.0, None)),
+        "4": words_at((3.9, 3.0), (5.0, 4.0)),
+        "5": words_at((3.0, 3.9), (4.0, 5.0), (5.0, None)),
+        "6": words_at(),
+    }
+    for number, content in beside.items():
+        (data / "candor_turn_taking" / number / "output.json").write_text(content)
+    by, told = scored_outputs(tmp_path, data)
+    assert {number: own.get(TAKEOVER) for number, own in by.items()} == {
+        "1": [1], "2": None, "3": None, "4": None, "5": [1], "6": [0]
+    }  # fmt: skip
+    problem = "output.json: expected words with times in s, within {} s: {} have none such, left out"
+    assert told == [
+        f"2: {problem.format(6.7, '2 of 2')}",
+        f"3: {problem.format(6.8, '2 of 2')}",
+        f"4: {problem.format(6.9, '2 of 2')}",
+        f"5: {problem.format('7.0', '1 of 3')}",
+    ]
+
+
+def test_words_that_cannot_be_read_leave_the_sound_scored(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=2)
+    (data / "candor_turn_taking" / "1" / "output.json").write_text('{"chunks": [{"text": "se')
+    (data / "candor_turn_taking" / "2" / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
+    by, (told,) = scored_outputs(tmp_path, data)
+    assert told.startswith("1: output.json: expected JSON")
+    assert told.endswith("no words, all else is scored")
+    assert TAKEOVER not in by["1"]
+    assert TAKEOVER in by["2"]
+    assert by["1"]["takeover_by_activity_wanted"] == by["2"]["takeover_by_activity_wanted"] == [1]
+
+
+def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=6)
+    task = data / "candor_turn_taking"
+    pcm, _ = read_clip(task / "1" / "output.wav")
+    for number, right in (("1", np.roll(pcm, 9600)), ("2", pcm)):
+        with WavWriter(task / number / "output.wav", channels=2) as file:
+            file.write(np.stack([pcm, right], axis=1))
+    put(task / "3", "output.wav", pcm[: 2 * SAMPLE_RATE_HZ])
+    put(task / "4", "output.wav", pcm[: 5 * SAMPLE_RATE_HZ])
+    whole = (task / "5" / "output.wav").read_bytes()
+    (task / "5" / "output.wav").write_bytes(whole[: len(whole) // 4])
+    by, told = scored_outputs(tmp_path, data)
+    assert sorted(by) == ["2", "4", "6"]
+    assert all(own["takeover_by_activity_wanted"] == [1] for own in by.values())
+    stereo, short, late, cut = sorted(told)
+    assert stereo == "1: expected one channel, got 2 that differ: keep that of the system alone: output.wav"
+    expected = "expected an output as long as its input, {} s, got {} s"
+    assert short == f"3: {expected.format('6.80', '2.00')}: what is measured is missing"
+    assert late == f"4: {expected.format('6.90', '5.00')}: what is missing counts as silence"
+    assert cut.startswith(f"5: {expected.format('7.00', '1.7')[:-2]}")
+    assert "(output.wav: cut off:" in cut
+
+
+def test_who_only_echoes_the_user_is_not_best_at_waiting(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
+    sample = data / "synthetic_pause_handling" / "1"
+    put(sample, "input.wav", user := said(4.0, 0.5, 4.0, 0.4))
+    put(sample, "output.wav", np.concatenate([np.zeros(4800, np.int16), user // 4])[: len(user)])
+    by, told = scored_outputs(tmp_path, data)
+    assert by == {"1": {}}
+    assert told == [
+        "1: all that was heard of the system is echo of the user: unscored by our measures; those as published "
+        "count it as speech"
+    ]
 
 
 def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(tmp_path: Path) -> None:
@@ -360,11 +454,24 @@ def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Pa
     ("options", "reason"),
     [
         (("--human", "nothing.json"), "--human nothing.json: expected JSON"),
+        (
+            ("--human", "nan.json"),
+            "--human nan.json: 1: expected two counts or more, none below 0, one above; got 1, nan",
+        ),
+        (
+            ("--human", "zero.json"),
+            "--human zero.json: 2: expected two counts or more, none below 0, one above; got 0, 0",
+        ),
         (("--transcriber", "nobody"), "--transcriber: expected one of"),
         (("--detector", "nobody"), "--detector: expected one of"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused(tmp_path: Path, options: Sequence[str], reason: str) -> None:
+def test_options_that_cannot_be_used_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Sequence[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("nan.json").write_text('{"1": [1, NaN, 2]}')
+    Path("zero.json").write_text('{"1": [1, 2], "2": [0, 0]}')
     done = ran("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert reason in " ".join(done.output.split())

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.dialogue import NEVER_TICKS
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
 from fdbcore.report.exports.fdb1 import why_not_held
@@ -22,9 +21,9 @@ from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import clips_in, fit_for_a_folder
 from fdbcore.sources.names import Oddities
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.suites.fdb_v1.outputs import session_of, shortfall
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
-from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem, Side
+from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import PlannedCase
@@ -112,14 +111,15 @@ def _of_folder(
 ) -> tuple[list[HeardSample], list[Problem]]:
     """The outputs in a folder, replayed; its name is the system's."""
     system = fit_for_a_folder(folder.resolve().name)
-    samples: list[UserSample] = []
+    samples: list[tuple[UserSample, str]] = []
     calls: list[PlannedCall] = []
     problems: list[Problem] = []
     for clip in clips_in(folder, problems):
         try:
             sample = sample_of(version, clip)
-            calls.append(PlannedCall(_session(clip, sample), {"system": system}))
-            samples.append(sample)
+            session, no_words = session_of(clip, sample)
+            calls.append(PlannedCall(session, {"system": system}))
+            samples.append((sample, no_words))
         except FdbError as error:
             problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
     if not calls:
@@ -130,28 +130,18 @@ def _of_folder(
         show(f"{system}: {progress.ended} of {progress.calls} outputs read")
 
     found = []
-    for sample, entry in zip(
+    for (sample, no_words), entry in zip(
         samples, replay_corpus(calls, settings, len(os.sched_getaffinity(0)), Oddities(), watch), strict=True
     ):
         path = settings.run_path / entry["name"]
         if entry["status"] == FAILED:
             problems.append(Problem(str(path), str(entry["reason"])))
-        else:
+            continue
+        short, can_be_scored = shortfall(sample, Reading(path))
+        problems += [Problem(str(path), reason) for reason in (short, no_words) if reason]
+        if can_be_scored:
             found.append(HeardSample(path, system, 1, sample))
     return found, problems
-
-
-def _session(clip: Clip, sample: UserSample) -> SessionInput:
-    """The user and the output beside it. InputError if there is none."""
-    output = clip.path.with_name(clip.path.name.replace("input", "output"))
-    if not output.is_file():
-        raise InputError(f"expected {output.name} beside {clip.path.name}, found none")
-    beside = output.with_suffix(".json")
-    words: dict[Side, Path] = {"B": beside} if beside.is_file() else {}
-    labels = sample.labels(NEVER_TICKS).labels
-    return SessionInput(
-        clip.name, clip.path, output, words=words, labels=(str(clip.path.parent), labels) if labels else None
-    )
 
 
 def by_clean(cases: Sequence[HeardSample]) -> Iterator[tuple[HeardSample, HeardSample | None]]:

@@ -1,7 +1,8 @@
 """How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own.
 
 Pitch and intensity are Praat's (Boersma and Weenink; by `parselmouth`, the extra `prosody`): 50 to 600 Hz, every 10 ms,
-over speech alone. The quality is whatever a command of the user prints about a WAV file, such as UTMOS.
+over speech alone; of intensity without what is softer than SILENCE_DB. The quality is whatever a command of the user
+prints about a WAV file, such as UTMOS.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +31,8 @@ from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 KEPT: Final = "derived/before_after.json"
 PITCH_HZ: Final = (50.0, 600.0)
 STEP_S: Final = 0.01
+SILENCE_DB: Final = 20.0
+"""Softer is no voice: -74 dBFS, as Praat takes full scale for 1 Pa. Zeros have -300 dB, which would decide any mean."""
 LEAST_S: Final = 0.2
 """Of shorter speech nothing is told."""
 COMMAND_S: Final = 600.0
@@ -69,10 +72,11 @@ def before_and_after(
     return before, after
 
 
-def with_rate(sound: Features, words: Sequence[Segment]) -> Features:
-    """The features with the speaking rate of these words, if they have one."""
-    rate = words_per_minute(words)
-    return sound if rate is None else {**sound, "words_per_minute": rate}
+def rates(words: Sequence[Segment], split_s: float) -> tuple[Features, Features]:
+    """The speaking rate before and after a cut, by the start and end of each word; a word across it is after it."""
+    sides = [word for word in words if word[1] <= split_s], [word for word in words if word[1] > split_s]
+    before, after = ({} if rate is None else {"words_per_minute": rate} for rate in map(words_per_minute, sides))
+    return before, after
 
 
 def _sides(reading: Reading, segments: Sequence[Segment], split_s: float) -> tuple[Pcm, Pcm]:
@@ -100,7 +104,7 @@ def _features(pcm: Pcm, command: str | None) -> Features:
     voiced = hz.selected_array["frequency"]
     found = _mean_and_sd("pitch", "hz", voiced[voiced > 0])
     level = sound.to_intensity(minimum_pitch=PITCH_HZ[0], time_step=STEP_S).values[0]
-    return found | _mean_and_sd("intensity", "db", level[np.isfinite(level)])
+    return found | _mean_and_sd("intensity", "db", level[level >= SILENCE_DB])
 
 
 def _mean_and_sd(name: str, unit: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> Features:
@@ -136,6 +140,8 @@ def quality(pcm: Pcm, command: str) -> float:
     return found
 
 
-def changes(before: Mapping[str, float], after: Mapping[str, float]) -> Features:
-    """After minus before, of what both have."""
-    return {name: after[name] - value for name, value in before.items() if name in after}
+def figures_of(before: Features, after: Features) -> dict[str, list[float]]:
+    """The items of the measures before and after, and of their changes: after minus before, of what both have."""
+    sides = (("before", before), ("after", after))
+    changes = {f"{name}_change": [after[name] - value] for name, value in before.items() if name in after}
+    return {f"compat_{name}_{when}": [value] for when, own in sides for name, value in own.items()} | changes

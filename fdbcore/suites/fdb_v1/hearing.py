@@ -17,6 +17,8 @@ from fdbcore.types import SIDES, Problem, Side
 RELEASED: Final = "output.json"
 """How the words beside released outputs are called."""
 LANGUAGE: Final = "en"
+BEYOND_S: Final = 0.5
+"""So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
 PAUSE_S: Final = 0.5
 """A longer pause between words begins a new line of what a judge reads."""
 
@@ -38,14 +40,20 @@ def times(words: Sequence[SpokenWord]) -> list[Segment]:
     return [(word.start_s, word.end_s) for word in words]
 
 
-def released_words(cases: Sequence[HeardSample]) -> dict[Path, Said]:
-    """The system's words as they lie beside the outputs, by recording."""
+def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list[Problem]]:
+    """The system's words as they lie beside the outputs, by recording, and those whose times cannot be used."""
     found: dict[Path, Said] = {}
+    problems = []
     for case in cases:
         reading = Reading(case.path)
-        if (spoken := reading.spoken("B")) is not None:
-            found[case.path] = {"B": _within([SpokenWord(*word) for word in spoken], reading)}
-    return found
+        spoken, untimed = reading.spoken("B"), reading.untimed_words("B")
+        if spoken is not None or untimed:
+            words, problem = _usable([SpokenWord(*word) for word in spoken or ()], untimed, reading, "B")
+            if problem:
+                problems.append(Problem(str(case.path), f"{RELEASED}: {problem}"))
+            if words is not None:
+                found[case.path] = {"B": words}
+    return found, problems
 
 
 def hear(
@@ -68,19 +76,32 @@ def hear(
         except FdbError as error:
             problems.append(Problem(str(case.path), f"no words by {source.name}: {error}"))
             continue
-        found[case.path] = {
-            each.transcript.side: _within(
-                [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in each.transcript.words],
-                reading,
-            )
-            for each in heard
-        }
+        said: dict[Side, list[SpokenWord]] = {}
+        for made in (each.transcript for each in heard):
+            spoken = [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in made.words]
+            words, problem = _usable(spoken, made.untimed, reading, made.side)
+            if problem:
+                problems.append(Problem(str(case.path), f"{source.name}, {made.side}: {problem}"))
+            if words is not None:
+                said[made.side] = words
+        found[case.path] = said
     return found, problems
 
 
-def _within(words: Sequence[SpokenWord], reading: Reading) -> list[SpokenWord]:
-    length_s = compared_s(reading)
-    return [word for word in words if word.start_s < length_s]
+def _usable(
+    words: Sequence[SpokenWord], untimed: int, reading: Reading, side: Side
+) -> tuple[list[SpokenWord] | None, str]:
+    """The words that the rules read, and what is wrong with others, if anything is; None if that is all of them.
+
+    untimed: how many words have no times.
+    """
+    length_s = reading.length_s(side)
+    timed = [word for word in words if word.start_s >= -BEYOND_S and word.end_s <= length_s + BEYOND_S]
+    n, bad = len(words) + untimed, len(words) + untimed - len(timed)
+    problem = f"expected words with times in s, within {length_s:.1f} s: {bad} of {n} have none such, left out"
+    if bad == n > 0:
+        return None, problem
+    return [word for word in timed if word.start_s < compared_s(reading)], problem if bad else ""
 
 
 def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:

@@ -88,12 +88,12 @@ def distance(candidates: Sequence[Segment], length_s: float, human: Sequence[flo
     return None if math.isnan(found) else found
 
 
-def split_s(words: Sequence[Segment] | None, overlap_end_s: float) -> float:
+def split_s(words: Sequence[Segment], overlap_end_s: float) -> float:
     """v1.5: where before ends and after begins: the first end of a word at or after the end of the overlap.
 
-    Where no word ends there, or none is known, it is the end of the overlap.
+    Where no word ends there, it is the end of the overlap.
     """
-    return min((end for _, end in words or () if end >= overlap_end_s), default=overlap_end_s)
+    return min((end for _, end in words if end >= overlap_end_s), default=overlap_end_s)
 
 
 def words_per_minute(words: Sequence[Segment]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
-from fdbcore.suites.fdb_v1.features import Features, before_and_after, changes, lacking, with_rate
+from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates
 from fdbcore.suites.fdb_v1.figures import Figures, of_activity, of_segments, of_words
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
 from fdbcore.suites.fdb_v1.pairs import tests_of
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "fdbcore.fdb_v1/1"
 DEFAULT_REQUESTS: Final = 4
+ONLY_ECHO: Final = (
+    "all that was heard of the system is echo of the user: unscored by our measures; "
+    "those as published count it as speech"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,12 @@ def _human(file: Path) -> dict[str, list[float]]:
         found = {str(name): [float(count) for count in counts] for name, counts in read_json(file).items()}
     except (FdbError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"--human {file}: expected JSON of the form {{ID: [COUNT, ...]}}, got {error}") from None
-    if bad := next((name for name, counts in found.items() if len(counts) < 2 or min(counts) < 0), None):
-        raise SettingsError(f"--human {file}: {bad}: expected two counts or more, none below 0")
+    for name, counts in found.items():
+        if len(counts) < 2 or not all(0 <= count < math.inf for count in counts) or not any(counts):
+            got = ", ".join(f"{count:g}" for count in counts[:5]) or "none"
+            raise SettingsError(
+                f"--human {file}: {name}: expected two counts or more, none below 0, one above; got {got}"
+            )
     return found
 
 
@@ -200,13 +209,15 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
             human = scoring.human.get(case.sample.id, scoring.human.get(_number(case.sample)))
             lacks_human += case.sample.task == BACKCHANNEL and work.version == V1 and human is None
             figures = {
-                **of_activity(work.version, case.sample, reading.dialogue, labels),
+                **({} if _is_only_echo(reading) else of_activity(work.version, case.sample, reading.dialogue, labels)),
                 **of_segments(work.version, case.sample, sound.user, sound.system, sound.length_s, human),
             }
         except FdbError as error:
             work.problems.append(Problem(str(case.path), str(error).removeprefix(f"{case.path}: ")))
             continue
         readable.append(case)
+        if _is_only_echo(reading):
+            work.problems.append(Problem(str(case.path), ONLY_ECHO))
         work.problems += _beyond(case, reading.n_ticks)
         work.sounds[case.path], work.figures[case.path] = sound, figures
     if not readable:
@@ -217,6 +228,11 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
             f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
             "--human FILE names them, as {ID: [COUNT, ...]}"
         )
+
+
+def _is_only_echo(reading: Reading) -> bool:
+    """Whether the system was heard, and nothing of it but the user's echo: what it did itself is not known."""
+    return bool(reading.suspect_spans["B"]) and not len(reading.dialogue.ipus["B"])
 
 
 def _beyond(case: HeardSample, n_ticks: int) -> Iterator[Problem]:
@@ -253,7 +269,9 @@ def _take_words(work: _Work, scoring: ScoringWith, jobs: int | None, show: Calla
         found, problems = hear(work.cases, source, both, jobs, show)
         work.words[name] = found
         work.problems += problems
-    if released := released_words(work.cases):
+    released, problems = released_words(work.cases)
+    work.problems += problems
+    if released:
         work.words[RELEASED] = released
     for case in work.cases:
         work.figures[case.path].update(_by_words(work, case, work.main_words))
@@ -270,6 +288,8 @@ def _by_words(work: _Work, case: HeardSample, words: Mapping[Path, Said]) -> Fig
     said = words.get(case.path, {}).get("B")
     if said is None:
         return {}
+    if work.version != V1:
+        return figures_of(*rates(times(said), split_s(times(said), case.sample.spans[0][1])))
     return of_words(work.version, case.sample, times(said), work.sounds[case.path].system)
 
 
@@ -305,10 +325,9 @@ def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None
     commands = [*([] if why else [None]), *([] if scoring.utmos is None else [scoring.utmos])]
     for number, case in enumerate(work.cases, 1):
         show(f"{number} of {len(work.cases)} samples compared before and after")
-        said = work.main_words.get(case.path, {}).get("B")
-        cut_s = split_s(None if said is None else times(said), case.sample.spans[0][1])
-        before: Features = {}
-        after: Features = {}
+        words = times(work.main_words.get(case.path, {}).get("B", ()))
+        cut_s = split_s(words, case.sample.spans[0][1])
+        before, after = rates(words, cut_s)
         for command in commands:
             try:
                 found = before_and_after(Reading(case.path), work.sounds[case.path].system, cut_s, command)
@@ -318,15 +337,8 @@ def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None
                 work.problems.append(Problem(str(case.path), f"before and after: {error}"))
                 continue
             before, after = before | found[0], after | found[1]
-        if said is not None:
-            before = with_rate(before, times([word for word in said if word.end_s <= cut_s]))
-            after = with_rate(after, times([word for word in said if word.end_s > cut_s]))
         work.features[case.path] = before, after
-        sides = (("before", before), ("after", after))
-        figures = {f"compat_{name}_{when}": [value] for when, own in sides for name, value in own.items()}
-        work.figures[case.path].update(
-            figures | {f"{name}_change": [value] for name, value in changes(before, after).items()}
-        )
+        work.figures[case.path].update(figures_of(before, after))
 
 
 def _other_detectors(
@@ -344,6 +356,8 @@ def _other_detectors(
                 dialogue = _by_detector(reading, name)
             except FdbError as error:
                 work.problems.append(Problem(str(case.path), f"not heard by {name}: {error}"))
+                continue
+            if _is_only_echo(reading):
                 continue
             labels = case.sample.labels(reading.n_ticks)
             found.setdefault(name, []).append((case, of_activity(work.version, case.sample, dialogue, labels)))
