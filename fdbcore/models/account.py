@@ -63,8 +63,9 @@ class Account:
 
     base_url: the server; None for the vendor's, or for the one in the vendor's variable. key_variable: the environment
     variable with the key; None for the vendor's. If base_url is another's and there is no key_variable, no key is sent:
-    the vendor's key must not go to another server. The key is read only when it is needed. SettingsError if there is no
-    name, or if base_url is not an http address.
+    the vendor's key must not go to another server. A server that the vendor's variable names is sent the vendor's key,
+    if there is one. The key is read only when it is needed. SettingsError if there is no name, or if base_url is not
+    an http address.
     """
 
     def __init__(self, vendor: Vendor, name: str, base_url: str | None = None, key_variable: str | None = None) -> None:
@@ -80,6 +81,7 @@ class Account:
             self.key_variables: tuple[str, ...] = (key_variable,)
         else:
             self.key_variables = vendor.key_variables if base_url is None or vendor.owns(base_url) else ()
+        self._needs_key = key_variable is not None or vendor.owns(self.base_url)
 
     @property
     def server(self) -> str:
@@ -110,7 +112,7 @@ class Account:
                 if not (key.isascii() and key.isprintable()):
                     raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
                 return key
-        if not needs_keys():
+        if not (self._needs_key and needs_keys()):
             return NO_KEY
         expected = " or ".join(self.key_variables)
         raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")

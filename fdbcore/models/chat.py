@@ -12,7 +12,7 @@ from fdbcore.models.account import SETTINGS
 from fdbcore.models.counts import openai_counts
 from fdbcore.models.local import LocalModel
 from fdbcore.models.local import local as local_model
-from fdbcore.models.openai import OpenAIModel, answer_format
+from fdbcore.models.openai import OpenAIModel
 from fdbcore.protocols import Chat
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import json_or_text
@@ -49,8 +49,6 @@ class OpenAIChat(OpenAIModel, Chat):
             body["tools"] = [{"type": "function", "function": tool.to_json()} for tool in tools]
         if most_tokens is not None:
             body["max_completion_tokens"] = most_tokens
-        if schema is not None:
-            body["response_format"] = answer_format(schema)
         client = self._client
         from openai import OpenAIError
 
@@ -58,9 +56,8 @@ class OpenAIChat(OpenAIModel, Chat):
         yield ModelUsage(vendor, self._model, due=True)  # the counts come last, if nobody breaks off before
         calls = _Calls()
         try:
-            chunks = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
-                **body, stream=True, stream_options={"include_usage": True}
-            )
+            streamed = {"stream": True, "stream_options": {"include_usage": True}}
+            chunks = self.completion(client, body, schema, **streamed)
             with chunks:
                 for chunk in chunks:
                     if chunk.usage is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -24,6 +26,9 @@ OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1
 _THIS_MACHINE: Final = ("127.0.0.1", "::1", "localhost")
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 _NO_REGION: Final = "unsupported_country_region_territory"
+_FORMATS: Final = ("json_schema", "json_object", "text")
+"""How an answer by a JSON schema is asked for: a server of one's own may not take the first, or not even the second."""
+_FENCED: Final = re.compile(r"```[\w-]*\n(.*?)\n?```", re.DOTALL)
 
 
 def openai(address: str) -> Model:
@@ -37,19 +42,25 @@ def told_by(error: Any) -> str:  # noqa: ANN401
     return str(error.body.get("message") or "") if isinstance(error.body, Mapping) else str(error.message)
 
 
-def answer_format(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The `response_format` of answers by a JSON schema, whose objects are closed and require all that they have."""
-    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+def json_part(text: str) -> str:
+    """The JSON of an answer: the text itself, or what stands in its only fence if words are around that."""
+    fenced = [] if text.lstrip().startswith(("{", "[")) else _FENCED.findall(text)
+    return str(fenced[0]) if len(fenced) == 1 else text
 
 
 class OpenAIModel(VendorModel):
-    """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so."""
+    """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so.
+
+    A server of one's own that does not take a JSON schema is asked for JSON, or in the end for text, and is told the
+    schema in words; `describe` says this too.
+    """
 
     vendor = OPENAI
     package = "openai"
     module = "openai"
 
     _takes_seed = True
+    _format = 0  # of _FORMATS: the first that the server takes
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
@@ -68,7 +79,9 @@ class OpenAIModel(VendorModel):
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
-        return {**super().describe(), **({} if self._takes_seed else {"ignores": ["seed"]})}
+        ignored = {} if self._takes_seed else {"ignores": ["seed"]}
+        asked_for = {"response_format": _FORMATS[self._format]} if self._format else {}
+        return {**super().describe(), **ignored, **asked_for}
 
     def probe(self) -> None:
         """See `VendorModel.probe`."""
@@ -94,9 +107,7 @@ class OpenAIModel(VendorModel):
         if not self._takes_seed:
             request = replace(request, seed=None)
         try:
-            completion = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
-                **self._body(request)
-            )
+            completion = self.completion(client, self._body(request), request.schema)
         except BadRequestError as error:
             if error.param == "seed" and request.seed is not None:
                 self._takes_seed = False
@@ -104,7 +115,42 @@ class OpenAIModel(VendorModel):
             raise self._failure(error) from None
         except (OpenAIError, ValueError) as error:
             raise self._failure(error) from None
-        return self._reply(completion)
+        reply = self._reply(completion)
+        return reply if request.schema is None else replace(reply, text=json_part(reply.text))
+
+    def completion(
+        self,
+        client: Any,  # noqa: ANN401
+        body: Mapping[str, Any],
+        schema: Mapping[str, Any] | None,
+        **more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """What the server answers to a request, by the first format of a JSON schema that it takes.
+
+        The SDK's errors are raised as they are. client: of the SDK. body: without the schema. more: further arguments
+        of the SDK.
+        """
+        create = client.with_options(max_retries=self.attempts - 1).chat.completions.create
+        if schema is None:
+            return create(**body, **more)
+        from openai import APIStatusError
+
+        at = self._format
+        while True:
+            try:
+                found = create(**_by_schema(body, schema, _FORMATS[at]), **more)
+            except APIStatusError as error:
+                if _FORMATS[at] == "text" or not self._may_refuse_format(error):
+                    raise
+                at += 1
+            else:
+                self._format = at
+                return found
+
+    def _may_refuse_format(self, error: Any) -> bool:  # noqa: ANN401
+        """Whether a server of one's own may have failed for the format: 400 and 422, and llama.cpp once said 500."""
+        is_ours = not self.services()[0].vendor
+        return is_ours and (error.status_code in (400, 422) or "response_format" in told_by(error))
 
     def _body(self, request: Request) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": request.user}] if request.user else []
@@ -115,8 +161,6 @@ class OpenAIModel(VendorModel):
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
         body: dict[str, Any] = {"model": self._model, "messages": messages}
-        if request.schema is not None:
-            body["response_format"] = answer_format(request.schema)
         if "audio" in self._model:  # these models take speech or answer with it: ask for an answer in text
             body["modalities"] = ["text"]
         given = {"seed": request.seed, "temperature": request.temperature}
@@ -145,9 +189,11 @@ class OpenAIModel(VendorModel):
             raise self.refusal(f"declined: {refusal or reason}")
         if reason == "length":
             raise self.refusal("the answer was cut off at its limit of tokens")
-        if not text:
+        begun, ends_thought, after = (text or "").partition("</think>")  # <think> itself may be part of the prompt
+        said = after.lstrip() if ends_thought else begun
+        if not said:
             raise self.refusal(f"the answer is empty ({reason})")
-        return str(text)
+        return said
 
     def _failure(self, error: Exception) -> PartyError:
         from openai import APIConnectionError, APIStatusError, APITimeoutError
@@ -166,3 +212,21 @@ class OpenAIModel(VendorModel):
                 return self.error(f"the quota is used up: {message}")
             return self.status_error(error.status_code, message)
         return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
+
+
+def _by_schema(body: Mapping[str, Any], schema: Mapping[str, Any], form: str) -> dict[str, Any]:
+    """A request for an answer by a JSON schema, whose objects are closed and require all that they have."""
+    if form == "json_schema":
+        strict = {"name": "answer", "strict": True, "schema": schema}
+        return {**body, "response_format": {"type": form, "json_schema": strict}}
+    told = {**body, "messages": _told_schema(body["messages"], schema)}
+    return told if form == "text" else {**told, "response_format": {"type": form}}
+
+
+def _told_schema(messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages, the last of which also tells the schema."""
+    *before, last = messages
+    words = f"Answer with one JSON value by this JSON schema, and nothing else:\n{json.dumps(schema)}"
+    content = last["content"]
+    parts = [*content, {"type": "text", "text": words}] if isinstance(content, list) else f"{content}\n\n{words}"
+    return [*before, {**last, "content": parts}]

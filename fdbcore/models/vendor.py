@@ -48,8 +48,9 @@ class VendorModel(Account, Model):
         """See `Model.ask`."""
 
     def describe(self) -> Mapping[str, Any]:
-        """See `Model.describe`."""
-        return {"name": self.name, "sdk": f"{self.package} {version(self.package)}", "server": self.server}
+        """See `Model.describe`. vendor: whose server it is; "" for one of one's own, whose address may change."""
+        about = {"name": self.name, "sdk": f"{self.package} {version(self.package)}"}
+        return {**about, "server": self.server, "vendor": self.services()[0].vendor}
 
     @abstractmethod
     def prepare(self) -> None:

@@ -193,7 +193,10 @@ def _clip_has_changed(path: Path, case: Case) -> bool:
 
 
 def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
-    """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1."""
+    """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1.
+
+    A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place.
+    """
     if isinstance(there, list) and isinstance(here, dict):
         here = [here]  # a single party stands for itself
     elif isinstance(there, dict) and isinstance(here, list):
@@ -206,7 +209,10 @@ def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
     if not (isinstance(there, dict) and isinstance(here, dict)):
         yield f"{where}: {_shown(there)} there, {_shown(here)} here"
         return
+    is_own = there.get("vendor") == here.get("vendor") == ""
     for key in there | here:
+        if key == "server" and is_own:
+            continue
         place = f"{where} {key}".lstrip()
         if key not in here or key not in there:
             yield f"{place}: only {'there' if key in there else 'here'}"

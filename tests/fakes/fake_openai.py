@@ -21,6 +21,14 @@ class FakeOpenAI(FakeModelServer):
     KEY = "sk-proj-fakeOpenAI0123456789abcdefghijklmnop"
     VARIABLE = "OPENAI_API_KEY"
 
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.wrong_schemas: list[str] = []
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        assert not self.wrong_schemas, "a client may go on without a schema, but the vendor takes ours"
+
     @property
     def base_url(self) -> str:
         return f"{self.address}/v1"
@@ -43,12 +51,26 @@ class FakeOpenAI(FakeModelServer):
             system=texts.get("system", ""),
             user=texts.get("user", ""),
             wav=wavs[0] if wavs else None,
-            schema=_schema(body.get("response_format")),
+            schema=self._schema(body.get("response_format")),
             seed=body.get("seed"),
             temperature=body.get("temperature"),
             headers=headers,
             body=body,
         )
+
+    def _schema(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The schema that is asked for; strict ones must close every object and require all that it has."""
+        if given is None or given["type"] != "json_schema":
+            return None
+        named = given["json_schema"]
+        schema: Mapping[str, Any] = named["schema"]
+        if named.get("strict"):
+            try:
+                _check_strict(schema, named["name"], ())
+            except Mistake as mistake:
+                self.wrong_schemas.append(str(mistake))
+                raise
+        return schema
 
     def listed(self, path: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
         self._key(headers)
@@ -126,17 +148,6 @@ def _wav(audio: Mapping[str, str]) -> bytes:
     if audio["format"] != "wav" or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise Mistake(Fails(400, "The audio data provided is not a valid wav file.", "invalid_value", "messages"))
     return data
-
-
-def _schema(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The schema that is asked for; strict ones must close every object and require all that it has."""
-    if given is None or given["type"] != "json_schema":
-        return None
-    named = given["json_schema"]
-    schema: Mapping[str, Any] = named["schema"]
-    if named.get("strict"):
-        _check_strict(schema, named["name"], ())
-    return schema
 
 
 def _check_strict(schema: Mapping[str, Any], name: str, context: tuple[str, ...]) -> None:

@@ -115,7 +115,6 @@ def wrong(**changes: Any) -> dict[str, Any]:
 
 WRONG: Mapping[str, tuple[str, str]] = {
     "no JSON": ("わかりました。", "JSON"),
-    "fenced": (f"```json\n{json.dumps(record(words(1)))}\n```", "JSON"),
     "NaN": (json.dumps(record(words(1), [("Answer", float("nan")), ("Inform", 1.0)])), "JSON"),
     "half a surrogate pair": (json.dumps(record("\ud800" + words(1))), "JSON"),
     "a list": (json.dumps([record(words(1))]), "expected an object"),

@@ -82,11 +82,15 @@ class GenerationPlan:
         return items
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """Everything that decides the records except how many there are, as JSON values."""
+        """Everything that decides the records except how many there are, as JSON values.
+
+        vendor: whose server it is; "" for one of one's own, which may have another address in the next job.
+        """
         told = json.dumps(self.topics, ensure_ascii=False)
         return {
             "model": model.name,
             "server": model.describe().get("server"),
+            "vendor": model.describe().get("vendor"),
             "seed": self.seed,
             "locale": self.prompts.locale,
             "topics": hashlib.sha256(told.encode()).hexdigest()[:16],
@@ -233,7 +237,7 @@ def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
     if not _has_replies(folder):
         return
     for name, value in settings.items():
-        if there["settings"].get(name, value) != value:  # older sets lack some
+        if name != "server" and there["settings"].get(name, value) != value:  # older sets lack some
             what = f"{name} {there['settings'][name]!r} there, {value!r} here"
             raise SettingsError(f"{folder}: expected the settings that it was begun with, got others: {what}")
     if n < there["n"]:

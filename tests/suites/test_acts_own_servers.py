@@ -1,0 +1,64 @@
+"""The dialogue-act benchmark with models of one's own servers, which each job of a cluster gives another place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import NEEDS_OPENAI, Asked
+from fakes.own_server import LLAMA_CPP, OLLAMA, VLLM, OwnServer
+from fakes.writers import good, steps
+from helpers.talker import TALKER
+
+from fdbcore.cli.main import main
+
+pytestmark = [NEEDS_OPENAI]
+
+
+def answer(asked: Asked) -> str:
+    """As models write that think aloud and like fences."""
+    if asked.wav is not None:
+        return "<think>A request.</think>はい、そうしました。"
+    text = good(asked) if asked.system else json.dumps(steps())
+    return f"<think>JSON is wanted.</think>\n```json\n{text}\n```"
+
+
+def done(*arguments: object) -> str:
+    result = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_generating_running_and_scoring_go_on_at_another_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    with OwnServer(VLLM, answer) as vllm, OwnServer(OLLAMA, answer) as ollama, OwnServer(LLAMA_CPP, answer) as llama:
+        places = [vllm, ollama, llama]
+        for n, server in enumerate(places, 1):
+            made = ["--model", server.address_of("openai:qwen3"), "-n", n, "--jobs", 1, "--out", tmp_path / "s"]
+            assert f"{n} record" in done("dataset", "generate", *made)
+        assert [len(server.asked) for server in places] == [1, 1, 1]
+        done("dataset", "speak", tmp_path / "s", "--tts", f"exec:{TALKER}")
+        for server in (vllm, ollama):
+            run(server, tmp_path)
+        assert [texts(server) for server in places] == [3, 0, 0]
+        done("score", "--suite", "dialogue-acts", tmp_path / "run", "--out", tmp_path / "out",
+             "--annotator", llama.address_of("openai:qwen3"))  # fmt: skip
+    lines = (tmp_path / "out" / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    replies = [json.loads(line) for line in lines]
+    assert {reply["text"] for reply in replies if reply["system"] == "o"} == {"はい、そうしました。"}
+    assert [len(reply["annotations"]) for reply in replies] == [1] * 6
+    assert {asked.key for server in places for asked in server.asked} == {"none"}
+
+
+def run(server: OwnServer, folder: Path) -> None:
+    given: Sequence[object] = ["--data", folder / "s", "--system", f"o={server.address_of('openai-chat:qwen3-omni')}"]
+    done("run", "--suite", "dialogue-acts", *given, "--clock", "virtual", "--vad", "energy", "--seed", 1,
+         "--out", folder / "run", "--quiet")  # fmt: skip
+
+
+def texts(server: OwnServer) -> int:
+    return sum(asked.wav is not None for asked in server.asked)
