@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
+from fakes.run_parties import install
 from fakes.writers import record, steps
 from helpers.talker import TALKER
 
 from fdbcore.cli.main import main
 from fdbcore.protocols import Transcriber
-from fdbcore.suites.dialogue_acts.replies import responses_of
+from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 
 pytestmark = [NEEDS_OPENAI]
 
@@ -133,7 +134,9 @@ def test_an_annotation_by_other_rules_is_made_anew(
     assert [len(json.loads(line)["annotations"]) for line in lines] == [1, 1]
 
 
-def test_a_recogniser_is_told_the_language_of_the_set(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recogniser_is_told_the_language_of_the_set(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Hears(Transcriber):
         name = "hears"
         languages: ClassVar[list[str]] = []
@@ -142,7 +145,9 @@ def test_a_recogniser_is_told_the_language_of_the_set(run: Path, monkeypatch: py
             self.languages.append(language)
             return "Yes."
 
-    monkeypatch.setattr("fdbcore.suites.dialogue_acts.replies._told", lambda ours: "")
+    monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
+    spoken = ["--data", f"{run.parent / 's'}?tail_s=3", "--system", "fake:?speak=200-300", "--out", tmp_path / "live"]
+    command("run", "--suite", "dialogue-acts", "--vad", "energy", "--clock", "virtual", *spoken)
     hears = Hears()
-    responses_of(run, hears)
+    responses_of(tmp_path / "live", Hearing(hears))
     assert hears.languages == ["en"]

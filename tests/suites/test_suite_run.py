@@ -35,7 +35,7 @@ from fdbcore.runs.runner import run_cases
 from fdbcore.session.converse import LiveSettings
 from fdbcore.suites.dialogue_acts import users
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
-from fdbcore.suites.dialogue_acts.replies import responses_of
+from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
 from fdbcore.types import FRAME_BYTES, Pcm
@@ -284,6 +284,79 @@ def test_live_systems_are_read_from_their_own_words(data: Path, tmp_path: Path) 
     assert {response.text for response in responses} == {"晴れです。"}
 
 
+SAID: Mapping[int, tuple[str, int]] = {
+    20: ("いらっしゃいませ。", 60),
+    600: ("はい、タイマーを始めました。", 200),
+    1200: ("もしもし、まだいらっしゃいますか。", 70),
+    1700: ("また、いつでもお声がけください。", 80),
+}
+"""What a talkative party says, and for how many ticks, by the tick at which it begins."""
+
+
+async def talk_on(call: Call, tells: bool = True) -> None:
+    await call.ready(clocking="input")
+    async for _ in call.listen():
+        tick = len(call.heard) - 1
+        speaks = any(start <= tick < start + length for start, (_, length) in SAID.items())
+        await call.say([NOISE.tobytes() if speaks else bytes(FRAME_BYTES)])
+        if tells and tick in SAID:
+            await call.tell("text", text=SAID[tick][0])
+
+
+async def talk_on_without_words(call: Call) -> None:
+    await talk_on(call, tells=False)
+
+
+@pytest.fixture
+def one_request(tmp_path: Path) -> str:
+    """A user who speaks for 3 s, and then listens for 20 s."""
+    long = record("timer-1", "10分のタイマーをお願いします。" * 7)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / RECORDS).write_text(jsonl([long]), encoding="utf-8")
+    assert speak_records([long], tmp_path / "one", speaker(f"exec:{TALKER}")) == []
+    return f"{tmp_path / 'one'}?tail_s=20"
+
+
+def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str, tmp_path: Path) -> None:
+    with PcmServer(talk_on) as server:
+        assert held(one_request, {"p": server.address}, tmp_path / "run", realtime=False) == {"done"}
+    (response,), problems = responses_of(tmp_path / "run")
+    assert (response.text, problems) == ("はい、タイマーを始めました。", [])
+    assert response.live is not None
+    starts = {text: (start + 1) / 100 for start, (text, _) in SAID.items()}
+    told = {each.text: (each.part, each.start_s) for each in response.live.apart}
+    places = ["aside", "further", "further"]
+    others = [text for text in starts if text != response.text]
+    assert told == {text: (place, starts[text]) for text, place in zip(others, places, strict=True)}
+    assert (response.live.start_s, response.live.end_s) == pytest.approx((6.01, 8.01), abs=0.02)
+    user_s = len(clip(tmp_path / "one" / "timer-1.wav")) / 24_000 - 0.12
+    assert response.live.after_s == pytest.approx(6.01 - user_s, abs=0.02)
+    (whole,), _ = responses_of(tmp_path / "run", Hearing(is_whole=True))
+    assert whole.text == "".join(text for text, _ in SAID.values())
+    out = tmp_path / "scores"
+    scoring = ["score", "--suite", "dialogue-acts", str(tmp_path / "run"), "--out", str(out), "--json"]
+    shown = CliRunner().invoke(main, scoring)
+    assert len(json.loads(shown.stdout)["problems"]) == 1, "only that nobody annotated it"
+
+
+def test_a_recogniser_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:
+    with PcmServer(talk_on_without_words) as server:
+        held(one_request, {"p": server.address}, tmp_path / "run", realtime=False)
+    assert responses_of(tmp_path / "run")[0] == []
+    hears = Hears(["はい。", "ええ。", "もしもし。", "では。"])
+    assert [one.text for one in responses_of(tmp_path / "run", Hearing(hears))[0]] == ["はい。"]
+    assert [len(pcm) / 16_000 for pcm in hears.given] == pytest.approx([2.4], abs=0.02), (
+        "2 s, and 0.2 s before and after"
+    )
+    for _ in range(2):
+        (whole,), _ = responses_of(tmp_path / "run", Hearing(hears, is_whole=True))
+        assert whole.text == "ええ。はい。もしもし。では。", "the reply was heard before"
+    other = Hears(["はい、ただ今。"])
+    other.name = "other"
+    responses_of(tmp_path / "run", Hearing(other))
+    assert responses_of(tmp_path / "run", Hearing(hears))[0][0].text == "はい。", "nobody loses what another heard"
+
+
 def test_speech_without_words_is_transcribed_or_named(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,12 +374,13 @@ def test_speech_without_words_is_transcribed_or_named(
     ]
     hears = Hears(["晴れです。", ""])
     for _ in range(2):
-        responses, problems = responses_of(out, hears)
+        responses, problems = responses_of(out, Hearing(hears))
         assert len(problems) == 2
         of_talks = [(r.text, r.reason) for r in responses if r.system == "talks"]
         assert of_talks == [("晴れです。", ""), (None, "no words in its speech")]
     assert len(hears.given) == 2, "what has been heard is not heard again"
-    assert all(not pcm[: 100 * 480].any() and pcm[100 * 480 : 200 * 480].any() for pcm in hears.given)
+    assert [len(pcm) / 16_000 for pcm in hears.given] == pytest.approx([1.4] * 2, abs=0.02)
+    assert all(not pcm[: 16 * 150].any() and pcm[16 * 200 : 16 * 1200].any() for pcm in hears.given)
 
 
 class Hears(Transcriber):
@@ -320,7 +394,7 @@ class Hears(Transcriber):
     def transcribe(self, wav: bytes, language: str) -> str:
         assert language == "ja"
         with wave.open(io.BytesIO(wav)) as file:
-            assert (file.getframerate(), file.getnchannels()) == (48_000, 1)
+            assert (file.getframerate(), file.getnchannels()) == (16_000, 1)
             self.given.append(np.frombuffer(file.readframes(file.getnframes()), np.int16))
         return self.texts.pop(0)
 

@@ -16,6 +16,7 @@ from fdbcore.suites.dialogue_acts.cautions import cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.forms import first_references, has_neighbours, merged_responses, merged_set
+from fdbcore.suites.dialogue_acts.live_replies import live_json, live_notes
 from fdbcore.suites.dialogue_acts.published import published
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
@@ -82,7 +83,7 @@ def document(
             *cautions(sets, responses, summaries, compared),
             *neighbours,
         ],
-        "notes": list(_of_references(every_reference, rows, responses, settings)),
+        "notes": [*_of_references(every_reference, rows, responses, settings), *live_notes(responses)],
     }
 
 
@@ -225,6 +226,8 @@ def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJ
     found: ResponseJson = {"text": response.text, "steps": steps_json(steps)}
     if response.reason:
         found["reason"] = response.reason
+    if response.live is not None:
+        found["live"] = live_json(response.live)
     return found
 
 

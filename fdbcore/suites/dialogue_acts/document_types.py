@@ -134,12 +134,32 @@ class ReferenceJson(TypedDict):
     index: int
 
 
+class SaidApartJson(TypedDict):
+    """What a live party said beside its reply."""
+
+    part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
+    start_s: float
+    end_s: float
+    text: Annotated[str | None, Meta(description="null if its words are not known")]
+
+
+class LiveReplyJson(TypedDict):
+    """Where a reply lies in its call."""
+
+    call: Annotated[str, Meta(description="the folder of the recording")]
+    start_s: Annotated[float | None, Meta(description="null if there is no reply")]
+    end_s: float | None
+    after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
+    apart: list[SaidApartJson]
+
+
 class ResponseJson(TypedDict):
     """A reply. reason: why there is none."""
 
     text: str | None
     steps: list[ActJson]
     reason: NotRequired[str]
+    live: NotRequired[Annotated[LiveReplyJson, Meta(description="of a reply that was given in a call")]]
 
 
 class StepJson(TypedDict):

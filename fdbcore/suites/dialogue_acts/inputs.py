@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.audio.speech import RECOGNISER_RATE_HZ
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
 from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.protocols import Transcriber
@@ -33,7 +34,7 @@ from fdbcore.suites.dialogue_acts.sets import (
     sets_of_runs,
     without_response,
 )
-from fdbcore.types import SAMPLE_RATE_HZ, Problem
+from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
 
@@ -52,7 +53,7 @@ def score(
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     chosen, hears = _helpers(options)
     as_given = options["as_given"]
-    sets, responses, problems = _material(paths, options["references"], as_given, hears)
+    sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
     for task in by_set(chosen, sets, responses, options["prompts"]):
         responses, found, usage = _annotated(
@@ -74,7 +75,7 @@ class _Unheard(Transcriber):
         self.lengths_s: list[float] = []
 
     def transcribe(self, wav: bytes, language: str) -> str:
-        self.lengths_s.append(len(wav) / 2 / SAMPLE_RATE_HZ)
+        self.lengths_s.append(len(wav) / 2 / RECOGNISER_RATE_HZ)
         raise InputError("expected the words of B, got speech that nobody has heard yet")
 
 
@@ -82,7 +83,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
     """What `score` would ask of the recogniser, and of each annotator; see `Suite.expected`."""
     chosen, hears = _helpers(options)
     unheard = None if hears is None else _Unheard(hears.name)
-    sets, responses, _ = _material(paths, options["references"], options["as_given"], unheard)
+    sets, responses, _ = _material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
     if hears is not None:
         left_s, used = sum(lengths_s), hears.services()
@@ -109,7 +110,7 @@ def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Ser
     chosen, hears = _helpers(options)
     models = [one.model for one in chosen]
     if all(one.set for one in chosen) and any(map(_is_generated, (*paths, *options["references"]))):
-        sets, responses, _ = _material(paths, options["references"], options["as_given"], _Unheard(""))
+        sets, responses, _ = _material(paths, options, _Unheard(""))
         models = list(
             {task.model.name: task.model for task in by_set(chosen, sets, responses, options["prompts"])}.values()
         )
@@ -129,9 +130,11 @@ def _helpers(options: Mapping[str, Any]) -> tuple[list[Named], Transcriber | Non
 
 
 def _material(
-    paths: Sequence[Path], references: Sequence[Path], as_given: bool, hears: Transcriber | None
+    paths: Sequence[Path], options: Mapping[str, Any], hears: Transcriber | None
 ) -> tuple[list[RecordSet], list[Response], list[Problem]]:
     """The sets, the responses, and the problems with their files; a file that cannot be used is one problem."""
+    references: Sequence[Path] = options["references"]
+    as_given, hearing = options["as_given"], replies.Hearing(hears, options["whole_call"])
     if references and not paths:
         raise SettingsError("expected responses to --references, got none")
     own = sets_of_runs(paths)
@@ -140,7 +143,7 @@ def _material(
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / RECORDS}):
         try:
             is_run = path.is_dir()
-            read, found = replies.responses_of(path, hears) if is_run else read_responses(path, as_given)
+            read, found = replies.responses_of(path, hearing) if is_run else read_responses(path, as_given)
             of = own.get(path / RECORDS, "")
             responses += [replace(response, set=of) for response in read] if of else read
             problems += found

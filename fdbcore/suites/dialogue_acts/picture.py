@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
+from fdbcore.suites.dialogue_acts.live_replies import live_view
 from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.types.scorecard import ScoredCase
@@ -38,7 +39,8 @@ def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
     background = case.item["background"]
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
-    return about + picture(cast("ItemJson", case.item), case.lang)
+    live = case.item["response"].get("live")
+    return about + picture(cast("ItemJson", case.item), case.lang) + (live_view(live) if live else "")
 
 
 def picture(item: ItemJson, lang: str = "ja") -> str:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.redaction import clean
@@ -129,11 +129,35 @@ class Record:
         }
 
 
+class SaidApart(NamedTuple):
+    """What a live party said beside its reply: before it, in a further turn, or aside. text: None if unknown."""
+
+    part: str
+    start_s: float
+    end_s: float
+    text: str | None
+
+
+class LiveReply(NamedTuple):
+    """Where the reply of a live party lies in its call, and what else the party said there.
+
+    call: the folder of the recording. start_s, end_s: None if there is no reply. after_s: from the end of the user's
+    turn to the reply; negative if both spoke.
+    """
+
+    call: str
+    start_s: float | None
+    end_s: float | None
+    after_s: float | None
+    apart: Sequence[SaidApart]
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
 
-    set: the name of the set that has the record, or "". where: the line that it was read from, for messages.
+    set: the name of the set that has the record, or "". where: the line that it was read from, for messages. live:
+    where the reply lies, if it was given in a call; a file of responses does not have it.
     """
 
     id: str
@@ -143,6 +167,7 @@ class Response:
     reason: str = ""
     set: str = ""
     where: str = field(default="", compare=False)
+    live: LiveReply | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:

@@ -1,115 +1,136 @@
-"""The replies of the systems of a run, as responses: the text of B in each recording."""
+"""The replies of the systems of a run, as responses: of a live party, its turn after the user's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import AUDIO, REFUSAL, REPLY, read_json, write_json
-from fdbcore.recording.reader import Recording
+from fdbcore.recording.files import REFUSAL, REPLY
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
-from fdbcore.sources.clips import read_clip
-from fdbcore.suites.dialogue_acts.records import Lost, Response, read_records
+from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart, read_records
 from fdbcore.suites.dialogue_acts.sets import RECORDS
-from fdbcore.types import SAMPLE_RATE_HZ, Problem
+from fdbcore.suites.dialogue_acts.spoken_turns import ASIDE, answering, spoken_turns
+from fdbcore.suites.dialogue_acts.turn_words import texts, told_texts
+from fdbcore.types import FRAME_SAMPLES, Problem
+from fdbcore.types.words import TimedWord, as_text
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
 
 JAPANESE: Final = "ja"
-TRANSCRIPT: Final = "derived/transcript_B.json"
-"""What a recogniser heard of B. It is stored with the recogniser's name, so that it is asked only once."""
+MISSED: Final = "missed"
+"""The kind of event of a tick that the harness missed."""
 
 
-def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[list[Response], list[Problem]]:
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """How the words of live parties are found.
+
+    transcriber: what hears the turns that have no text; None: nobody. is_whole: all that a party said in the call is
+    its reply, not its turn after the user's alone.
+    """
+
+    transcriber: Transcriber | None = None
+    is_whole: bool = False
+
+
+def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Response], list[Problem]]:
     """The response of each case of a run in its order, and the cases without a response.
 
     A system that declined, or that was there but silent, gave no reply: the text is None, and `reason` says why. Other
     cases are problems, and no system is scored for them: a failed call (the server was away or busy, the system
     crashed), a fault of the harness, a case that was not held yet, and speech without known words. The words of a
-    system are those of its reply; else its own transcript; else what `transcriber` hears. If there are several trials,
-    each one is a system of its own, NAME#TRIAL. Raises RecordingError if there is no run, SettingsError if the
+    system are those of its reply; else its own transcript; else what the transcriber hears. Each of several trials is a
+    system of its own, NAME#TRIAL. Raises RecordingError if there is no run, SettingsError if the
     transcriber has no key.
     """
+    hearing = hearing or Hearing()
     plan = read_plan(run)
-    records = read_records(run / RECORDS)[0] if transcriber is not None and (run / RECORDS).is_file() else []
-    languages = {record.id: record.locale.partition("-")[0] for record in records}
+    known = read_records(run / RECORDS)[0] if hearing.transcriber is not None and (run / RECORDS).is_file() else []
+    languages = {record.id: record.locale.partition("-")[0] for record in known}
     responses: list[Response] = []
     problems: list[Problem] = []
     for case in plan["cases"]:
         system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
+        path = run / case["name"]
         try:
-            text, reason = _reply(run / case["name"], transcriber, languages.get(_id_of(case), JAPANESE))
-            responses.append(Response(_id_of(case), system, text, reason=reason))
+            name = _id_of(case)
+            reply = _reply(path, hearing, languages.get(name, JAPANESE))
+            responses.append(Response(name, system, reply.text, reason=reply.reason, live=reply.live))
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
         except FdbError as error:
-            where = str(run / case["name"])
-            lost = Lost.of(where, str(error), (_id_of(case), system)) if case["clip"] else Problem(where, str(error))
-            problems.append(lost)
+            lost = Lost.of(str(path), str(error), (_id_of(case), system)) if case["clip"] else None
+            problems.append(lost or Problem(str(path), str(error)))
     return responses, problems
 
 
 def _id_of(case: PlannedCase) -> str:
     if case["clip"] is None:
-        raise InputError("expected a recorded user, got a live one")
+        raise InputError("expected a recorded user, got a live one: --turns scores the turns of any call")
     return str(case["clip"]["labels"].get("id", case["clip"]["name"]))
 
 
-def _reply(path: Path, transcriber: Transcriber | None, language: str) -> tuple[str | None, str]:
-    """What B said in a case, or None and the reason. InputError if this is not known."""
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What B replied in a case; None, and the reason."""
+
+    text: str | None
+    reason: str = ""
+    live: LiveReply | None = None
+
+
+def _reply(path: Path, hearing: Hearing, language: str) -> _Reply:
+    """What B replied in a case. InputError if this is not known."""
     outcome = outcome_in(path)
-    if outcome is None or outcome["kind"] == "invalid":
-        raise InputError(f"expected a conversation, got {_state(outcome)}")
-    recording = Recording(path)
-    if outcome["kind"] == "failed":
-        if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in _of_b(recording)):
-            return None, str(outcome["reason"])
-        raise InputError(f"expected a conversation, got {_state(outcome)}")
-    text = _told(_of_b(recording))
-    if not text and transcriber is not None:
-        text = _heard(path, transcriber, language)
-    elif not text:
-        raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
-    return (text, "") if text else (None, "no words in its speech")
-
-
-def _heard(path: Path, transcriber: Transcriber, language: str) -> str:
-    """The words of B in the audio of a recording."""
-    known = read_json(path / TRANSCRIPT) if (path / TRANSCRIPT).is_file() else {}
-    if known.get("transcriber") == transcriber.name:
-        return str(known["text"])
-    b, _ = read_clip(path / AUDIO, "right")
-    text = transcriber.transcribe(wav_bytes(b, SAMPLE_RATE_HZ), language)
-    write_json(path / TRANSCRIPT, {"transcriber": transcriber.name, "text": text})
-    return text
-
-
-def _state(outcome: Outcome | None) -> str:
     if outcome is None:
-        return "none yet: the run is not finished"
-    return f"{'an invalid' if outcome['kind'] == 'invalid' else 'a failed'} one: {outcome['reason']}"
+        raise InputError("expected a conversation, got none yet: the run is not finished")
+    reading = Reading(path)
+    of_b = [event for event in reading.events if event["side"] == "B"]
+    replies = [event["text"] for event in of_b if event["kind"] == REPLY]
+    if outcome["kind"] == "invalid" and not (replies and _is_heard_whole(reading, outcome)):
+        raise InputError(f"expected a conversation, got an invalid one: {outcome['reason']}")
+    if outcome["kind"] == "failed":
+        if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in of_b):
+            return _Reply(None, str(outcome["reason"]))
+        raise InputError(f"expected a conversation, got a failed one: {outcome['reason']}")
+    if text := "\n".join(replies).strip():
+        return _Reply(text)
+    return _spoken(reading, hearing, language)
 
 
-def _of_b(recording: Recording) -> list[Mapping[str, Any]]:
-    return [event for event in recording.events if event["side"] == "B"]
+def _is_heard_whole(reading: Reading, outcome: Outcome) -> bool:
+    """Whether a system that is not timed heard all that the user said, though the harness missed ticks."""
+    samples = reading.parties.get("A", {}).get("samples")
+    missed = [event["tick"] for event in reading.events if event["kind"] == MISSED]
+    return outcome["side"] is None and samples is not None and all(tick * FRAME_SAMPLES >= samples for tick in missed)
 
 
-def _told(ours: Sequence[Mapping[str, Any]]) -> str:
-    """The text in the events of B: that of its reply, or else all its words in a row."""
-    replies = [event["text"] for event in ours if event["kind"] == REPLY]
-    return "\n".join(replies).strip() or "".join(map(_words, ours)).strip()
-
-
-def _words(event: Mapping[str, Any]) -> str:
-    """The words in an event: text of a model that speaks and writes, or the `text` event of a pcm_ws system."""
-    if event["kind"] == "text":
-        return str(event["text"])
-    if event["kind"] == "event" and event.get("name") == "text" and isinstance(event.get("data"), Mapping):
-        return str(event["data"].get("text", ""))
-    return ""
+def _spoken(reading: Reading, hearing: Hearing, language: str) -> _Reply:
+    """The reply of a live party: its first turn after the user's, or with `is_whole` everything that it said."""
+    turns = spoken_turns(reading)
+    asked = [turn for turn in turns if turn.side == "A" and turn.part != ASIDE]
+    own = answering(turns)
+    if not asked and not hearing.is_whole:
+        raise InputError("expected a turn of the user, found no speech of A")
+    replied = own if hearing.is_whole else [turn for turn in own if turn.part == "reply"]
+    told = told_texts(reading, "B", own)
+    apart = [
+        SaidApart(turn.part, turn.start_s, turn.end_s, text or None)
+        for turn, text in zip(own, told, strict=True)
+        if turn not in replied
+    ]
+    if not replied:
+        return _Reply(None, "nothing said after the user's turn", LiveReply(str(reading.path), None, None, None, apart))
+    heard = texts(reading, "B", own, replied, hearing.transcriber, language)
+    if any(each.text is None for each in heard):
+        raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
+    after_s = None if not asked else replied[0].start_s - asked[-1].end_s
+    live = LiveReply(str(reading.path), replied[0].start_s, replied[-1].end_s, after_s, apart)
+    text = as_text(TimedWord(each.text, 0, 0) for each in heard if each.text)
+    return _Reply(text, live=live) if text else _Reply(None, "no words in its speech", live)

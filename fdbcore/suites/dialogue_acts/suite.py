@@ -39,6 +39,11 @@ class DialogueActs(Suite):
         Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
         Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
         Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
+        Option(
+            "--whole-call",
+            "Take all that a live party said in its call for the reply [default: its turn after the user's].",
+            kind="flag",
+        ),
         Option("--repeats", "Annotations of each reply.", kind="count", default=1),
         Option(
             "--prompts",
