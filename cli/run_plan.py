@@ -76,7 +76,14 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
     if wanted.tools is not None:
         options.named(wanted.tools)
     side_a = _side_a(wanted, path)
-    settings = LiveSettings(wanted.vad, turns, wanted.max_s, realtime=wanted.clock == "real", ends=side_a.ends)
+    settings = LiveSettings(
+        wanted.vad,
+        turns,
+        wanted.max_s,
+        realtime=wanted.clock == "real",
+        ends=side_a.ends,
+        outlasts_b=side_a.outlasts_b,
+    )
     with told_as("--tools", "tools"):
         world = world_of(side_a, wanted.tools)
     plan = make_plan(

@@ -109,7 +109,14 @@ def run(
         plan = make_plan(
             prompted(named, side_a),
             side_a.users,
-            LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real", ends=side_a.ends),
+            LiveSettings(
+                vad,
+                settings or TurnSettings(),
+                max_s,
+                realtime=clock == "real",
+                ends=side_a.ends,
+                outlasts_b=side_a.outlasts_b,
+            ),
             trials=trials,
             seed=seed_of(folder) if seed is None else seed,
             limits=limits,

@@ -124,7 +124,7 @@ def parsed(address: str, known: Sequence[Setting], *, file: bool = False) -> Add
     """The parts of KIND:PLACE?NAME=VALUE&...
 
     file: PLACE is a file, whose name may hold "?"; it ends at the last "?" and not at the first. SettingsError for a
-    setting that is not `known`, and for a value that is not valid.
+    setting that is not `known` or stands there twice, and for a value that is not valid.
     """
     kind, _, rest = address.partition(":")
     place, query = split_query(rest, file=file)
@@ -138,13 +138,22 @@ def split_query(text: str, *, file: bool = False) -> tuple[str, str]:
 
 
 def query_of(query: str) -> dict[str, str]:
-    """The names and values of a URL query, %-escapes decoded; the last value of a repeated name."""
-    return dict(parse_qsl(query, keep_blank_values=True))
+    """The names and values of a URL query, %-escapes decoded. SettingsError for a name that stands there twice."""
+    return _once(parse_qsl(query, keep_blank_values=True))
 
 
-def values(kind: str, given: Mapping[str, str] | Iterable[tuple[str, str]], known: Sequence[Setting]) -> dict[str, Any]:
+def _once(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in given:
+        if name in found:
+            raise SettingsError(f"{name}: expected it once, got it twice")
+        found[name] = value
+    return found
+
+
+def values(kind: str, given: Mapping[str, str], known: Sequence[Setting]) -> dict[str, Any]:
     """The values of all known settings: as given (in text), else the default. SettingsError as in `parsed`."""
-    return _values(kind, dict(given), known, Setting.read)
+    return _values(kind, given, known, Setting.read)
 
 
 def typed_values(where: str, given: Mapping[str, object], known: Sequence[Setting]) -> dict[str, Any]:
@@ -189,12 +198,13 @@ def command_of(address: str, known: Sequence[Setting]) -> tuple[list[str], dict[
     except ValueError as error:
         raise SettingsError(f"{kind}: expected {kind}:COMMAND, got: {error}") from None
     names = tuple(f"{setting.name}=" for setting in known)
-    given = {}
+    given: list[tuple[str, str]] = []
     while words and words[0].startswith(names):
-        name, _, given[name] = words.pop(0).partition("=")
+        name, _, value = words.pop(0).partition("=")
+        given.append((name, value))
     if not words:
         raise SettingsError(f"{kind}: expected {kind}:COMMAND, got {address!r}")
-    return words, values(kind, given, known)
+    return words, values(kind, _once(given), known)
 
 
 def location(address: str, form: str, *, user: bool = False) -> SplitResult:

@@ -67,7 +67,7 @@ class LiveSettings:
     realtime: False runs input-clocked parties in lockstep, as fast as they compute. spin_ns: how long `Pacer` spins
     before each deadline; 0 when several conversations share a process. in_turn: open A before B, for a B whose peer
     begins as soon as B is open, and must find A ready. ends: when a call is over though both sides are there; None:
-    never.
+    never. outlasts_b: a call goes on until A has left, though B has finished before.
     """
 
     vad: str = "silero"
@@ -77,6 +77,7 @@ class LiveSettings:
     spin_ns: int = 300_000
     in_turn: bool = False
     ends: CallEnd | None = None
+    outlasts_b: bool = False
 
 
 def converse(
@@ -184,7 +185,7 @@ def _hold(
 
     def over(tick: int, a_left: bool, b_left: bool) -> bool:
         nonlocal stopped
-        ended = a_left or b_left or tick >= max_ticks
+        ended = a_left or tick >= max_ticks or (b_left and not (settings.outlasts_b and b.left == "finished"))
         if ending is not None and not ended:
             ended = ending.is_over(tick, recording.turns_so_far, -1 if desk is None else desk.busy_tick)
         stopped = stop.is_set() and not ended

@@ -134,8 +134,9 @@ def bootstrap_ci(
 
     values: (n,), or (n, columns) with one row per item; finite. clusters: (n,), the id of each item's cluster. There is
     no interval for one cluster, for a tail quantile of too few items, if the statistic is undefined in some resample,
-    or if all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS clusters agree (for 18 of 18 see `shares`). Raises
-    InputError for values that are not finite or do not fit the clusters or the statistic.
+    or if all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS clusters agree (for 18 of 18 see `shares`). The order
+    of the items changes nothing. Raises InputError for values that are not finite or do not fit the clusters or the
+    statistic.
     """
     return _estimate([values], [clusters], statistic, level, resamples, seed)
 
@@ -183,7 +184,8 @@ def bootstrap_columns(
     draws items, and one repeat of each drawn item, so that the interval includes the spread over repeats. NaN means not
     measured: the mean is over the measured cells, and `clusters` counts the items that have any. A column of paired
     differences gives the interval of the difference. There is no interval for one item, nor where `bootstrap_ci` has
-    none. Raises InputError for another shape and for infinite values.
+    none. Items in another order give other resamples: pass them by the order of their names. Raises InputError for
+    another shape and for infinite values.
     """
     cells = np.asarray(values, dtype=np.float64)
     cells = cells[:, None] if cells.ndim == 2 else cells
@@ -204,7 +206,8 @@ def bootstrap_times(
     """A statistic of units with its percentile bootstrap interval; for one that is slow to compute once a resample.
 
     statistic: takes how often each resample has each unit, (k, units), and returns its value in each, (k,); NaN where
-    it is undefined. There is no interval where `bootstrap_ci` has none.
+    it is undefined. There is no interval where `bootstrap_ci` has none. Pass units by the order of their names, as to
+    `bootstrap_columns`.
     """
     if not units:
         return Estimate(None, None, 0, "no items")
@@ -273,8 +276,11 @@ def _estimate(
 
     independent: the two samples have no clusters in common and are resampled independently.
     """
-    items = [_checked(values) for values in samples]
-    groups, counts = _groups_apart(items, clusters) if independent else _groups(items, clusters)
+    given = [_checked(values) for values in samples]
+    numbers, counts = _groups_apart(given, clusters) if independent else _groups(given, clusters)
+    orders = [np.lexsort((*np.atleast_2d(values.T), own)) for values, own in zip(given, numbers, strict=True)]
+    items = [values[order] for values, order in zip(given, orders, strict=True)]  # so that sums round alike
+    groups = [own[order] for own, order in zip(numbers, orders, strict=True)]
     count = min(counts)
     fewest = min(map(len, items))
     if reason := _too_few(statistic, fewest, ITEMS_BEYOND):
@@ -293,8 +299,8 @@ def _estimate(
         _resampled(statistic, *sample, resamples, seed + independent * number)
         for number, sample in enumerate(zip(items, groups, counts, strict=True))
     ]
-    for resampled, numbers in zip((drawn, *drawn_second), groups, strict=True):
-        if _all_the_same(resampled, len(np.unique(numbers))):  # the interval would show the other side alone
+    for resampled, own in zip((drawn, *drawn_second), groups, strict=True):
+        if _all_the_same(resampled, len(np.unique(own))):  # the interval would show the other side alone
             return Estimate(value, None, count, ALL_ALIKE)
     differences = np.sort(drawn - sum(drawn_second))
     effective = _effective_clusters(statistic, items, groups, counts, (drawn, *drawn_second), independent)

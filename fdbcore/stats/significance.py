@@ -29,8 +29,9 @@ def sign_flip_p(differences: npt.ArrayLike, *, flips: int = RESAMPLES, seed: int
 
     differences: (items, columns), NaN where an item has none; all columns get the same flips. With up to EXACT_ITEMS
     differences that are not 0 the test is exact. Otherwise p is the share of `flips` random sign flips, plus the
-    observed signs, whose mean is as far from 0; so it is never 0 (Phipson and Smyth 2010). None for a column without
-    items. Raises InputError for another shape and for infinite values.
+    observed signs, whose mean is as far from 0; so it is never 0 (Phipson and Smyth 2010). Items in another order get
+    other flips: pass them by the order of their names. None for a column without items. Raises InputError for another
+    shape and for infinite values.
     """
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 2 or np.isinf(given).any():

@@ -348,7 +348,8 @@ class SideA:
     prompts: settings for the parties that take prompts; a setting in a party's address overrides them. material: what
     scoring the run needs. problems: the items of the data that were left out. world: the address of what answers tool
     calls of the systems; None if they have no tools. ends: when calls are over; None: when a side has left.
-    instructions: for systems with a setting of this name, unless their addresses set it.
+    outlasts_b: calls go on until side A has left, though the system has hung up before. instructions: for systems with
+    a setting of this name, unless their addresses set it.
     """
 
     users: Sequence[User]
@@ -357,6 +358,7 @@ class SideA:
     problems: Sequence[Problem] = ()
     world: str | None = None
     ends: CallEnd | None = None
+    outlasts_b: bool = False
     instructions: str | None = None
 
 

@@ -57,6 +57,13 @@ def test_a_wrong_setting_is_one_line(query: str, message: str) -> None:
     assert str(error.value) == f"kind: {message}"
 
 
+@pytest.mark.parametrize("address", ["kind:x?side=left&name=a&side=right", "kind:side=left side=right do it"])
+def test_a_setting_that_is_given_twice_is_one_line(address: str) -> None:
+    read = parsed if "?" in address else command_of
+    with pytest.raises(SettingsError, match=r"^side: expected it once, got it twice$"):
+        read(address, KNOWN)
+
+
 def test_a_command_has_its_settings_before_it() -> None:
     words, settings = command_of("exec:pause_ms=20 sh -c 'a b' side=top", KNOWN)
     assert words == ["sh", "-c", "a b", "side=top"]

@@ -102,6 +102,19 @@ def test_same_seed_same_interval_whatever_the_clusters_are_called(statistic: Sta
     assert by_number.clusters == 12
 
 
+@pytest.mark.parametrize("statistic", [mean, MEDIAN, np.mean])
+def test_the_order_of_items_changes_nothing(statistic: Statistic) -> None:
+    rng = np.random.default_rng(4)
+    values, calls = rng.random((2, 60)), rng.integers(12, size=60)
+    orders = [np.arange(60), rng.permutation(60), rng.permutation(60)]
+    alone = {bootstrap_ci(values[0][order], calls[order], statistic, resamples=500) for order in orders}
+    paired = {
+        difference_ci(values[0][a], calls[a], values[1][b], calls[b], statistic, paired=True, resamples=500)
+        for a, b in zip(orders, reversed(orders), strict=True)
+    }
+    assert (len(alone), len(paired)) == (1, 1)
+
+
 def test_paired_difference_of_the_same_items_is_the_interval_of_their_differences() -> None:
     rng = np.random.default_rng(4)
     hardness = rng.normal(0, 3, 50)

@@ -13,7 +13,10 @@ from click.testing import CliRunner
 from oracles import fdb_v1 as oracle
 
 from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v1.calls import HeardSample
 from fdbcore.suites.fdb_v1.figures import Figures, of_segments, of_words
+from fdbcore.suites.fdb_v1.measures import COMPARED
+from fdbcore.suites.fdb_v1.rows import comparisons_of
 from fdbcore.suites.fdb_v1.rules import jsd, paired_test, split_s, trimmed_mean, words_per_minute
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, UserSample
 
@@ -36,6 +39,23 @@ def sample(task: str, span: tuple[float, float]) -> UserSample:
 
 def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
     return [(start, end) for start, end in found]
+
+
+def test_the_order_of_samples_changes_no_comparison() -> None:
+    draw = random.Random(4)
+    scored = [
+        (
+            HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], {})),
+            {measure: [draw.random()] for measure in COMPARED},
+        )
+        for system in ("a", "b")
+        for name in map(str, range(24))
+    ]
+    found = []
+    for _ in range(3):
+        found.append(comparisons_of(V1, sorted(scored, key=lambda each: each[0].system)))
+        draw.shuffle(scored)
+    assert found[1:] == found[:1] * 2
 
 
 def test_a_thousand_random_logs_of_v1() -> None:

@@ -381,6 +381,26 @@ def random_record(draw: random.Random) -> dict[str, Any]:
     )
 
 
+@pytest.mark.parametrize(
+    ("expected", "made", "is_right"),
+    [
+        ("0042", "42", False),
+        ("0042", " 0042 ", True),
+        ("1e5", "100000", False),
+        ("42", "42.0", True),
+        (1800, "1800.00", True),
+        ("1800", 1800.0, True),
+        ("12345678901234567890123456789012", "12345678901234567890123456789013", False),
+        ("-0.0", 0, True),
+        ("NaN", "nan", True),
+    ],
+)
+def test_numbers_are_compared_as_numbers_and_names_as_texts(expected: object, made: object, is_right: bool) -> None:
+    calls = [call("track_order", order_id=made)]
+    found = figures(typed(record(expect("track_order", order_id=expected), calls=calls)))
+    assert found["arguments"] == is_right
+
+
 def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
     draw, kinds = random.Random(20), Counter[str | None]()
     for _ in range(1000):

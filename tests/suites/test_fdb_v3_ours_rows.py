@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 from math import sqrt
 from statistics import fmean, median
@@ -89,6 +90,22 @@ def test_systems_are_compared_on_what_both_have_and_corrected_together() -> None
     assert by_pair["a", "b", "passed"]["p"] == pytest.approx(2 / 2**5, rel=0.2)  # ten speakers, five of them differ
     assert by_pair["b", "c", "passed"]["p"] == 1
     assert [one["p_holm"] for one in found] == holm([one["p"] for one in found])
+
+
+def test_the_order_of_recordings_changes_no_figure() -> None:
+    draw = random.Random(3)
+    items = [
+        item(number, system, trial, speakers=23, passed=float(draw.random() < 0.6), key_ms=draw.gauss(900, 300))
+        for number in range(40)
+        for system in ("a", "b")
+        for trial in (1, 2)
+    ]
+    found = []
+    for _ in range(3):
+        found.append([[*rows_of(items)], comparisons_of(items), [*passes_of(items)]])
+        draw.shuffle(items)
+        items.sort(key=lambda each: each.system)  # which system comes first is the user's choice
+    assert found[1:] == found[:1] * 2
 
 
 def test_trials_of_a_recording_pass_once_or_always() -> None:

@@ -192,6 +192,23 @@ def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> Non
     assert [group["condition"] for group in document["groups"]] == ["tools: as-released, faults: error@1"]
 
 
+def test_a_system_that_hangs_up_does_not_cut_the_users_file(tmp_path: Path) -> None:
+    data = small_set(tmp_path, WANTED[:1])
+    content = json.loads(data.read_text())
+    (record,) = content["record"]
+    end = record.pop("user_end_tick")
+    data.write_text(json.dumps(content))  # so the user's end is that of the speech in the call
+    line = '[[line]]\nsay = "Yes."\nat_s = 0.2\n'
+    (tmp_path / "hasty.toml").write_text(f'tail_s = 0.1\nvoice = "espeak-ng:en-us"\n\n{line}')
+    systems = {"hasty": f"scripted:{tmp_path / 'hasty.toml'}"}
+    done = run(f"{data}?ends=file&tail_s=1.5", tmp_path / "RUN", systems)
+    assert done.exit_code == 0, done.output
+    call = tmp_path / "RUN" / WANTED[0]
+    assert meta(call)["n_ticks"] == pytest.approx(record["audio"]["length_s"] * 100 + 150, abs=1)
+    assert meta(call)["outcome"]["kind"] == "done"
+    assert speech(call, "A")[-1][1] == pytest.approx(end, abs=30)
+
+
 def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_path: Path) -> None:
     scored = CliRunner().invoke(
         main, ["score", "--suite", "fdb-v3", str(held[0]), "--out", str(tmp_path / "S")], env={"COLUMNS": "150"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -43,6 +44,24 @@ def case(
         Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, scenario, family, "any", pacing, "en",
         [GoalResult("g", "met", 1, 0, 100)], has_task_score="task_score" in values, values=dict(values),
     )  # fmt: skip
+
+
+def test_the_order_of_dialogues_changes_no_figure() -> None:
+    draw = random.Random(5)
+    cases = [
+        case(f"{family}.{number}", {"timing": draw.random(), "goals_met": draw.random()}, system, trial=trial)
+        for system in ("a", "b")
+        for family in ("daily", "safety")
+        for number in range(12)
+        for trial in (1, 2)
+    ]
+    found = []
+    for _ in range(3):
+        made = document(cases, [])
+        by_family = [sorted(made[name], key=repr) for name in ("rows", "passes")]  # in the order of the calls
+        found.append([*by_family, *(made[name] for name in ("overall", "comparisons", "curves", "findings"))])
+        draw.shuffle(cases)
+    assert found[1:] == found[:1] * 2
 
 
 class TestOverall:

@@ -25,8 +25,8 @@ Sound = Mapping[Path, tuple[Features, Features]]
 def tests_of(cases: Sequence[HeardSample], sound: Sound, marks: Mapping[Path, Mapping[str, Any]]) -> list[V1PairedTest]:
     """The tests of each kind of overlap, system and feature; each family is corrected by itself (Holm 1979)."""
     found: list[V1PairedTest] = []
-    paired = list(by_clean(cases))
-    keys = dict.fromkeys((case.sample.condition, case.system) for case, _ in paired)
+    keys = dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases))
+    paired = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
     for condition, system in keys:
         own = [each for each in paired if (each[0].sample.condition, each[0].system) == (condition, system)]
         for feature in FEATURES:

@@ -93,7 +93,7 @@ def comparisons_of(version: Version, scored: Scored) -> list[V1Comparison]:
         means = {system: _means(scored, condition, system) for of, system in keys if of == condition}
         for a, b in combinations(means, 2):
             for measure in COMPARED:
-                both = [name for name in means[a][measure] if name in means[b][measure]]
+                both = sorted(means[a][measure].keys() & means[b][measure].keys())
                 if both:
                     pairs = [means[a][measure][name] - means[b][measure][name] for name in both]
                     found.append(_compared(condition, a, b, measure, np.array(pairs)))

@@ -206,8 +206,8 @@ def _p(a: Sequence[OursItem], b: Sequence[OursItem], measure: str) -> float:
     )
     found: list[float | None] = []
     for cluster_of in clusters:
-        sums = dict.fromkeys(cluster_of.values(), 0.0)
-        for name, cluster in cluster_of.items():
+        sums = dict.fromkeys(sorted(cluster_of.values()), 0.0)
+        for name, cluster in sorted(cluster_of.items()):
             sums[cluster] += means_a[name] - means_b[name]
         found += sign_flip_p([[each] for each in sums.values()])
     return max(each for each in found if each is not None)

@@ -5,8 +5,9 @@ References such as "$RESULT_0.flights[0].flight_id" are resolved here. The publi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from fdbcore.runtime.json_values import resolved
@@ -15,6 +16,7 @@ from fdbcore.suites.fdb_v3.services import Changed, changed_in, functions_of
 
 ANY: Final = "$ANY"
 """An argument whose value no label says: every value is right."""
+_FRACTION: Final = re.compile(r"-?(0|[1-9]\d*)\.\d+", re.ASCII)
 
 
 class FunctionCall(NamedTuple):
@@ -63,8 +65,7 @@ def _possible(args: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, An
 def state_differences(expected: Changed, found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What differs between the state that is expected and that of a conversation: a line each; empty if nothing does.
 
-    Texts are compared without case, outer spaces, and underscores for spaces; numbers as numbers, in texts too. ANY is
-    the same as each key and each value.
+    Keys and values are compared by `plain_value`. ANY is the same as each key and each value.
     """
     lines = []
     for table in [*expected, *(name for name in found if name not in expected)]:
@@ -83,9 +84,13 @@ def _read(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def plain_value(value: object) -> str:
-    """A value as it is compared: without case, outer spaces, and underscores for spaces; a number in its plain form."""
-    text = str(value).strip().lower().replace("_", " ")
-    try:
-        return str(Decimal(text).normalize())
-    except InvalidOperation:
-        return text
+    """A value as it is compared: without case, outer spaces, and underscores for spaces; a number in its plain form.
+
+    A text is a number if people would write it so: "1800.00" is 1800. One with a zero ahead ("0042"), or with an
+    exponent ("1e5"), is a name.
+    """
+    text = f"{Decimal(str(value)):f}" if isinstance(value, float) else str(value)
+    text = text.strip().lower().replace("_", " ")
+    if _FRACTION.fullmatch(text):
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text

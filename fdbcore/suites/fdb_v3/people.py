@@ -36,7 +36,7 @@ def played_by(side_a: SideA, address: str) -> SideA:
         replace(user, address=_showing(place, query, task_of(record)), clip=None, length_s=None, problem=None)
         for user, record in zip(side_a.users, records, strict=True)
     ]
-    return replace(side_a, users=users)
+    return replace(side_a, users=users, outlasts_b=False)
 
 
 def _showing(place: str, query: str, text: str) -> str:

@@ -35,8 +35,8 @@ PLAYING: Final = (
     Setting("quiet_s", "both silent for so long after an answer, no call pending: the call is over", float, 10.0,
             unit="s", least=0.5, most=600),
     Setting("most_s", "from the user's end: the call is over", float, 30.0, unit="s", least=1, most=600),
-    Setting("ends", "quiet: as these say; file: with the recording and its tail, as the release cuts it",
-            default="quiet", choices=("quiet", "file")),
+    Setting("ends", "quiet: as these say; file: with the recording and its tail, as the release cuts it, even if the "
+            "system hangs up before", default="quiet", choices=("quiet", "file")),
     Setting("prompt", "whether parties that take prompts get ours", default="ours", choices=("ours", "none")),
 )  # fmt: skip
 CLIP_SETTINGS: Final = ("channel", "level_dbov", "tail_s", "noise_dbov", "seed")
@@ -81,6 +81,7 @@ def side_a(data: str) -> SideA:
         problems=problems,
         world=address,
         ends=ends,
+        outlasts_b=ends is None,
         instructions=instructions() if how["prompt"] == "ours" else None,
     )
 

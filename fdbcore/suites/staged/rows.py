@@ -107,9 +107,12 @@ def _or_none(value: float) -> float | None:
 
 
 def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
-    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system."""
+    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system.
+
+    Scenarios are in the order of their names, and dialogues of one in that of their trials.
+    """
     found: dict[tuple[str, str, str], dict[str, list[StagedCase]]] = {}
-    for case in cases:
+    for case in sorted(cases, key=lambda case: (case.scenario, case.trial)):
         found.setdefault((case.pacing, case.examiner, case.system), {}).setdefault(case.scenario, []).append(case)
     lost_by: dict[tuple[str, str, str], list[LostCase]] = {}
     for each in lost:

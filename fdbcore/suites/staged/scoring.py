@@ -239,7 +239,7 @@ def document(
             "family": len(compared),
         },
         "rows": [row for group in groups for row in rows_of(group, parts)],
-        "overall": [row for group in groups if (row := overall_of(group, families)) is not None],
+        "overall": [row for group in groups if (row := overall_of(group, sorted(families))) is not None],
         "event_means": [row for group in groups for row in event_means_of(group, parts)],
         "published": published_scores() if with_published else None,
         "comparisons": compared,
