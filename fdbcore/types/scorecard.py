@@ -131,7 +131,8 @@ class ScoredCase:
     subset: as in ScoreRow. note: how it differs from cases with the same id ("annotation 2"). tags: groups of tags to
     filter by, such as {"missing": ("Question",)}. words: further texts to search. item: what the suite draws the case
     from, as JSON values. recording: the folder of the call that was scored; the case then has a page of the call, with
-    the remarks of the suite.
+    the remarks of the suite. outcome: what it came to, in a word or two; a list shows it in place of the value of the
+    first main scale.
     """
 
     condition: str
@@ -146,6 +147,7 @@ class ScoredCase:
     words: Sequence[str] = ()
     item: Mapping[str, Any] = field(default_factory=dict)
     recording: str = ""
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

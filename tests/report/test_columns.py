@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.report.scorecard.columns import ELLIPSIS, ColumnGroup, columns, fitted, padded, table, wrapped
+from fdbcore.report.scorecard.columns import ELLIPSIS, ColumnGroup, cells_table, columns, fitted, padded, table, wrapped
 
 TEXTS = st.text(st.sampled_from("ab あ漢ｶ、é\u0301\u200d…"), max_size=30)
 
@@ -77,3 +77,22 @@ def test_tables_fit_and_hold_every_column(names: list[str], widths: list[list[in
     assert all(columns(line) <= width for line in lines)
     assert sum(line.count("h") for line in lines) >= sum(map(sum, widths)) + 4
     assert len(lines) % (len(names) + 3) == len(names) + 2  # each part: titles, headers, rows; a blank line between
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_of_cells_keeps_every_column(width: int) -> None:
+    systems = [f"system-{number}" for number in range(12)]
+    rows = [["measure", *systems], *([f"a measure with a long name {n}", *["0.125"] * 12] for n in range(2))]
+    lines = cells_table(rows, width)
+    assert max(map(len, lines)) <= width
+    assert [name for line in lines for name in line.split() if name.startswith("system-")] == systems
+    assert sum(line.count("0.125") for line in lines) == 24
+    assert all("a measure with a long name" in line for line in lines if "0.125" in line)
+
+
+def test_names_are_whole_where_a_group_can_be_divided() -> None:
+    name = "a-system-of-24-characters"[:24]
+    groups = [group("", [4], 1), ColumnGroup("times", ["first", "second"], [25, 25], [["1.0", "2.0"]])]
+    assert [line for line in table([name], groups, 60) if "1.0" in line or "2.0" in line] == [
+        f"{name}{number:>6}{value:>27}" for number, value in (("1111", "1.0"), ("1111", "2.0"))
+    ]

@@ -21,6 +21,7 @@ from jsonschema import ValidationError
 from fdbcore.cli.main import main
 from fdbcore.protocols.suite import Suite
 from fdbcore.registry import suite
+from fdbcore.report.scorecard.cases import listed
 from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
@@ -186,6 +187,36 @@ def test_the_n_of_a_figure_stands_with_it_where_it_is_not_that_of_its_row() -> N
     assert of == {"late": 20, "lost": 8}
 
 
+def test_the_screen_begins_with_what_it_comes_to() -> None:
+    first, answer, *_ = screen(CARD, 100).split("\n\n")
+    assert (first, answer) == ("!! few calls", "<one> answers sooner.")
+
+
+def test_differences_have_the_decimals_of_their_scale() -> None:
+    in_seconds = replace(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
+    printed = screen(replace(CARD, differences=[in_seconds]), 100)
+    assert re.search(r"answer time +20 +-1.00 \[-1.50,-0.50\]  0.001  < 0.001 +0.43$", printed, re.MULTILINE)
+    unknown = replace(CARD, differences=[replace(in_seconds, detectable=None)])
+    assert "detectable" not in screen(unknown, 100) + shown(unknown)
+
+
+def test_each_part_has_a_table_of_its_own() -> None:
+    """So none is wider than a page, and what is to be known of a system stands with it once."""
+    figures = {"late": Figure(1.0), "lost": Figure(3.0)}
+    row = ScoreRow("day", "system", "two", 20, figures, note="2 hung up")
+    html = shown(replace(CARD, rows=[row], subsets=[], differences=[], scales=(LATE, LOST)))
+    main, calls = html.split("<h4>calls</h4>")
+    assert "answer time s" in main
+    assert "lost calls" not in main.split("<body")[1]
+    assert calls.count("lost calls") >= 1
+    assert html.count("2 hung up") == 1
+
+
+def test_an_outcome_stands_in_place_of_the_value() -> None:
+    (plain,), (told,) = (listed(CARD, [replace(CASE, outcome=text)], {}) for text in ("", "stale value"))
+    assert (plain["value"], told["value"]) == ("1.25", "stale value")
+
+
 def test_medians_and_shares_are_called_what_they_are() -> None:
     scales = (replace(LATE, pools="median"), replace(LOST, pools="median"), replace(TASKS, pools="share"))
     figures = {"late": Figure(1.0, None, (0.5, 2.0)), "lost": Figure(3.0), "tasks": Figure(0.5, None, (0.2, 0.8))}
@@ -193,10 +224,11 @@ def test_medians_and_shares_are_called_what_they_are() -> None:
     printed = screen(card, 100)
     assert "median [95 % interval]" in printed
     assert "share [95 % interval]" in printed
-    assert "lost calls (median)" in printed
+    assert "calls (median)" in printed
     html = shown(card)
     assert "Medians and shares; intervals are of 95 %.<" in html
     assert "answer time (median) s" in html
+    assert "<h4>calls (median)</h4>" in html
     (found,) = csv.DictReader(StringIO(rows_csv(card)))
     assert (found["late_median"], found["tasks_share"]) == ("1.0", "0.5")
     made = printed + html + paper_table(card).markdown()

@@ -64,7 +64,10 @@ def write_report(document: dict[str, Any], path: Path) -> Path:
 
 
 class Page(HTMLParser):
-    """What a browser sees: elements, visible text, scripts, and the cells of each table row by their label."""
+    """What a browser sees: elements, visible text, scripts, and the cells of each table row by their label.
+
+    Cells of the table of uniform weights have its title before their label.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -74,6 +77,7 @@ class Page(HTMLParser):
         self.text = ""
         self._hidden = False
         self._cell: str | None = None
+        self._title = ""
         self.feed(html)
         self.close()
 
@@ -83,10 +87,13 @@ class Page(HTMLParser):
         self._hidden = tag in ("script", "style")
         if tag == "script":
             self.scripts.append("")
+        if tag in ("h2", "h3", "h4"):
+            self._title = ""
         if tag == "tr":
             self.rows.append({})
         if tag in ("td", "th") and self.rows:
-            self._cell = given.get("data-label") or "label"
+            named = given.get("data-label") or "label"
+            self._cell = f"uniform {named}" if self._title == "uniform" and named in NAMES.values() else named
             self.rows[-1][self._cell] = ""
 
     def handle_endtag(self, tag: str) -> None:
@@ -100,13 +107,16 @@ class Page(HTMLParser):
             self.scripts[-1] += data
         elif not self._hidden:
             self.text += data
+            if self.elements and self.elements[-1][0] == "h4":
+                self._title += data.strip()
             if self._cell is not None:
                 self.rows[-1][self._cell] += f"{data} "
 
     def system(self, name: str) -> dict[str, str]:
-        """The row of a system in the table."""
-        (row,) = [cells for cells in self.rows if UNIFORM in cells and cells["label"].startswith(f"{name} ")]
-        return row
+        """The cells of a system in all tables of systems."""
+        known = {*NAMES.values(), UNIFORM}
+        rows = [cells for cells in self.rows if known & {*cells} and cells["label"].startswith(f"{name} ")]
+        return {label: text for cells in reversed(rows) for label, text in cells.items()}
 
     @property
     def items(self) -> list[dict[str, Any]]:
@@ -315,7 +325,7 @@ def test_the_published_table_is_marked_as_the_papers() -> None:
     assert "Table 1 of the paper" not in page(document)
     html = page(document | {"published": [{"set": "made by x", "system": "y", "measures": measures}]})
     assert "as printed, not measured here" in html
-    (row,) = [cells for cells in Page(html).rows if cells.get("label", "").startswith("y ")]
+    row, *_ = (cells for cells in Page(html).rows if cells.get("label", "").startswith("y "))
     assert "such scores cannot be compared with the paper" in html
     assert numbers(row[NAMES["wed"]]) == ["0.549", "0.353"]
 

@@ -56,7 +56,7 @@ def test_a_whole_release_is_imported(whole: Path) -> None:
     }  # fmt: skip
     assert "CC BY-NC 4.0" in file["credit"]
     printed = (whole / "printed.txt").read_text()
-    assert "100 recordings of 79 scenarios by 12 speakers; 21 scenarios have no recording" in printed
+    assert "100 recordings of 79 scenarios by 12 speakers; 21 scenarios without a recording" in printed
     assert len({record["id"] for record in file["record"]}) == 100
     by_id = {entry["id"]: entry for entry in scenarios()}
     for record in file["record"]:
@@ -204,7 +204,8 @@ def test_a_run_that_failed_and_older_times_are_read(tmp_path: Path) -> None:
     printed = imported(one(tmp_path, results), tmp_path / "out.json").output
     assert "gone: 1 run of it not completed; scored by what was logged" in printed
     table = shown(printed)
-    assert (table["system"], table["tool call"]) == (["gone", "old"], ["-", "-0.50 s"])
+    assert re.search("^ +gone +old$", printed, re.MULTILINE)
+    assert table["tool call"] == ["-", "-0.50 s"]
     assert table["turn-take"] == ["0.000", "1.000"]
 
 

@@ -66,7 +66,15 @@ def test_each_system_has_its_class_of_failure(scored: tuple[dict[str, Any], str]
         "idle": {"missing_step": N},
     }
     assert {item["failure"] for item in document["items"] if item["system"] == "early"} == {"stale_value"}
-    assert f"failures: {N} stale value" in " ".join(printed.split())
+    told = " ".join(printed.split())
+    assert told.startswith(
+        "corrected passes 12 of 12 recordings, right 12 of 12, early 0 of 12, idle 0 of 12, silent 0 of"
+    )
+    assert f"early fails {N} of {N}: stale value {N} (" in told
+    assert " and 9 more). idle fails" in told
+    outcomes = {(case.system, case.outcome) for case in SUITE.card(document).cases}
+    named = {"right": "passed", "corrected": "passed", "early": "stale value", "silent": "silent"}
+    assert outcomes == {*named.items(), ("idle", "missing step")}
 
 
 def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, Any], str]) -> None:
@@ -84,8 +92,27 @@ def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, 
     assert "correction kept" in printed
     least, m = 2 / 2**N, len(group["comparisons"])
     assert min(one["p"] for one in group["comparisons"]) == least
-    assert ("however large" in " ".join(printed.split())) is (m * least > 0.05)
+    said = " ".join(printed.split())
+    assert ("however large" in said) is (m * least > 0.05)
     assert "early - right" in printed
+    better = {
+        one["a"] if one["difference"] > 0 else one["b"]
+        for one in passed.values()
+        if one["difference"] and one["p_holm"] < 0.05
+    }
+    assert better == {"right", "corrected"}
+    assert all(f"{each} passes more often than early, idle and silent." in said for each in better)
+    assert said.count("passes more often") == len(better)
+    two = [one for one in group["comparisons"] if {one["a"], one["b"]} == {"early", "right"}]
+    kept = {**group, "comparisons": two, **{name: _of_two(group[name]) for name in ("ours", "compat", "slices")}}
+    first, *_ = SUITE.card({**document, "groups": [kept]}).statements
+    assert first.startswith(
+        "right passes 12 of 12 recordings, early 0 of 12. right is better than early in passed (by 1."
+    )
+
+
+def _of_two(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["system"] in ("early", "right")]
 
 
 def test_few_speakers_are_said_to_tell_nothing_apart(scored: tuple[dict[str, Any], str]) -> None:
@@ -96,9 +123,30 @@ def test_few_speakers_are_said_to_tell_nothing_apart(scored: tuple[dict[str, Any
     def told(speakers: int, comparisons: int) -> list[str]:
         items = [{**item, "speaker": f"p{n % speakers}"} for n, item in enumerate(document["items"])]
         made = {**group, "comparisons": group["comparisons"][:comparisons]}
-        return list(SUITE.card({**document, "items": items, "groups": [made]}).notes)
+        said = SUITE.card({**document, "items": items, "groups": [made]}).statements
+        return [text for text in said if "however large" in text]
 
     assert told(8, 6) == told(8, 0) == told(11, 7) == []
     (said,) = told(8, 7)
-    assert said.startswith("Speakers (released results): 8. So p is 0.0078 at least, and 0.055 when it is corrected")
-    assert told(1, 7)[0].startswith("Speakers (released results): 1. So p is 1 at least")
+    why = "p is 0.0078 at least, and 0.055 when it is corrected for 7 comparisons."
+    assert said.endswith(f"Which is better cannot be told with 8 speakers, however large a difference is: {why}")
+    assert "with 1 speaker, however large a difference is: p is 1 at least" in told(1, 7)[0]
+
+
+def test_what_trials_come_to_is_told_of_each_condition(scored: tuple[dict[str, Any], str]) -> None:
+    document, _ = scored
+    (group,) = document["groups"]
+
+    def passes(system: str, k: int, least: float, all_of_k: float) -> dict[str, Any]:
+        once, always = ({"value": value, "ci95": None, "by": None, "n": N} for value in (least, all_of_k))
+        return {"system": system, "k": k, "pass_at_k": once, "pass_all_k": always}
+
+    trials = [passes("right", 1, 0.9, 0.9), passes("right", 2, 1.0, 0.75), passes("early", 2, 0.5, 0.0)]
+    groups = [{**group, "passes": trials}, {**group, "condition": "tools: slow", "comparisons": []}]
+    told = SUITE.card({**document, "groups": groups}).statements
+    told_of = [text for text in told if "pass@" in text]
+    assert told_of == [
+        "released results: pass@2, at least one of 2 trials of a recording passes, and pass^2, all do: "
+        "right 1.000 and 0.750, early 0.500 and 0.000."
+    ]
+    assert all(text.startswith(("released results: ", "tools: slow: ")) for text in told)

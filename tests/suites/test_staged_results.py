@@ -259,9 +259,9 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[3]
+        lines = results_view.details(found, 100)[2]
         assert lines[0].startswith("passing: goals met of 1 or more;"), "nobody judged"
-        judged = results_view.details(document(cases, [], "told", "openai:m"), 100)[3]
+        judged = results_view.details(document(cases, [], "told", "openai:m"), 100)[2]
         assert judged[0].startswith(
             "passing: goals met of 1 or more and task score of 4 or more, where its family has one;"
         )

@@ -68,7 +68,7 @@ def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[
     return {
         "number": number,
         **{name: getattr(case, name) for name in (*FIELDS, "note", "id", "text", "lang")},
-        "value": "" if whole is None else value_text(case.values.get(whole.id), whole),
+        "value": case.outcome or ("" if whole is None else value_text(case.values.get(whole.id), whole)),
         "values": dict(case.values),
         "tags": [_tag(group, tag) for group, tags in case.tags.items() for tag in ("", *tags) if tags],
         "words": "\n".join([case.text, case.id, *case.words]).lower(),

@@ -27,15 +27,31 @@ class ColumnGroup:
         return sum(self.widths) + 2 * len(self.widths)
 
 
-def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> list[str]:
+def cells_table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The lines of a table of cells: the first row is the head, and its first cell the title; names come first.
+
+    Names are whole up to half of `width`.
+    """
+    (title, *heads), *others = rows
+    cells = [row[1:] for row in others]
+    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    nothing = ColumnGroup("", [], [], [[] for _ in others])
+    return table([row[0] for row in others], [nothing, ColumnGroup(title, heads, widths, cells)], width, width // 2)
+
+
+def table(
+    names: Sequence[str], groups: Sequence[ColumnGroup], width: int, name_columns: int = NAME_COLUMNS
+) -> list[str]:
     """The lines of a table, at most `width` columns wide if the widest column allows it; each part repeats the names.
 
     The first group stands beside the names in every part. A group that is too wide for a part is divided.
+    name_columns: the most that names take; longer ones are cut in their middle.
     """
     first, *wide = map(_holding_its_cells, groups)
-    others = [part for group in wide for part in _narrower(group, width - first.width - NAME_LEAST)]
+    wished = min(max(map(columns, names)), name_columns)
+    others = [part for group in wide for part in _narrower(group, width - first.width - wished)]
     widest = max((group.width for group in others), default=0)
-    named = min(max(map(columns, names)), NAME_COLUMNS, max(NAME_LEAST, width - first.width - widest))
+    named = min(wished, max(NAME_LEAST, width - first.width - widest))
     parts: list[list[ColumnGroup]] = []
     for group in others:
         if not parts or named + first.width + sum(g.width for g in parts[-1]) + group.width > width:

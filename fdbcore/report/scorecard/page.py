@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+from operator import add
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,15 +17,16 @@ from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
-from fdbcore.report.scorecard.tables import OWN_N, has_sd, label, scales_of, span_text, value_text
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
 """Groups of rows that a bar is to be seen against."""
-DIFFERENCE_COLUMNS: Final = (
-    "a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)", "smallest detectable", "verdict"
-)  # fmt: skip
+DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)")
+DETECTABLE: Final = "smallest detectable"
+"""A column where anything is known of it."""
+VERDICT: Final = "verdict"
 OPEN: Final = 2  # tables of subsets; the others are folded
 
 
@@ -56,7 +59,7 @@ def page(
         ],
         legend=suite.legend(),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
-        difference_columns=DIFFERENCE_COLUMNS,
+        difference_columns=[*DIFFERENCE_COLUMNS, *([DETECTABLE] if _has_detectable(card) else []), VERDICT],
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
         section=suite.section(document),
@@ -95,24 +98,44 @@ def _condition(card: Scorecard, name: str) -> dict[str, Any]:
     scales = scales_of(card, rows)
     return {
         "heading": card.conditions[name],
-        "columns": ["system", "n", *(_head(scale, scales) for scale in scales)],
-        "rows": [_row(card, scales, row, rows) for row in rows],
+        "tables": _tables("system", scales, rows, [_name(card, row, rows) for row in rows]),
         "drawn": drawings.chart(scales, rows, card.conditions[name]) if drawings.has_intervals(rows) else "",
     }
 
 
-def _head(scale: Scale, beside: Sequence[Scale]) -> str:
-    return f"{label(scale, beside)} {scale.unit}".strip() + ARROWS[scale.direction]
+def _tables(of: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], names: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The rows as tables: the main scales, then a table for each part. Only the first has more than names beside rows.
+
+    of: the title of the names. names: of each row.
+    """
+    parts = [("", [scale for scale in scales if scale.main])]
+    others = groupby((scale for scale in scales if not scale.main), lambda scale: scale.part)
+    parts += [(part, list(own)) for part, own in others]
+    found: list[dict[str, Any]] = []
+    for part, own in parts:
+        if own:
+            title, heads = headed(part, own)
+            arrows = (ARROWS[scale.direction] for scale in own)
+            beside = [replace(name, meaning="", svg="") for name in names] if found else names
+            found.append(
+                {
+                    "title": title,
+                    "columns": [of, "n", *map(add, heads, arrows)],
+                    "rows": [(name, [*_cells(own, row)]) for name, row in zip(beside, rows, strict=True)],
+                }
+            )
+    return found
 
 
-def _row(card: Scorecard, scales: Sequence[Scale], row: ScoreRow, beside: Sequence[ScoreRow]) -> Row:
+def _name(card: Scorecard, row: ScoreRow, beside: Sequence[ScoreRow]) -> Cell:
+    """A system with what is to be known of its row, and its bars."""
     notes = [row.group if row.group not in ("system", row.system) else "", row.note]
     bars = "".join(_bar(card, whole, row, beside) for whole in _wholes(card))
-    n = NONE if row.n is None else str(row.n)
-    return Cell("", "; ".join(filter(None, notes)), names=(row.system,), svg=bars), [n, *_cells(scales, row)]
+    return Cell("", "; ".join(filter(None, notes)), names=(row.system,), svg=bars)
 
 
 def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
+    yield NONE if row.n is None else str(row.n)
     for scale in scales:
         figure = row.figures.get(scale.id, NO_FIGURE)
         text = value_text(figure.value, scale)
@@ -156,12 +179,17 @@ def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]
 def _difference(card: Scorecard, one: Difference) -> Row:
     scale = card.scale(one.scale)
     ps = p_value(one.p), p_value(one.p_corrected)
-    found = [value_text(one.value, scale), span_text(one.interval, scale), *ps, value_text(one.detectable, scale)]
+    found = [value_text(one.value, scale), span_text(one.interval, scale), *ps]
+    found += [value_text(one.detectable, scale)] if _has_detectable(card) else []
     better = card.better(one)
     verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
     head = scale.label + ARROWS[scale.direction]
     return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]
+
+
+def _has_detectable(card: Scorecard) -> bool:
+    return any(one.detectable is not None for one in card.differences)
 
 
 def _subsets(card: Scorecard) -> list[dict[str, Any]]:
@@ -171,16 +199,15 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
     for number, ((condition, system), own) in enumerate(groupby(card.subsets, lambda row: (row.condition, row.system))):
         rows = list(own)
         scales = scales_of(card, rows)
+        ranked = sorted(rows, key=lambda row: (row.group == "overall", _badness(row, scales)))
         found.append(
             {
                 "system": system,
                 "place": condition if several else "",
                 "is_open": number < OPEN,
-                "columns": [f"{card.subsets_by}, worst first", "n", *(_head(scale, scales) for scale in scales)],
-                "rows": [
-                    (row.subset or NONE, [NONE if row.n is None else str(row.n), *_cells(scales, row)])
-                    for row in sorted(rows, key=lambda row: (row.group == "overall", _badness(row, scales)))
-                ],
+                "tables": _tables(
+                    f"{card.subsets_by}, worst first", scales, ranked, [Cell(row.subset or NONE) for row in ranked]
+                ),
             }
         )
     return found

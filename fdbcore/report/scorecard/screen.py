@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from fdbcore.report.format import NONE
+from fdbcore.report.format import NONE, p_value
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
-from fdbcore.report.scorecard.tables import OWN_N, has_sd, pooled_label, scales_of
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Pooling, Scale, Scorecard, ScoreRow, Telling
 
@@ -26,6 +25,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
     warnings = [fitted(f"!! {text}", PROBLEM_LINES * (width - 6)) for text in card.warnings]
     blocks = [
         [line for text in warnings for line in wrapped(text, width, 3)],
+        [line for text in card.statements for line in wrapped(text, width, 2)],
         *(block for condition in card.conditions for block in _condition(card, condition, width)),
         [_telling(one, card.scale(one.scale), width) for one in card.telling],
         *more,
@@ -58,20 +58,21 @@ def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) ->
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
         *(_limited(pools, list(found), rows) for pools, found in groupby(main, lambda scale: scale.pools)),
-        _group("SD", spread, [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]),
+        _group(
+            "SD", _heads(spread), [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]
+        ),
     ]
     for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
         own = list(found)
         cells = [[number_text(_figure(row, scale).value, scale) for scale in own] for row in rows]
-        heads = [replace(scale, label=pooled_label(scale)) for scale in own]
-        groups.append(_group(part, heads, _with_n(own, rows, cells)))
+        groups.append(_group(*headed(part, own), _with_n(own, rows, cells)))
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
 
 
 def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
     """Main scales that pool cases in one way, with their intervals."""
     cells = [[_with_interval(row, scale) for scale in scales] for row in rows]
-    return _group(f"{pools} [95 % interval]", scales, _with_n(scales, rows, cells))
+    return _group(f"{pools} [95 % interval]", _heads(scales), _with_n(scales, rows, cells))
 
 
 def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -84,10 +85,13 @@ def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[S
     return [list(row) for row in zip(*found, strict=True)] if found else [[] for _ in rows]
 
 
-def _group(title: str, scales: Sequence[Scale], cells: Sequence[Sequence[str]]) -> ColumnGroup:
-    heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
+def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> ColumnGroup:
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
     return ColumnGroup(title, heads, widths, cells)
+
+
+def _heads(scales: Sequence[Scale]) -> list[str]:
+    return [f"{scale.label} {scale.unit}".strip() for scale in scales]
 
 
 def _figure(row: ScoreRow, scale: Scale) -> Figure:
@@ -119,15 +123,19 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         cells = [
             [
                 f"{number_text(one.value, scale, '+')} {interval_text(one.interval, '+', scale):>13}",
-                *(number_text(value) for value in (one.p, one.p_corrected, one.detectable)),
+                p_value(one.p),
+                p_value(one.p_corrected),
             ]
             for one in own
             for scale in [card.scale(one.scale)]
         ]
         groups = [
             ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
-            ColumnGroup("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
+            ColumnGroup("", ["difference [95 %]", "p", "Holm"], [20, 5, 5], cells),
         ]
+        if any(one.detectable is not None for one in own):
+            seen = [[number_text(one.detectable, card.scale(one.scale))] for one in own]
+            groups.append(ColumnGroup("", ["detectable"], [10], seen))
         yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)
     for few in dict.fromkeys(filter(None, (one.too_few(card.level) for one in compared))):
         yield from wrapped(few, width, 2)

@@ -10,7 +10,7 @@ from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
 
-OWN_N: Final = "The n of a figure stands with it where it is not that of its row: items are not cases."
+OWN_N: Final = "A figure with an n of its own is over that many items, not over the n of its row."
 
 
 def tables(card: Scorecard) -> dict[str, str]:
@@ -35,6 +35,23 @@ def label(scale: Scale, beside: Sequence[Scale]) -> str:
 def pooled_label(scale: Scale) -> str:
     """The label, with what its figures are where a reader would take them for means."""
     return f"{scale.label} (median)" if scale.pools == "median" else scale.label
+
+
+def headed(part: str, scales: Sequence[Scale]) -> tuple[str, list[str]]:
+    """The title above scales that belong together, and the heads of their columns.
+
+    What all have in common, that they are medians and their unit, stands in the title alone.
+    """
+    are_medians = bool(part) and all(scale.pools == "median" for scale in scales)
+    units = {scale.unit for scale in scales}
+    unit = next(iter(units)) if part and len(units) == 1 else ""
+    shared = ", ".join(filter(None, ["median" if are_medians else "", unit]))
+    heads = [scale.label if are_medians else pooled_label(scale) for scale in scales]
+    own_units = ["" if unit else scale.unit for scale in scales]
+    return (
+        f"{part} ({shared})" if shared else part,
+        [f"{head} {own}".strip() for head, own in zip(heads, own_units, strict=True)],
+    )
 
 
 def has_sd(rows: Sequence[ScoreRow], scale: Scale) -> bool:

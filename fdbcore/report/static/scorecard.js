@@ -51,9 +51,9 @@ function entry(item) {
   const where = [item.system, severalConditions && item.condition, item.subset, item.note, item.id].filter(Boolean).map((text) => element("bdi", "", text));
   const summary = element(
     "summary",
-    "",
+    item.bar ? "" : "plain",
     element("b", "value", item.value),
-    element("span", "bar", ...drawing(item.bar)),
+    ...(item.bar ? [element("span", "bar", ...drawing(item.bar))] : []),
     element("span", "text", item.text),
     element("span", "where", ...where),
   );

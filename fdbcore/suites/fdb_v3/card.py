@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from fdbcore.report.format import counted
 from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
-from fdbcore.suites.fdb_v3.ours_card import (
-    OURS,
-    TEST,
-    least_p_notes,
-    ours_differences,
-    ours_figures,
-    ours_note,
-    trial_statements,
-)
+from fdbcore.suites.fdb_v3.findings import findings
+from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures
 from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
 from fdbcore.suites.fdb_v3.people import rank_notes
@@ -57,7 +52,7 @@ def card(document: V3Document) -> Scorecard:
     rows = [row for group in document["groups"] for row in _rows(group)]
     rows += [row for row in published if not row.subset]
     known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
-    return Scorecard(
+    found = Scorecard(
         "Full-Duplex-Bench v3: tools under disfluency",
         [scale for scale in (*OURS, *COMPAT) if scale.id in known],
         {group["condition"]: group["condition"] for group in document["groups"]}
@@ -69,9 +64,8 @@ def card(document: V3Document) -> Scorecard:
         gaps=[each for each in problems if each.where in scored],
         caption="Tools under disfluent speech; recorded users.",
         test=TEST,
-        notes=[*rank_notes(document["people"]), *least_p_notes(document)],
+        notes=list(rank_notes(document["people"])),
         facts=_facts(document),
-        statements=list(trial_statements(document["groups"])),
         subsets=[
             *(row for group in document["groups"] for row in _slices(group)),
             *(row for row in published if row.subset),
@@ -89,6 +83,7 @@ def card(document: V3Document) -> Scorecard:
         },
         level=settings["level"],
     )
+    return replace(found, statements=list(findings(found, document)))
 
 
 def _of_set(data: DataCard) -> str:
@@ -107,11 +102,12 @@ def _of_run(run: V3Played) -> str:
 
 
 def _facts(document: V3Document) -> list[str]:
-    found = [f"{len(document['items'])} recordings of systems"]
+    found = [counted(len(document["items"]), "result")]
     for data in document["data"]:
         kind = "synthetic " if data["synthetic"] else ""
         found.append(
-            f"{data['recordings']} {kind}recordings, {data['scenarios']} scenarios, {data['speakers']} speakers"
+            f"{counted(data['recordings'], f'{kind}recording')}, {counted(data['scenarios'], 'scenario')}, "
+            f"{counted(data['speakers'], 'speaker')}"
         )
     return found
 
@@ -123,8 +119,7 @@ def _rows(group: V3Group) -> Iterator[ScoreRow]:
             ours = next(each for each in group["ours"] if each["system"] == row["system"] and not each["slice"])
             repaired = {REPAIRED.id: _figures(fixed)["compat_passed"]}
             figures = {**ours_figures(ours), **_figures(row), **repaired}
-            note = "; ".join(filter(None, (ours_note(ours), _note(row))))
-            yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=note)
+            yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=_note(row))
 
 
 def _note(row: V3Compat) -> str:
@@ -167,6 +162,7 @@ def _cases(document: V3Document) -> Iterator[ScoredCase]:
             note=f"trial {item['trial']}" if several else "",
             lang="en",
             tags=_tags(item),
+            outcome=FAILURES[item["failure"]][0] if item["failure"] else "passed",
             words=[item["transcript"] or "", *(call["name"] for call in item["calls"])],
             item=cast("Mapping[str, Any]", item),
             recording=item["call"] or "",

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.judging import judging_took
+from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.scorecard.screen import interval_text, number_text
-from fdbcore.report.terminal import filled, laid_out
+from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.judging_types import V3AgreementFigure, V3JudgeAgreement, V3Judging
@@ -24,16 +25,16 @@ def judging_details(judging: V3Judging, width: int) -> list[list[str]]:
     numbers = {name: str(number) for number, name in enumerate(judging["judges"], 1)}
     if judging["agreement"]:
         head = ["", "n", "agree", "95 %", "kappa", "95 %", "yes both", "1st", "2nd", "neither"]
-        rows = laid_out([head, *(_row(each, numbers) for each in judging["agreement"])], width)
+        rows = cells_table([head, *(_row(each, numbers) for each in judging["agreement"])], width)
         names = ", ".join(f"{number} {name}" for name, number in numbers.items())
         blocks.append([*filled(f"judges: {names}", width).splitlines(), *rows])
-    by = [["Pass@1, by who decides on arguments", "passed", "n", ""]]
+    by = [["Pass@1, by who decides on arguments", "passed", "n", "share"]]
     for row in judging["passed"]:
         rate = f"{row['passed'] / row['n']:.3f}" if row["n"] else "-"
         by.append([f"{row['system']}, {row['by']}", str(row["passed"]), str(row["n"]), rate])
     took = judging_took(judging, "these calls")
     told = [*filled(LEGEND, width).splitlines(), *filled(took, width).splitlines()]
-    return [*blocks, laid_out(by, width), told]
+    return [*blocks, cells_table(by, width), told]
 
 
 def _row(found: V3JudgeAgreement, numbers: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.terminal import filled, laid_out
+from fdbcore.report.scorecard.columns import cells_table
+from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat_terms import TERMS
 from fdbcore.types.scorecard import Figure, ScoreRow
 
@@ -47,7 +48,7 @@ def published_details(found: V3Published, width: int) -> list[list[str]]:
     blocks = []
     for study in found["case_studies"]:
         title = f"{found['label']}: {study['record']}, {study['about']}"
-        blocks.append([*filled(title, width).splitlines(), *laid_out(study_table(study), width)])
+        blocks.append([*filled(title, width).splitlines(), *cells_table(study_table(study), width)])
     return [*blocks, [line for note in found["notes"] for line in filled(note, width, "  ").splitlines()]]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, told_as
 from fdbcore.recording.files import read_json
+from fdbcore.report.format import counted
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
@@ -141,7 +142,9 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
                 found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
         failed = sum(each.has_failed for each in results.values())
         if failed:
-            found.warnings.append(f"{provider}: {failed} runs of it were not completed; scored by what was logged")
+            found.warnings.append(
+                f"{provider}: {counted(failed, 'run')} of it not completed; scored by what was logged"
+            )
     return imported.file()["card"]
 
 
@@ -168,7 +171,7 @@ def document(
     transcriber: who heard the calls. judging: how judges were asked. beside: the paper's tables.
     """
     groups: dict[str, list[V3Case]] = {}
-    for case in found.cases:
+    for case in sorted(found.cases, key=lambda case: case.line is not None):
         groups.setdefault(condition_of(case), []).append(case)
     ours = {
         name: items_of(cases, log_of=lambda case: None if judging is None else log_of(case, "repaired"))

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.terminal import filled, laid_out
+from fdbcore.report.format import counted
+from fdbcore.report.scorecard.columns import cells_table
+from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat import CompatRate, LatencySummary, compat_scores
 from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.results import SystemResult
@@ -23,15 +25,16 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 def summary(file: RecordedScenarioFile) -> str:
     """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
     card, records = file["card"], file["record"]
-    silent = f"; {card['silent_scenarios']} scenarios have no recording" if card["silent_scenarios"] else ""
-    counts = f"{_many(card['recordings'], 'recording')} of {_many(card['scenarios'], 'scenario')}"
+    n_silent = card["silent_scenarios"]
+    silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""
+    counts = f"{counted(card['recordings'], 'recording')} of {counted(card['scenarios'], 'scenario')}"
     made = ", synthetic" if card["synthetic"] else ""
-    lines = [f"{counts} by {_many(card['speakers'], 'speaker')}{made}{silent}"]
+    lines = [f"{counts} by {counted(card['speakers'], 'speaker')}{made}{silent}"]
     lines += [f"{name}: {card[name]}" for name in ("annotators", "guideline", "agreement")]
     if flagged := [record for record in records if "repairs" in record]:
         kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.most_common())
-        lines.append(f"labels of {_many(len(flagged), 'recording')} were repaired: {told}")
+        lines.append(f"labels of {counted(len(flagged), 'recording')} were repaired: {told}")
     return "\n".join(lines)
 
 
@@ -64,13 +67,13 @@ def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
 
 def _transposed(rows: list[list[str]], columns: int) -> list[str]:
     """A line a measure: there are more of them than of systems."""
-    return laid_out([list(column) for column in zip(*rows, strict=True)], columns)
+    return cells_table(list(zip(*rows, strict=True)), columns)
 
 
 def _notes(shown: list[CompatTerm], failed: Mapping[str, int], columns: int) -> Iterator[str]:
     for name, count in failed.items():
         if count:
-            yield f"{name}: {_many(count, 'run')} of it not completed; scored by what was logged"
+            yield f"{name}: {counted(count, 'run')} of it not completed; scored by what was logged"
     about = (
         "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
@@ -83,7 +86,3 @@ def _cell(value: CompatRate | LatencySummary | None) -> str:
     if isinstance(value, LatencySummary):
         return f"{value.mean_s:.2f} s"
     return "-" if value is None or value.rate is None else f"{value.rate:.3f}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

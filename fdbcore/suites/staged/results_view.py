@@ -16,7 +16,6 @@ from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES
-from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.passes import JUDGED
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
@@ -35,7 +34,6 @@ _SHARE = Scale("", "", decimals=2)
 def details(document: StagedDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
     return [
-        [line for text in sentences(document, LABELS) for line in wrapped(text, width, 2)],
         list(_families(document, width)),
         list(_beside_published(document, width)),
         list(_passes(document, width)),

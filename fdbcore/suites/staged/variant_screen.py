@@ -36,10 +36,8 @@ def statements(document: StagedDocument, labels: Mapping[str, str]) -> Iterator[
 
 
 def table(document: StagedDocument, labels: Mapping[str, str], width: int) -> list[list[str]]:
-    """A block of lines a variant: each score by the main setup and by the other one; then the sentences."""
-    blocks = [_block(variant, labels, width) for variant in document["variants"] if variant["rows"]]
-    said = [line for each in statements(document, labels) for line in filled(each, width).splitlines()]
-    return [*blocks, *([said] if said else [])]
+    """A block of lines a variant: each score by the main setup and by the other one."""
+    return [_block(variant, labels, width) for variant in document["variants"] if variant["rows"]]
 
 
 def _block(variant: StagedVariant, labels: Mapping[str, str], width: int) -> list[str]:
