@@ -17,7 +17,7 @@ from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_moments import Worst, worst
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
-from fdbcore.analysis.matching import Matched, match
+from fdbcore.analysis.matching import Matched, items_over_lines, match
 from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
@@ -159,7 +159,7 @@ def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
 def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:
     of_run = chosen(run, gate.where)
     if not gate.needs_baseline or baseline is None:
-        clusters = of_run.clusters(unit(run.calls, cluster))
+        clusters = of_run.clusters(unit(run.calls, cluster or items_over_lines(of_run)))
         found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
         side = _side(gate, of_run, clusters)
         decision = Decision(gate, "passed", level, side, limit=gate.plus, group=of_run)

@@ -115,6 +115,13 @@ def are_few(by: str, groups: Sequence[CallGroup]) -> bool:
     return _are_lines(by, groups) or len(groups) <= MOST_COMPARED
 
 
+def items_over_lines(group: CallGroup) -> str | None:
+    """The column of items of calls over several lines, None for calls over one: a user heard over two lines is one."""
+    if len({call.columns.get(LINE, "") for call in group.calls}) < 2:
+        return None
+    return next((name for name in ITEM_COLUMNS if all(call.columns.get(name) for call in group.calls)), None)
+
+
 def _are_lines(by: str, groups: Sequence[CallGroup]) -> bool:
     return by == LINE and any(map(_is_clean, groups))
 

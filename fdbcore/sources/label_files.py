@@ -155,7 +155,8 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
     if kind == "turn_end":  # a moment: the end of its span
         start_s = end_s = start_s if end_s is None else end_s
     if start_s is None or end_s is None or not 0 <= start_s <= end_s < math.inf:
-        oddities.add("labels whose times are not a span, left out", [f"{entry.where}: {start_s} to {end_s}"])
+        told = " to ".join("no time" if time_s is None else f"{time_s:g} s" for time_s in (start_s, end_s))
+        oddities.add("labels whose times are not a span, left out", [f"{entry.where}: {told}"])
         return None
     if kind != "turn_end" and start_s == end_s:
         oddities.add(f"labels of kind {kind} without a length, left out", [entry.where])
@@ -197,9 +198,17 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # censored speech was still heard
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
+        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in (start, end) if _is_no_number(row, at)]:
+            oddities.add("labels whose times are not numbers, left out", unread)
+            continue
         name = row[call].strip() if call is not None else None
         start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
+
+
+def _is_no_number(row: Sequence[str], column: int | None) -> bool:
+    """Whether a cell says something that is no number."""
+    return column is not None and bool(row[column].strip()) and _number(row[column]) is None
 
 
 def label_columns(header: Sequence[str]) -> set[str]:

@@ -197,6 +197,16 @@ def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None
     assert gate_basis(result).endswith("; only 4 clusters: with fewer than 10 an interval may be too narrow")
 
 
+def test_clips_over_several_lines_are_as_many_as_clips() -> None:
+    many = shares(np.arange(12) % 3, 8)
+    columns = [{"clip": f"c{k % 6}", "line": ("clean", "babble:10")[k // 6]} for k in range(12)]
+    run = replace(many, calls=[replace(call, columns=own) for call, own in zip(many.calls, columns, strict=True)])
+    over_both = one(gate("premature_per_turn <= 0.9"), run).run
+    assert (over_both.calls, over_both.clusters) == (12, 6)
+    clean = one(gate("premature_per_turn <= 0.9", line="clean"), run).run
+    assert (clean.calls, clean.clusters) == (6, 6)
+
+
 def test_the_side_that_is_short_is_named() -> None:
     run, few = shares(np.tile([1, 2, 1, 1, 0], 180), 8), shares(np.array([0, 1, 0, 0, 1, 0]), 8, "old")
     advice = told(one(gate(PREMATURE), run, few))

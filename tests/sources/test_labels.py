@@ -207,10 +207,10 @@ def test_what_is_no_label_is_named_and_counted(tmp_path: Path) -> None:
         "labels of unknown kind 'interuption'; perhaps interruption or interruptions, left out": ["x.csv, line 2"],
         "labels of unknown side 'C' (expected A or B), left out": ["x.csv, line 3"],
         "labels whose times are not a span, left out": [
-            "x.csv, line 4: 2.0 to 1.0",
-            "x.csv, line 5: -1.0 to 1.0",
-            "x.csv, line 6: None to 1.0",
+            "x.csv, line 4: 2 s to 1 s",
+            "x.csv, line 5: -1 s to 1 s",
         ],
+        "labels whose times are not numbers, left out": ["x.csv, line 6, start_s: 'x'"],
         "labels of kind noise without a length, left out": ["x.csv, line 7"],
         "rows with fewer than 4 fields, left out": ["x.csv, line 8"],
         "labels of unknown kind 'wibble', left out": ["x.csv, line 10", "x.csv, line 11"],

@@ -144,6 +144,15 @@ def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_
         ("file,system\nc0.wav,x\n", "expected another name for the column system: each run has one"),
         ("file,side,kind,when\nc0.wav,A,turn_end,1\n", "side, kind, start_s, end_s; got file, side, kind, when"),
         ("clip,accent\nc0.wav,x\n", "expected different columns, one of them file"),
+        (
+            TABLE.replace("\nc", "\nclip_"),
+            "expected names of the clips (c0, c1, c2, ...), got 4 of 4 that fit none: clip_0.wav, clip_1.wav, ",
+        ),
+        ("file,accent\nc0.wav,x\nd1.wav,x\nd2.wav,x\n", "got 2 of 3 that fit none: d1.wav, d2.wav"),
+        (
+            "file,side,kind,start_s\nc0.wav,A,turn_end,abc\n",
+            "not numbers, left out: labels.csv, line 2, start_s: 'abc'",
+        ),
     ],
 )
 def test_a_wrong_table_is_one_line(folder: Path, tmp_path: Path, table: str, says: str) -> None:

@@ -57,7 +57,7 @@ def side_a(data: str) -> SideA:
 def _told(
     path: Path, clips: Sequence[Clip]
 ) -> tuple[Mapping[int, Mapping[str, str]], Mapping[int, UserLabels], Oddities]:
-    """The columns and the labels of each clip, by its number, and what fits none."""
+    """The columns and the labels of each clip, by its number, and what fits none; SettingsError if that is most."""
     known = [(clip.name, [clip.path]) for clip in clips]
     oddities = Oddities()
     columns: dict[int, dict[str, str]] = {}
@@ -71,11 +71,26 @@ def _told(
         columns = _columns(table, of_labels, known, oddities)
         if not of_labels:
             return columns, {}, oddities
-    found = read_labels(path, oddities).by_call(known, lambda number: False, oddities)
+    given = read_labels(path, oddities)
+    if len(clips) > 1 or not given.is_one_call:
+        _refuse_of_others([label.call for label in given.labels], known, path)
+    found = given.by_call(known, lambda number: False, oddities)
     kept = {
         number: UserLabels(str(path), [label.to_json() for label in sorted(labels)]) for number, labels in found.items()
     }
     return columns, kept, oddities
+
+
+def _refuse_of_others(named: Sequence[str], known: Sequence[tuple[str, Sequence[Path]]], path: Path) -> None:
+    """SettingsError if most of these names fit no clip: the file is of other clips, or names them otherwise."""
+    numbers = NameIndex(known).joined(dict.fromkeys(named), path)
+    strange = [name for name, number in numbers.items() if number is None]
+    if 2 * len(strange) > len(numbers):
+        names, clips = ", ".join(strange[:3]), ", ".join(name for name, _ in known[:3])
+        raise SettingsError(
+            f"{path}: expected names of the clips ({clips}{', ...' if len(known) > 3 else ''}), got {len(strange)} of "
+            f"{len(numbers)} that fit none: {names}{', ...' if len(strange) > 3 else ''}"
+        )
 
 
 def _columns(
@@ -86,6 +101,7 @@ def _columns(
     named = [row[table.files[0]] for row in table.rows]
     numbers = NameIndex(known).joined(dict.fromkeys(named), table.path)
     if not of_labels:  # rows of labels that fit none are named with these
+        _refuse_of_others(named, known, table.path)
         oddities.add("rows that fit no clip", [name for name, number in numbers.items() if number is None])
     found: dict[int, dict[str, str]] = {}
     for name, row in zip(named, table.rows, strict=True):
