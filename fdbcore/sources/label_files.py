@@ -198,7 +198,8 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # censored speech was still heard
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
-        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in (start, end) if _is_no_number(row, at)]:
+        times = [at for at in (start, end) if at is not None]
+        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
             oddities.add("labels whose times are not numbers, left out", unread)
             continue
         name = row[call].strip() if call is not None else None
@@ -206,9 +207,9 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
-def _is_no_number(row: Sequence[str], column: int | None) -> bool:
+def _is_no_number(cell: str) -> bool:
     """Whether a cell says something that is no number."""
-    return column is not None and bool(row[column].strip()) and _number(row[column]) is None
+    return bool(cell.strip()) and _number(cell) is None
 
 
 def label_columns(header: Sequence[str]) -> set[str]:
