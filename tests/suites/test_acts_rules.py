@@ -18,8 +18,10 @@ from fakes.writers import record, steps
 from helpers.talker import TALKER
 
 from fdbcore.cli.main import main
+from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
+from fdbcore.suites.dialogue_acts.speak import default_speaker
 
 pytestmark = [NEEDS_OPENAI]
 
@@ -75,10 +77,14 @@ def run(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI, prompts: P
     )
     assert made.exit_code == 0, made.output
     assert command("dataset", "speak", folder / "s", "--tts", f"exec:{TALKER}").exit_code == 0
-    given = ["--data", folder / "s", "--system", f"o={server.address_of('openai-chat:a')}", "--clock", "virtual"]
-    held = command("run", "--suite", "dialogue-acts", *given, "--vad", "energy", "--out", folder / "run", "--quiet")
+    held = hold(folder / "s", server, folder / "run", "--locale", "en-US", "--prompts", prompts)
     assert held.exit_code == 0, held.output
     return folder / "run"
+
+
+def hold(data: Path, server: FakeOpenAI, out: Path, *arguments: object) -> Result:
+    given = ["--data", data, "--system", f"o={server.address_of('openai-chat:a')}", "--clock", "virtual"]
+    return command("run", "--suite", "dialogue-acts", *given, "--vad", "energy", "--out", out, "--quiet", *arguments)
 
 
 def score(run: Path, server: FakeOpenAI, out: Path, *arguments: object) -> Result:
@@ -115,6 +121,50 @@ def test_rules_that_differ_from_those_of_the_set_are_refused(
     result = score(run, server, tmp_path / "out", "--prompts", other)
     assert (result.exit_code, len(server.asked)) == (2, before)
     assert "s: expected the rules of the acts that it was made by" in result.stderr
+
+
+def test_run_and_score_refuse_what_differs_from_the_set(
+    run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(prompts, tmp_path / "other")
+    (other / "acts.en.txt").write_text("OTHER RULES", encoding="utf-8")
+    before = len(server.asked)
+    for told, given in (
+        ("expected the rules of the acts that it was made by", ("--prompts", other)),
+        ("--locale: expected that of the records of s, en-US, got ja-JP", ("--locale", "ja-JP")),
+    ):
+        for result in (
+            hold(run.parent / "s", server, tmp_path / "run", *given),
+            score(run, server, tmp_path / "o", *given),
+        ):
+            assert result.exit_code == 2, result.output
+            assert told in " ".join(result.stderr.split())
+    assert len(server.asked) == before
+    assert score(run, server, tmp_path / "out", "--locale", "en-US", "--prompts", prompts).exit_code == 0
+
+
+def test_a_system_is_asked_by_the_prompts_of_the_run(
+    run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(prompts, tmp_path / "other")
+    (other / "respond_system.en.txt").write_text("You are ANOTHER assistant.", encoding="utf-8")
+    before = len(server.asked)
+    assert hold(run.parent / "s", server, tmp_path / "run", "--prompts", other).exit_code == 0
+    assert [asked.system for asked in server.asked[before:]] == ["You are ANOTHER assistant."]
+    assert (tmp_path / "run" / "prompts" / "respond_system.en.txt").read_text() == "You are ANOTHER assistant."
+
+
+def test_english_needs_no_prompts_of_ones_own(server: FakeOpenAI, tmp_path: Path) -> None:
+    before = len(server.asked)
+    given = ["--locale", "en-US", "-n", 1, "--out", tmp_path / "s"]
+    made = command("dataset", "generate", "--model", server.address_of("openai:m"), *given)
+    assert made.exit_code == 0, made.output
+    (asked,) = server.asked[before:]
+    assert "Check-Question" in asked.system
+    assert (asked.system + asked.user).isascii()
+    assert (default_speaker("en-US"), default_speaker("ja-JP")) == ("hibari", "open-jtalk")
+    with pytest.raises(SettingsError, match="--tts: expected a speaker of fr-FR"):
+        default_speaker("fr-FR")
 
 
 def test_an_annotation_by_other_rules_is_made_anew(

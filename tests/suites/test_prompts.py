@@ -54,15 +54,29 @@ def test_examples_must_be_records(tmp_path: Path, text: str) -> None:
 
 
 def test_another_language_needs_prompts_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"en-US: expected task\.en\.txt"):
-        Prompts("en-US").record_request(TOPIC, 1)
+    with pytest.raises(InputError, match=r"fr-FR: expected task\.fr\.txt"):
+        Prompts("fr-FR").record_request(TOPIC, 1)
     told = {"acts": "A", "system": "S $acts $examples", "task": "T $topic $instruction", "again": "$previous $error"}
     for name, text in told.items():
-        (tmp_path / f"{name}.en.txt").write_text(text)
-    (tmp_path / "examples.en.json").write_text("[]")
-    asked = Prompts("en-US", tmp_path).record_request(Topic("timer", "three minutes"), 1)
+        (tmp_path / f"{name}.fr.txt").write_text(text)
+    (tmp_path / "examples.fr.json").write_text("[]")
+    asked = Prompts("fr-FR", tmp_path).record_request(Topic("timer", "three minutes"), 1)
     assert (asked.system, asked.user) == ("S A", "T timer three minutes")
-    assert asked.schema == record_schema("en-US")
+    assert asked.schema == record_schema("fr-FR")
+
+
+@pytest.mark.parametrize("rules", [None, Path("paper")])
+def test_english_ships_as_japanese_does(rules: Path | None) -> None:
+    english, japanese = (Prompts(locale, folder_of(rules)) for locale in ("en-US", "ja-JP"))
+    made = english.record_request(Topic("timer", "three minutes"), 1)
+    labelled = english.annotation_request("At home.", "Set a timer.", "Done.", 1)
+    told = [made.system, made.user, labelled.user, english.again(made, "{", "no JSON", 1).user]
+    assert all(text.isascii() and "$" not in text for text in [*told, *english.responding.values()])
+    for text in (made.system, labelled.user):
+        assert all(f"- {act}: " in text or f"| {act} | " in text for act in ACTS)
+    assert [topic.name for topic in english.topics()] == [topic.name for topic in japanese.topics()]
+    acts = [[step["act"] for step in each["output_dialogue_acts"]["steps"]] for each in english.examples]
+    assert acts == [[step["act"] for step in each["output_dialogue_acts"]["steps"]] for each in japanese.examples]
 
 
 def test_topics_are_lines_of_name_and_instruction(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from fdbcore.protocols import Model
 from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
+from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response
-from fdbcore.suites.dialogue_acts.sets import RecordSet, own_responses
+from fdbcore.suites.dialogue_acts.sets import RecordSet, check_locale, own_responses, rules_of
 from fdbcore.types.usage import ModelUsage, Unit
 
 if TYPE_CHECKING:
@@ -54,35 +54,25 @@ def _named(text: str) -> Named:
     return Named(of, model(address))
 
 
-def rules_of(of: RecordSet, folder: Path | None) -> Prompts:
-    """The prompts by which replies to a set are annotated: those of the folder, or else those kept with the set.
-
-    SettingsError if the set was made by other rules of the acts.
-    """
-    prompts = Prompts(of.locale, folder_of(folder) or of.prompts)
-    made, here = of.made.get("acts"), prompts.acts_hash
-    if made not in (None, here):
-        raise SettingsError(
-            f"{of.name}: expected the rules of the acts that it was made by ({made}), got others ({here}): "
-            f"--prompts DIR names the folder with acts.{of.locale.partition('-')[0]}.txt"
-        )
-    return prompts
-
-
 def by_set(
-    chosen: Sequence[Named], sets: Sequence[RecordSet], responses: Sequence[Response], folder: Path | None
+    chosen: Sequence[Named],
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    folder: Path | None,
+    locale: str | None = None,
 ) -> Iterator[Annotating]:
     """Each set with each of its annotators: its own, else those of every set, else whoever made it.
 
-    folder: of prompts; None for those of the set. Whoever made it is asked only if no reply to the set is annotated.
-    SettingsError for the name of a set that is not there, for prompts that do not fit a set (see `rules_of`), and for a
-    set that was made at a server whose address is not known.
+    folder: of prompts; None for those of the set. locale: that which every set is expected to have. Whoever made a set
+    is asked only if no reply to it is annotated. SettingsError for the name of a set that is not there, for prompts or
+    a locale that do not fit a set (see `rules_of`), and for a set that was made at a server whose address is not known.
     """
     there = [of.name for of in sets]
     for one in chosen:
         if one.set and one.set not in there:
             raise SettingsError(f"--annotator {one.set}=...: expected one of the sets {', '.join(there)}")
     for of in sets:
+        check_locale(of, locale)
         own = [one.model for one in chosen if one.set == of.name] or [one.model for one in chosen if not one.set]
         for annotator in own or _maker(of, own_responses(of, sets, responses)):
             yield Annotating(of, annotator, rules_of(of, folder))

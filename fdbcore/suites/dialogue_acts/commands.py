@@ -20,9 +20,9 @@ MODEL_HELP: Final = (
 )
 PROMPTS_HELP: Final = "Prompt files that go before the shipped ones; paper: the definitions of the paper."
 TTS_HELP: Final = (
-    "Who speaks: open-jtalk; exec:COMMAND (a text in UTF-8 on its standard input, a WAV on its standard output, a "
-    "process a text, which is given 120 s; exec:timeout_s=N COMMAND: N s); dir:FOLDER (recordings that are there: "
-    "ID.wav, ID.flac, ...)."
+    "Who speaks: open-jtalk (default for Japanese), hibari (default for English), exec:COMMAND (a text in UTF-8 on its "
+    "standard input, a WAV on its standard output, a process a text, which is given 120 s; exec:timeout_s=N COMMAND: "
+    "N s), dir:FOLDER (recordings that are there: ID.wav, ID.flac, ...)."
 )
 
 
@@ -89,13 +89,14 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.records import read_records
-    from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
+    from fdbcore.suites.dialogue_acts.sets import locale_of
+    from fdbcore.suites.dialogue_acts.speak import RECORDS, default_speaker, speak_records
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     folder: Path = options["dir"]
     records, problems = read_records(folder / RECORDS)
     with told_as("--tts", "tts"):
-        voice = speaker(options["tts"])
+        voice = speaker(options["tts"] or default_speaker(locale_of(records)))
     problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
         console.complain(line)
@@ -147,7 +148,9 @@ COMMANDS: Final = (
             Option("--out", "Folder of the set.", kind="path", metavar="DIR", required=True),
             Option("--seed", "Record k is asked for with seed + k.", kind="integer", default=0),
             Option("--jobs", "Requests at a time.", kind="count", default=4),
-            Option("--locale", "Language of the set; its prompts must be there.", default="ja-JP"),
+            Option(
+                "--locale", "Language of the set: ja-JP, en-US, or one that --prompts has files of.", default="ja-JP"
+            ),
             Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
             Option("--price", "USD per million tokens, in and out: says what the answers cost.", metavar="IN,OUT"),
         ),
@@ -165,7 +168,7 @@ COMMANDS: Final = (
         """,
         (
             Option("DIR", kind="path", required=True),
-            Option("--tts", TTS_HELP, default="open-jtalk", metavar="SPEAKER"),
+            Option("--tts", TTS_HELP, metavar="SPEAKER"),
         ),
         _speak,
     ),

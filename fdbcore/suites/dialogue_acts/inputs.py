@@ -55,7 +55,7 @@ def score(
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
-    for task in by_set(chosen, sets, responses, options["prompts"]):
+    for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
         responses, found, usage = _annotated(
             task, sets, responses, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
         )
@@ -91,7 +91,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         yield ExpectedUse(
             hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
         )
-    for task in by_set(chosen, sets, responses, options["prompts"]):
+    for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
         of, annotator, prompts = task
         asked, open_ones = _to_annotate(task, sets, responses, options["repeats"])
         open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
@@ -112,7 +112,10 @@ def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Ser
     if all(one.set for one in chosen) and any(map(_is_generated, (*paths, *options["references"]))):
         sets, responses, _ = _material(paths, options, _Unheard(""))
         models = list(
-            {task.model.name: task.model for task in by_set(chosen, sets, responses, options["prompts"])}.values()
+            {
+                task.model.name: task.model
+                for task in by_set(chosen, sets, responses, options["prompts"], options["locale"])
+            }.values()
         )
     return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.recording.files import read_json
 from fdbcore.recording.run import read_plan
+from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
 from fdbcore.types import Problem
 
@@ -80,6 +81,29 @@ def locale_of(records: Iterable[Record]) -> str:
     if len(found) > 1:
         raise InputError(f"expected records in one locale, got {', '.join(found)}")
     return found[0]
+
+
+def check_locale(of: RecordSet, locale: str | None) -> None:
+    """SettingsError if the user names another locale than that of a set."""
+    if locale not in (None, of.locale):
+        raise SettingsError(f"--locale: expected that of the records of {of.name}, {of.locale}, got {locale}")
+
+
+def rules_of(of: RecordSet, folder: Path | None) -> Prompts:
+    """The prompts for replies to a set and for their annotation: those of the folder, or else those kept with the set.
+
+    SettingsError if the set has other rules of the acts: those that it was made by, or that are kept with it.
+    """
+    own = Prompts(of.locale, of.prompts)
+    prompts = own if folder is None else Prompts(of.locale, folder_of(folder))
+    kept = own.acts_hash if folder is not None and of.prompts is not None else None
+    made, here = of.made.get("acts", kept), prompts.acts_hash
+    if made not in (None, here):
+        raise SettingsError(
+            f"{of.name}: expected the rules of the acts that it was made by ({made}), got others ({here}): "
+            f"--prompts DIR names the folder with acts.{of.locale.partition('-')[0]}.txt"
+        )
+    return prompts
 
 
 def prompts_in(folder: Path) -> Path | None:

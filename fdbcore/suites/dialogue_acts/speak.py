@@ -1,6 +1,6 @@
 """Speaks the users of a data set: DIR/ID.wav for each record, and DIR/speak.json with the speaker and the lengths.
 
-The format is the paper's (section 3.2): 24 kHz, 16 bit, mono, 120 ms of silence before and after. The silence is
+The format is the paper's (section 3.3): 24 kHz, 16 bit, mono, 120 ms of silence before and after. The silence is
 digital, and exact to the sample: it replaces the zeros with which a speaker itself begins or ends. Nothing else is cut
 off, not even where it is quiet, since no threshold separates a speaker's pause from a soft onset.
 """
@@ -28,6 +28,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 SPEAK_SCHEMA: Final = "fdbcore.speak/1"
 RECORDS, SPEAK = "records.jsonl", "speak.json"
+SPEAKERS: Final = {"ja": "open-jtalk", "en": "hibari"}
 RATE_HZ: Final = 24_000
 SILENCE_SAMPLES: Final = 2_880
 
@@ -36,6 +37,14 @@ Samples = npt.NDArray[np.int16]
 _FULL_SCALE: Final = 32_767
 _HEADER_BYTES: Final = len(wav_bytes(np.zeros(0, np.int16), RATE_HZ))
 _NOTE_EVERY_NS: Final = 1_000_000_000
+
+
+def default_speaker(locale: str) -> str:
+    """Who speaks the language of a set if the user names nobody. SettingsError if none of the speakers here does."""
+    language = locale.partition("-")[0]
+    if language not in SPEAKERS:
+        raise SettingsError(f"--tts: expected a speaker of {locale}, as those here speak Japanese and English")
+    return SPEAKERS[language]
 
 
 def wav_path(folder: Path, record: Record) -> Path:

@@ -23,11 +23,10 @@ ANNOTATOR_HELP: Final = (
     "one set alone [default of a generated set: who made it, if no reply to it is labelled]; "
     "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
 )
-
-
 PROMPTS_HELP: Final = (
     "Annotate by the prompts in this folder; paper: by the definitions of the paper [default: those kept with the set]."
 )
+LOCALE_HELP: Final = "Stop if the set has another locale, which its records say."
 
 
 class DialogueActs(Suite):
@@ -35,6 +34,12 @@ class DialogueActs(Suite):
 
     name = "dialogue-acts"
     schema = "fdbcore.dialogue_acts/1"
+    data_options = (
+        Option(
+            "--prompts", "Ask the systems by the prompts in this folder [default: those of the set].", metavar="DIR"
+        ),
+        Option("--locale", LOCALE_HELP, metavar="LOCALE"),
+    )
     score_options = (
         Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
         Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
@@ -45,12 +50,8 @@ class DialogueActs(Suite):
             kind="flag",
         ),
         Option("--repeats", "Annotations of each reply.", kind="count", default=1),
-        Option(
-            "--prompts",
-            "Annotate by the prompts in this folder [default: those of the set].",
-            kind="path",
-            metavar="DIR",
-        ),
+        Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
+        Option("--locale", LOCALE_HELP, metavar="LOCALE"),
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
         Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
         Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
@@ -72,7 +73,7 @@ class DialogueActs(Suite):
         shipped(folder, show)
 
     def side_a(self, data: str) -> SideA:
-        """The users of a data set, as `fdbcore dataset speak` left them."""
+        """The users of a data set, as `fdbcore dataset speak` left them; see `users.side_a` for the settings."""
         from fdbcore.suites.dialogue_acts.users import side_a
 
         return side_a(data)

@@ -7,15 +7,25 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlencode
 
 from fdbcore import registry
 from fdbcore.errors import InputError
 from fdbcore.recording.files import write_text
 from fdbcore.runs.plan import users_of
-from fdbcore.runtime.address import split_query
+from fdbcore.runtime.address import query_of, split_query
 from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import read_records
-from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, locale_of, made_with, prompts_in
+from fdbcore.suites.dialogue_acts.sets import (
+    GENERATED,
+    GENERATED_SCHEMA,
+    PROMPTS,
+    RecordSet,
+    check_locale,
+    made_with,
+    prompts_in,
+    rules_of,
+)
 from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
 from fdbcore.types import Clip, Material, SideA
 
@@ -35,11 +45,14 @@ def prompts(told: Prompts | None = None) -> Mapping[str, str]:
 
 
 def side_a(data: str) -> SideA:
-    """The users of the data set "DIR" or "DIR?SETTINGS" (settings of the clip endpoint), and lines that are no records.
+    """The users of the data set "DIR" or "DIR?prompts=DIR&locale=LOCALE&SETTINGS", and lines that are no records.
 
+    prompts, locale: as `rules_of` and `check_locale` take them. The other settings are those of the clip endpoint.
     Raises InputError if there are no records, or if some of them have not been spoken.
     """
-    path, settings = split_query(data, file=True)
+    path, query = split_query(data, file=True)
+    settings = query_of(query)
+    own_prompts, locale = settings.pop("prompts", None), settings.pop("locale", None)
     folder = Path(path).absolute()
     records, problems = read_records(folder / RECORDS)
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
@@ -47,10 +60,12 @@ def side_a(data: str) -> SideA:
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
     if made := made_with(folder):  # without what changes when records are added
         texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
-    told = Prompts(locale_of(records), prompts_in(folder))
+    of = RecordSet(folder.name, {record.id: record for record in records}, made, prompts_in(folder))
+    check_locale(of, locale)
+    told = rules_of(of, Path(own_prompts) if own_prompts else None)
     texts |= {f"{PROMPTS}/{name}": text for name, text in told.own.items()}
     material = Material("dialogue-acts", str(folder), texts)
-    return SideA(users_of(clips, settings or f"tail_s={TAIL_S}"), prompts(told), material, problems)
+    return SideA(users_of(clips, urlencode(settings) or f"tail_s={TAIL_S}"), prompts(told), material, problems)
 
 
 def shipped(folder: Path, show: Callable[[str], None]) -> None:
