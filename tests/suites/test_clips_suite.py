@@ -17,6 +17,8 @@ from scipy.io import wavfile
 
 from fdbcore.cli.main import main
 from fdbcore.recording.labels import given_labels
+from fdbcore.registry import suite
+from fdbcore.report.scorecard.cases import orders
 from fdbcore.suites.own_clips.schemas import CLIPS, schema, schema_file
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -114,6 +116,16 @@ def test_the_glossary_has_the_settings_in_words(folder: Path) -> None:
     page = (folder / "RUN-scores" / "report.html").read_text()
     assert "response_window_ms}" not in page
     assert re.search(r"within \d+(\.\d+)? s", page)
+
+
+def test_the_worst_calls_are_those_without_an_answer_then_the_slow(folder: Path) -> None:
+    card = suite("clips").card(document(folder))
+    worst = next(iter(orders(card)))
+    keys = [(name, int(better)) for name, better in (each.split(":") for each in worst.split(","))]
+    assert keys[0] == ("answered_per_turn", 1)
+    assert ("response_latency_ms", -1) in keys
+    page = (folder / "RUN-scores" / "report.html").read_text()
+    assert f'value="{worst}">worst first (answered)' in page
 
 
 def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:

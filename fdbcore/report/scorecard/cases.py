@@ -107,12 +107,15 @@ def tag_groups(cases: Sequence[ScoredCase]) -> dict[str, dict[str, str]]:
 
 
 def orders(card: Scorecard) -> Mapping[str, str]:
-    """The orders of the list: first the worst by the first main scale, and so on."""
+    """The orders of the list: the worst by the first main scale, of equal ones by the next; then by each other."""
     ranked = [scale for scale in card.scales if scale.direction and (scale.main or scale.adds_to)]
     found: dict[str, str] = {}
     for place, scale in enumerate(ranked):
         worst = f"{scale.id}:{scale.direction}"
-        found[worst] = f"worst first ({scale.label})" if not place else f"{_END[scale.direction]} {scale.label} first"
+        if place:
+            found[worst] = f"{_END[scale.direction]} {scale.label} first"
+        else:
+            found[",".join(f"{each.id}:{each.direction}" for each in ranked)] = f"worst first ({scale.label})"
     if ranked:
         found[f"{ranked[0].id}:{-ranked[0].direction}"] = f"best first ({ranked[0].label})"
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -213,8 +214,7 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
     return found
 
 
-def _badness(row: ScoreRow, scales: Sequence[Scale]) -> float:
-    """The key to sort by: the first main scale, the worst first."""
-    main = next((scale for scale in scales if scale.main), None)
-    value = None if main is None else row.figures.get(main.id, NO_FIGURE).value
-    return float("inf") if main is None or value is None else (main.direction or 1) * value
+def _badness(row: ScoreRow, scales: Sequence[Scale]) -> list[float]:
+    """The key to sort by: the first main scale, the worst first; of equal ones the next."""
+    values = [(scale, row.figures.get(scale.id, NO_FIGURE).value) for scale in scales if scale.main]
+    return [math.inf if value is None else (scale.direction or 1) * value for scale, value in values]

@@ -33,11 +33,17 @@ function matches(item, choice) {
   return same && (!choice.tag || item.tags.includes(choice.tag)) && item.words.includes(choice.text.trim().toLowerCase());
 }
 
-// order: the id of a scale, and whether more of it is better (1) or worse (-1). The worst come first.
+// order: ids of scales, each with whether more of it is better (1) or worse (-1); the next decides what is equal by one.
+// The worst come first.
 function compare(order) {
-  const [scale, direction] = order.split(":");
-  const key = (item) => item.values[scale] ?? Infinity * direction;
-  return (a, b) => (scale && key(a) !== key(b) ? direction * (key(a) - key(b)) : a.number - b.number);
+  const keys = order.split(",").filter(Boolean).map((each) => {
+    const [scale, direction] = each.split(":");
+    return (item) => direction * (item.values[scale] ?? Infinity * direction);
+  });
+  return (a, b) => {
+    const differs = keys.find((key) => key(a) !== key(b));
+    return differs ? differs(a) - differs(b) : a.number - b.number;
+  };
 }
 
 function element(tag, css, ...content) {

@@ -27,6 +27,8 @@ def card(document: ClipsDocument) -> Scorecard:
     whole = [group for group in document["groups"] if not group["column"]]
     known = {name for group in whole for name, summary in group["measures"].items() if headline(summary) is not None}
     scales = [_scale(name) for name in measures() if name in known]
+    # Shares first: they rank calls, and one without an answer is worse than one with a slow answer.
+    scales.sort(key=lambda scale: (not scale.main, scale.main and scale.pools != "share"))
     lines = dict.fromkeys(group["line"] for group in whole)
     return Scorecard(
         "Recorded users",
