@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,7 @@ MOST_LINES: Final = 20
 MOST_NAMES: Final = 5
 LABEL_COLUMNS: Final = 17  # as on the screen of a call
 _LOOK_CALLS: Final = 50
+_MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 
 
 def replay_calls(
@@ -232,12 +234,17 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 
 def _say_next(path: Path) -> None:
-    """Print how to compare a run with the newest one beside it, if there is one."""
-    from fdbcore.recording.run import newest_beside
+    """Print how to compare a run with the newest one beside it that it can be compared with, if there is one."""
+    from fdbcore.analysis.comparison import differing
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.recording.run import runs_beside
 
-    if (other := newest_beside(path)) is not None:
-        run, baseline = (shlex.quote(str(each)) for each in (path, other))
-        click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
+    for other in runs_beside(path)[:_MOST_BESIDE]:
+        with suppress(FdbError):
+            differing(Run(path), Run(other), allowed=False)
+            run, baseline = (shlex.quote(str(each)) for each in (path, other))
+            click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
+            return
 
 
 def _print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:

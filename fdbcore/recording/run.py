@@ -190,17 +190,16 @@ def newest_run(folder: Path) -> Path | None:
     return runs and runs[1]
 
 
-def newest_beside(run: Path) -> Path | None:
-    """The run in the same folder as `run`, and other than it, that was replayed or held last; None if there is none."""
+def runs_beside(run: Path) -> list[Path]:
+    """The runs in the same folder as `run`, and other than it; what was replayed or held last comes first."""
     beside = Path(os.path.normpath(run / os.pardir))
     try:
         others = [item for item in beside.iterdir() if is_replayed(item) or is_planned(item)]
     except OSError:
-        return None
+        return []
     own = os.path.realpath(run)
     dated = (found for item in others if os.path.realpath(item) != own for found in _dated_runs(item, below=0))
-    newest = max(dated, default=None)
-    return newest and newest[1]
+    return [path for _, path in sorted(dated, reverse=True)]
 
 
 def _dated_runs(folder: Path, below: int) -> Iterator[tuple[int, Path]]:

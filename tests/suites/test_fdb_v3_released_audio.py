@@ -74,6 +74,23 @@ def items(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(each["system"], each["scenario"]): each for each in json.loads((out / "scores.json").read_text())["items"]}
 
 
+def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_path: Path) -> None:
+    data = released(tmp_path, input_asr_chunks=[])
+    options = ["--transcriber", "told", "--out", f"{tmp_path}/S"]
+    done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(data), *options])
+    found = json.loads((tmp_path / "S" / "scores.json").read_text())
+    assert (done.exit_code, found["problems"]) == (0, [])
+    assert {row["rates"]["interruption"]["n"] for row in found["groups"][0]["compat"]} == {2}
+
+
+def test_a_released_system_whose_words_nobody_tells_is_named(tmp_path: Path) -> None:
+    data = released(tmp_path, asr_chunks=[], transcript="")
+    options = ["--transcriber", "told", "--out", f"{tmp_path}/S"]
+    CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(data), *options])
+    found = json.loads((tmp_path / "S" / "scores.json").read_text())
+    assert [each["reason"].partition(":")[0] for each in found["problems"]] == ["no words of B"] * 2
+
+
 def test_what_is_heard_decides_who_spoke_when(scored: tuple[Path, Path]) -> None:
     found = items(scored[1])
     for name in ("travel_01", "shop_08"):

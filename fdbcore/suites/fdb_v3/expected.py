@@ -46,7 +46,7 @@ def expected(
 
 def _heard(cases: Sequence[V3Case], source: WordSource, show: Callable[[str], None]) -> ExpectedUse:
     """What a recogniser would hear. The cases get the words that it has given, or as many as usual."""
-    calls = [(case, Reading(case.path), sides_to_hear(case)) for case in cases if case.path is not None]
+    calls = [(case, Reading(case.path), sides_to_hear(case, source)) for case in cases if case.path is not None]
     left_s = [seconds_to_hear(reading, source, LANGUAGE, sides) for _, reading, sides in calls if sides]
     wanted = [(case, reading, sides) for case, reading, sides in calls if sides]
     hear([case for (case, _, _), seconds in zip(wanted, left_s, strict=True) if not seconds], source, None, show)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fdbcore.analysis.told import Told
 from fdbcore.analysis.transcripts import HeardCall, Transcribing
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.measures.reading import Reading
@@ -26,7 +27,7 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
     transcribed before is used again.
     SettingsError if the source gives no words with times.
     """
-    calls = [case for case in cases if case.path is not None and (case.a_words is None or case.b_words is None)]
+    calls = [case for case in cases if case.path is not None and sides_to_hear(case, source)]
     problems: list[Problem] = []
     with Transcribing(source, LANGUAGE, jobs) as asking:
         begun: deque[tuple[V3Case, HeardCall]] = deque()
@@ -34,7 +35,7 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
             show(f"{source.name}: {number} of {len(calls)} calls transcribed")
             assert case.path is not None
             try:
-                begun.append((case, asking.begin(Reading(case.path), sides=sides_to_hear(case))))
+                begun.append((case, asking.begin(Reading(case.path), sides=sides_to_hear(case, source))))
             except SettingsError:
                 raise
             except FdbError as error:
@@ -46,10 +47,11 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
     return problems
 
 
-def sides_to_hear(case: V3Case) -> Sequence[Side]:
-    """The sides of a call whose words are not known."""
+def sides_to_hear(case: V3Case, source: WordSource) -> Sequence[Side]:
+    """The sides of a call whose words are not known, but the user of a released result where parties tell theirs."""
     known = {"A": case.a_words, "B": case.b_words}
-    return [side for side in SIDES if known[side] is None]
+    nobody_tells = case.world is None and isinstance(source, Told)
+    return [side for side in SIDES if known[side] is None and not (side == "A" and nobody_tells)]
 
 
 def _end(case: V3Case, call: HeardCall, problems: list[Problem]) -> None:
