@@ -94,8 +94,8 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     )
     content = tag_agreement([one])
     assert [each["reason"] for each in content["problems"]] == [
-        f"left out: expected of {', '.join(CLASSES)}, got STUTTER",
-        "left out: expected a recording and a rater, got none",
+        f"disfluencies: left out: expected of {', '.join(CLASSES)}, got STUTTER",
+        "recording: left out: expected a name, got none",
     ]
     assert content["classes"][4]["tagged"] == [0, 1]
     with pytest.raises(SettingsError, match="expected tags by two raters or more, got those of alone"):

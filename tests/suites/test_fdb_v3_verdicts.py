@@ -142,6 +142,22 @@ def test_the_judge_of_scores_is_a_rater_too_and_three_people_have_one_alpha(scor
     assert three["identical"]["value"] == pytest.approx(sum(len(set(unit)) == 1 for unit in units) / 6)
 
 
+def test_one_call_under_two_conditions_is_two_calls(scores: Path, tmp_path: Path) -> None:
+    document = json.loads((scores / "scores.json").read_text())
+    noisy = [{**item, "condition": "noisy", "matched": [False]} for item in document["items"]]
+    (both := tmp_path / "scores.json").write_text(json.dumps({**document, "items": [*document["items"], *noisy]}))
+    name = records(scores)[0]
+    rows = [
+        f"{name},ours,ann,{condition},{given}" for condition, given in (("noisy", "no"), ("released results", "yes"))
+    ]
+    (ann := tmp_path / "ann.csv").write_text("\n".join(["recording,system,rater,condition,arguments", *rows]))
+    found = compared(json.loads(run("agree", ann, both, "--json").stdout), "arguments", "exact matcher", "ann")
+    assert (found["n"], found["yes"]) == (2, [1, 1])
+    done = run("agree", table(tmp_path / "ben.csv", [name], arguments="y"), both)
+    assert done.exit_code == 2
+    assert "line 2: condition: expected one of noisy; released results, got none" in " ".join(done.output.split())
+
+
 def test_what_cannot_be_used_is_said_in_a_line(scores: Path, tmp_path: Path) -> None:
     names = records(scores)
     ann = table(tmp_path / "ann.csv", names, arguments="yyyyyn")
@@ -151,7 +167,19 @@ def test_what_cannot_be_used_is_said_in_a_line(scores: Path, tmp_path: Path) -> 
     assert done.exit_code == 1
     told = " ".join(done.output.split())
     assert "line 2: arguments: left out: expected yes, no, cannot tell, got 'perhaps'" in told
-    assert "line 8: left out: expected a recording, a system, a rater" in told
+    assert "line 8: system: left out: expected a name, got none" in told
+    header = "recording,system,rater,trial,arguments"
+    (bad := tmp_path / "bad.csv").write_text(f"{header}\n{names[0]},ours,cy,first,yes\n")
+    done = run("agree", bad, scores)
+    assert done.exit_code == 1
+    assert "line 2: trial: left out: expected a number from 1, got 'first'" in " ".join(done.output.split())
+    lost = [table(tmp_path / f"{name}.csv", names[:1], arguments="y") for name in ("di", "ed")]
+    for each in lost:
+        each.write_text(each.read_text().replace("yes", "ja"))
+    done = run("agree", *lost)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert f"got none ({lost[0]}, line 2: arguments: left out: expected yes, no, cannot tell, got 'ja')" in said
     twice = table(tmp_path / "twice.csv", [names[0], names[0]], arguments="yn")
     done = run("agree", twice, scores)
     assert (done.exit_code, "got a second one that differs in arguments" in done.output) == (2, True)

@@ -26,6 +26,7 @@ from fdbcore.stats.raters import interval_alpha
 from fdbcore.suites.fdb_v3.reading import look_at
 from fdbcore.suites.fdb_v3.released import SCHEMA as SCENARIOS
 from fdbcore.suites.fdb_v3.released_types import Disfluency
+from fdbcore.suites.fdb_v3.verdict_tables import first_of
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
@@ -64,12 +65,13 @@ def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     for path in paths:
         _read_labels(path, found) if path.suffix.lower() == ".json" else _read_table(path, found)
     if len(found.tags) < 2:
-        raise SettingsError(f"expected tags by two raters or more, got those of {', '.join(found.tags) or 'nobody'}")
+        given = ", ".join(found.tags) or "nobody"
+        raise SettingsError(f"expected tags by two raters or more, got those of {given}{first_of(found.problems)}")
     recordings = sorted(
         name for name in {*chain(*found.tags.values())} if sum(name in tags for tags in found.tags.values()) > 1
     )
     if not recordings:
-        raise SettingsError("expected recordings that two raters tagged, got none")
+        raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(found.problems)}")
     return {
         "schema": SCHEMA,
         "raters": [{"name": name, "recordings": len(tags)} for name, tags in found.tags.items()],
@@ -114,9 +116,10 @@ def _take(row: Mapping[str, str], path: Path, where: str, found: TagTables) -> N
     rater = row.get(RATER, "") if RATER in row else path.stem
     tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
     if not (recording and rater):
-        found.problems.append(Problem(where, f"left out: expected a {RECORDING} and a {RATER}, got none"))
+        column = RATER if recording else RECORDING
+        found.problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
     elif unknown := sorted(tags - {*CLASSES}):
-        reason = f"left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
+        reason = f"{TAGS}: left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
         found.problems.append(Problem(where, reason))
     else:
         _add(rater, recording, tags, where, found)

@@ -14,7 +14,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, kappas
 from fdbcore.suites.fdb_v3.judge_agreement import figure_of
-from fdbcore.suites.fdb_v3.verdict_tables import METRICS, RatedMetric, VerdictRater, read_verdicts
+from fdbcore.suites.fdb_v3.verdict_tables import METRICS, RatedMetric, VerdictRater, first_of, read_verdicts
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.verdict_agreement_types import VerdictAgreement, VerdictComparison
@@ -35,7 +35,8 @@ def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
     compared = [_comparison(metric, between, raters) for metric in METRICS for between, raters in groups]
     found = [each for each in compared if each is not None]
     if not found:
-        raise SettingsError("expected calls on which two raters gave verdicts, got none: do recording and system fit?")
+        why = first_of(tables.problems) or ": do recording and system fit?"
+        raise SettingsError(f"expected calls on which two raters gave verdicts, got none{why}")
     return {
         "schema": SCHEMA,
         "raters": [{"name": each.name, "kind": each.kind, "calls": len(each.verdicts)} for each in tables.raters],

@@ -2,7 +2,8 @@
 
 A table of verdicts is a CSV with a header, a row a call and rater:
 
-- `recording`: its id; `system`: its name in the scores; `trial`: its number, 1 if the column is missing; `rater`.
+- `recording`: its id; `system`: its name in the scores; `trial`: its number, 1 if the column is missing; `rater`;
+  `condition`: its name in the scores, where these have a system under several.
 - `arguments`: all expected calls were made with the right arguments. `response`: the answer is right. `interruption`:
   the system began before the user had finished. `turn_take`: the system answered. Each `yes`, `no`, `cannot tell`, or
   empty where it was not rated.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 RatedMetric: TypeAlias = Literal["arguments", "response", "interruption", "turn_take"]
 METRICS: Final[Sequence[RatedMetric]] = get_args(RatedMetric)
 NEEDED: Final = ("recording", "system", "rater")
+CONDITION: Final = "condition"
 SCORES: Final = "fdbcore.fdb_v3/1"
 ANSWERS: Final[Mapping[str, bool | None]] = {"yes": True, "no": False, "cannot tell": None}
 COMPAT: Final = "published measures"
@@ -42,8 +44,8 @@ _OURS: Final[Mapping[RatedMetric, str]] = {
 }
 """Measures of ours that say the same."""
 
-CallKey: TypeAlias = tuple[str, str, int]
-"""The recording, the system and the trial."""
+CallKey: TypeAlias = tuple[str, str, int, str]
+"""The recording, the system, the trial, and the condition; "" for that of tables that name none."""
 
 
 @dataclass(slots=True)
@@ -77,33 +79,49 @@ def read_verdicts(paths: Sequence[Path]) -> VerdictTables:
     people: dict[str, VerdictRater] = {}
     scored: list[VerdictRater] = []
     problems: list[Problem] = []
+    tables: list[Path] = []
     for path in paths:
         if (scores := kept_scores(path, SCORES)) is not None:
             scored += _of_scores(cast("V3Document", scores), path, [each.name for each in scored])
-            continue
+        else:
+            tables.append(path)
+    calls = {call for each in scored for call in each.verdicts}
+    for path in tables:
         for where, row in rated_rows(path, NEEDED, METRICS):
-            _take(row, where, people, problems)
+            _take(row, where, calls, people, problems)
     if scored:
-        problems += _unscored_calls(list(people.values()), {call for each in scored for call in each.verdicts})
+        problems += _unscored_calls(list(people.values()), calls, problems)
     return VerdictTables([*people.values(), *scored], problems)
 
 
-def _unscored_calls(people: Sequence[VerdictRater], scored: Collection[CallKey]) -> Iterator[Problem]:
-    """Calls that people rated and no scores have. SettingsError if these are all."""
+def _unscored_calls(
+    people: Sequence[VerdictRater], scored: Collection[CallKey], problems: Sequence[Problem]
+) -> Iterator[Problem]:
+    """Calls that people rated and no scores have. SettingsError if these are all. problems: of reading the tables."""
     left = {each.name: [call for call in each.verdicts if call not in scored] for each in people}
     if people and all(len(left[each.name]) == len(each.verdicts) for each in people):
         shown = next((f"{call[1]} on {call[0]}" for calls in left.values() for call in calls), "none")
-        raise SettingsError(f"expected verdicts on calls of the scores, got those on others, such as {shown}")
+        why = f"got those on others, such as {shown}{first_of(problems)}"
+        raise SettingsError(f"expected verdicts on calls of the scores, {why}")
     for name, calls in left.items():
         if calls:
             yield Problem(name, f"{len(calls)} rated calls are in no scores, such as {calls[0][1]} on {calls[0][0]}")
 
 
-def _take(row: Mapping[str, str], where: str, people: dict[str, VerdictRater], problems: list[Problem]) -> None:
-    """Add the verdicts of a row."""
+def _take(
+    row: Mapping[str, str],
+    where: str,
+    scored: Collection[CallKey],
+    people: dict[str, VerdictRater],
+    problems: list[Problem],
+) -> None:
+    """Add the verdicts of a row. scored: the calls of all scores."""
     trial = row.get("trial") or "1"
-    if not all(row.get(name) for name in NEEDED) or not trial.isdecimal():
-        problems.append(Problem(where, f"left out: expected a {', a '.join(NEEDED)}, and a number of a trial if any"))
+    if lacking := [name for name in NEEDED if not row.get(name)]:
+        problems.append(Problem(where, f"{lacking[0]}: left out: expected a name, got none"))
+        return
+    if not trial.isdecimal() or int(trial) < 1:
+        problems.append(Problem(where, f"trial: left out: expected a number from 1, got {trial!r}"))
         return
     given: dict[RatedMetric, bool | None] = {}
     for metric in METRICS:
@@ -113,13 +131,27 @@ def _take(row: Mapping[str, str], where: str, people: dict[str, VerdictRater], p
             else:
                 problems.append(Problem(where, f"{metric}: left out: expected {', '.join(ANSWERS)}, got {text!r}"))
     rater = people.setdefault(row["rater"], VerdictRater(row["rater"], "person"))
-    known = rater.verdicts.setdefault((row["recording"], row["system"], int(trial)), {})
+    of_call = row["recording"], row["system"], int(trial)
+    known = rater.verdicts.setdefault((*of_call, _condition(row, where, of_call, scored)), {})
     if differing := [metric for metric in known.keys() & given if known[metric] is not given[metric]]:
         call = f"{row['system']} on {row['recording']}"
         raise SettingsError(
             f"{where}: expected one verdict on {call} by {rater.name}, got a second one that differs in {differing[0]}"
         )
     known |= given
+
+
+def _condition(row: Mapping[str, str], where: str, of_call: tuple[str, str, int], scored: Collection[CallKey]) -> str:
+    """The condition of a row: the one that the scores have of such a call, if it names none."""
+    there = sorted(condition for *call, condition in scored if tuple(call) == of_call)
+    if not row.get(CONDITION) and len(there) > 1:
+        raise SettingsError(f"{where}: {CONDITION}: expected one of {'; '.join(there)}, got none")
+    return row.get(CONDITION) or next(iter(there), "")
+
+
+def first_of(problems: Sequence[Problem]) -> str:
+    """What an error says of the problems that may have led to it."""
+    return f" ({problems[0].where}: {problems[0].reason})" if problems else ""
 
 
 def _of_scores(scores: V3Document, path: Path, known: Sequence[str]) -> Iterator[VerdictRater]:
@@ -134,7 +166,7 @@ def _of_scores(scores: V3Document, path: Path, known: Sequence[str]) -> Iterator
                 OURS: _by_ours,
             }.get(name, _by_judge)(item)
             if found:
-                rater.verdicts[item["record"], item["system"], item["trial"]] = found
+                rater.verdicts[item["record"], item["system"], item["trial"], item["condition"]] = found
         if rater.verdicts:
             yield rater
 
