@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from benchmarks.harness import best_seconds, met, print_table
 from fdbcore.stats.bootstrap import MEDIAN, RESAMPLES, Statistic, bootstrap_ci, mean
 from fdbcore.suites.dialogue_acts.alignment import ACTS, ActAlignments, PackedActs, align_acts_batch
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, tags_in
 
 Weighted = list[tuple[int, int]]
 Floats = npt.NDArray[np.float64]
@@ -24,6 +26,7 @@ GOAL = 100
 
 def main() -> None:
     align_benchmark()
+    factors_benchmark()
     bootstrap_benchmark()
 
 
@@ -46,12 +49,32 @@ def align_rows(name: str, shortest: int, longest: int) -> Iterator[list[object]]
         yield [name, "align_acts_batch", threads, ours_us, plain_us / ours_us, goal]
 
 
-def random_acts(seed: int, shortest: int, longest: int, count: int = PAIRS) -> PackedActs:
+def factors_benchmark() -> None:
+    """What factors of swaps cost in time: the same pairs without any, with factors of 1, and with partial credit."""
+    ones = replace(paper_acts(), related={frozenset(pair): 1.0 for pair in combinations(ACTS, 2)})
+    rows: list[list[object]] = []
+    for name, (shortest, longest) in {"1-8 acts": (1, 8), "12 x 12 acts": (12, 12)}.items():
+        by_tags = {
+            tags: (random_acts(1, shortest, longest, tags=given), random_acts(2, shortest, longest, tags=given))
+            for tags, given in (("no factors", None), ("factors of 1", ones), ("partial credit", tags_in(None)))
+        }
+        plain, with_ones = (align_acts_batch(*by_tags[tags], threads=1) for tags in ("no factors", "factors of 1"))
+        same = [np.array_equal(getattr(plain, of), getattr(with_ones, of)) for of in ("wed", "deletion", "path_starts")]
+        if not all(same) or any(plain[k] != with_ones[k] for k in range(PLAIN_PAIRS)):
+            raise SystemExit("factors of 1 change the result")
+        us = {tags: 1e6 / PAIRS * best_seconds(partial(align_acts_batch, *pair, 1)) for tags, pair in by_tags.items()}
+        rows += [[name, tags, each_us, us["no factors"] / each_us] for tags, each_us in us.items()]
+    title = f"Alignment with factors of swaps, one thread, {PAIRS:,} pairs (factors of 1: equal bits)"
+    print_table(title, ["sequences", "with", "us a pair", "times without factors"], rows)
+
+
+def random_acts(seed: int, shortest: int, longest: int, count: int = PAIRS, tags: TagSet | None = None) -> PackedActs:
     rng = np.random.default_rng(seed)
     offsets = np.cumsum([0, *rng.integers(shortest, longest + 1, count)])
     importances = rng.integers(1, 100, offsets[-1])
     sums = np.add.reduceat(importances, offsets[:-1])
-    return PackedActs(rng.integers(0, len(ACTS), offsets[-1]), importances / np.repeat(sums, np.diff(offsets)), offsets)
+    codes = rng.integers(0, len(ACTS), offsets[-1])
+    return PackedActs(codes, importances / np.repeat(sums, np.diff(offsets)), offsets, tags=tags)
 
 
 def unpacked(packed: PackedActs) -> list[Weighted]:

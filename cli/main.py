@@ -15,7 +15,7 @@ from .lazy import LazyCommands
 
 COMMANDS = (
     *("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "rate"),
-    *("transcribe", "dataset", "scenarios", "models"),
+    *("transcribe", "dataset", "acts", "scenarios", "models"),
 )
 """In the order in which a newcomer needs them."""
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 OPERATIONS: Final[tuple[Literal["match"], Literal["substitution"], Literal["deletion"], Literal["insertion"]]]
+FACTOR_ONE: Final[int]
 
 def align_range(
     reference_acts: npt.NDArray[np.int8],
@@ -16,4 +17,5 @@ def align_range(
     scores: npt.NDArray[np.int64],
     operations: npt.NDArray[np.int8],
     path_starts: npt.NDArray[np.int64],
+    factors: npt.NDArray[np.int16] | None = None,
 ) -> None: ...

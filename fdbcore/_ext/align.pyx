@@ -5,12 +5,15 @@ greatest weight on the prediction's side; nothing costs anything. The weighted e
 script that turns the prediction into the reference. The matches of that script are a common subsequence too, so they
 weigh at most the weighted LCS. They often weigh less, because the cheapest script may substitute where a match was
 possible.
+
+A substitution costs half of both weights. With factors, it costs that many thousandths of this, rounded to a half unit.
 """
 
-from libc.stdint cimport int8_t, int64_t
+from libc.stdint cimport int8_t, int16_t, int64_t
 from libc.stdlib cimport free, malloc
 
 OPERATIONS = ("match", "substitution", "deletion", "insertion")
+FACTOR_ONE = 1000
 
 cdef enum:
     MATCH
@@ -18,10 +21,24 @@ cdef enum:
     DELETION
     INSERTION
 
+cdef enum:
+    ONE = 1000  # FACTOR_ONE
+
 cdef struct ActSequence:
     const int8_t* acts
     const int64_t* weights
     Py_ssize_t length
+
+cdef struct Factors:
+    const int16_t* first  # NULL: all are FACTOR_ONE
+    Py_ssize_t acts
+
+
+cdef inline int64_t _swapped(int64_t both, Factors factors, int8_t reference, int8_t predicted) noexcept nogil:
+    """What it costs to substitute an act by another, in half units. both: the sum of their weights."""
+    if factors.first == NULL:
+        return both
+    return (both * factors.first[reference * factors.acts + predicted] + ONE // 2) // ONE
 
 
 cdef inline int64_t _mask(bint condition) noexcept nogil:
@@ -30,7 +47,7 @@ cdef inline int64_t _mask(bint condition) noexcept nogil:
 
 
 cdef inline void _fill(
-    ActSequence reference, ActSequence prediction, int64_t* best, int64_t* costs
+    ActSequence reference, ActSequence prediction, Factors factors, int64_t* best, int64_t* costs
 ) noexcept nogil:
     """Fill both tables in one pass: the processor can then overlap their two chains of dependent steps.
 
@@ -58,7 +75,7 @@ cdef inline void _fill(
             insertion = reference.weights[j]
             equal = _mask(act == reference.acts[j])
             gain = deletion & equal
-            cost = (deletion + insertion) & ~equal
+            cost = _swapped(deletion + insertion, factors, reference.acts[j], act) & ~equal
             best_above = best[j + 1]
             best_left = max(best_left, max(best_above, best_diagonal + gain))
             best_diagonal = best_above
@@ -70,7 +87,7 @@ cdef inline void _fill(
 
 
 cdef inline Py_ssize_t _trace(
-    ActSequence reference, ActSequence prediction, const int64_t* costs, int64_t* parts, int8_t* path_end
+    ActSequence reference, ActSequence prediction, Factors factors, const int64_t* costs, int64_t* parts, int8_t* path_end
 ) noexcept nogil:
     """Walk the cheapest script from its end, and return the number of steps.
 
@@ -84,7 +101,7 @@ cdef inline Py_ssize_t _trace(
         deleted = prediction.weights[i - 1]
         inserted = reference.weights[j - 1]
         equal = _mask(prediction.acts[i - 1] == reference.acts[j - 1])
-        cost = (deleted + inserted) & ~equal
+        cost = _swapped(deleted + inserted, factors, reference.acts[j - 1], prediction.acts[i - 1]) & ~equal
         diagonal = _mask(cell[0] == cell[-stride - 1] + cost)
         delete = _mask(cell[0] == cell[-stride] + 2 * deleted) & ~diagonal
         insert = ~(diagonal | delete)
@@ -126,6 +143,25 @@ cdef Py_ssize_t _longest(const int64_t[::1] offsets, Py_ssize_t total, Py_ssize_
     return longest
 
 
+cdef Factors _checked(const int16_t[:, ::1] factors) except *:
+    cdef Py_ssize_t i, j
+    if factors.shape[0] == 0 or factors.shape[0] != factors.shape[1]:
+        raise ValueError(f"factors: expected as many rows as columns, got {factors.shape[0]} and {factors.shape[1]}")
+    for i in range(factors.shape[0]):
+        for j in range(factors.shape[1]):
+            if not 0 <= factors[i, j] <= ONE:
+                raise ValueError(f"factors: expected 0 to {ONE}, got {factors[i, j]}")
+    return Factors(&factors[0, 0], factors.shape[0])
+
+
+cdef int _check_acts(const int8_t[::1] acts, Py_ssize_t start, Py_ssize_t end, Py_ssize_t known) except -1:
+    cdef Py_ssize_t i
+    for i in range(start, end):
+        if not 0 <= acts[i] < known:
+            raise ValueError(f"act {acts[i]}: expected one from 0 to {known - 1}, as there are factors for")
+    return 0
+
+
 def align_range(
     const int8_t[::1] reference_acts not None,
     const int64_t[::1] reference_weights not None,
@@ -137,6 +173,7 @@ def align_range(
     int64_t[:, ::1] scores not None,
     int8_t[::1] operations not None,
     int64_t[::1] path_starts not None,
+    const int16_t[:, ::1] factors=None,
 ):
     """Align n pairs of sequences from pair `first` on, where n is the number of rows of `scores`, without the GIL.
 
@@ -144,7 +181,9 @@ def align_range(
     negative, and those of a pair sum to less than 2**61. scores, int64 (n, 5), receives the weighted LCS in that unit,
     then WED, deletion, insertion and substitution in half units. The operations of pair k (positions in OPERATIONS, in
     order) go to operations[path_starts[k]:reference_offsets[k + 1] + prediction_offsets[k + 1]]. Disjoint ranges may
-    run in parallel. ValueError for arrays of the wrong length.
+    run in parallel. factors, (acts, acts), [reference][predicted], from 0 to FACTOR_ONE: what substituting costs, as
+    thousandths of half of both weights, which are then below 2**52; None: the whole half. Equal acts cost nothing.
+    ValueError for arrays of the wrong length, and for acts or factors out of range.
     """
     cdef Py_ssize_t last = first + scores.shape[0]
     cdef Py_ssize_t longest_reference = _longest(reference_offsets, reference_acts.shape[0], first, last)
@@ -157,6 +196,11 @@ def align_range(
         or operations.shape[0] < reference_offsets[last] + prediction_offsets[last]
     ):
         raise ValueError("arrays of acts, weights, scores, operations or path starts: wrong length")
+    cdef Factors shares = Factors(NULL, 0)
+    if factors is not None:
+        shares = _checked(factors)
+        _check_acts(reference_acts, reference_offsets[first], reference_offsets[last], shares.acts)
+        _check_acts(prediction_acts, prediction_offsets[first], prediction_offsets[last], shares.acts)
     cdef size_t cells = <size_t>(longest_reference + 1) * <size_t>(longest_prediction + 2)
     cdef int64_t* best = <int64_t*>malloc(cells * sizeof(int64_t))
     if best == NULL:
@@ -176,10 +220,15 @@ def align_range(
             j = reference_offsets[k]
             prediction = ActSequence(prediction_act + i, prediction_weight + i, prediction_offsets[k + 1] - i)
             reference = ActSequence(reference_act + j, reference_weight + j, reference_offsets[k + 1] - j)
-            _fill(reference, prediction, best, costs)
+            if shares.first == NULL:  # said here, so that the compiler leaves the factors out of this loop
+                _fill(reference, prediction, Factors(NULL, 0), best, costs)
+            else:
+                _fill(reference, prediction, shares, best, costs)
             scores[k - first, 0] = best[reference.length]
             scores[k - first, 1] = costs[(reference.length + 1) * (prediction.length + 1) - 1]
             i += prediction.length
             j += reference.length
-            path_starts[k] = i + j - _trace(reference, prediction, costs, &scores[k - first, 2], operation + i + j)
+            path_starts[k] = i + j - _trace(
+                reference, prediction, shares, costs, &scores[k - first, 2], operation + i + j
+            )
     free(best)

@@ -51,7 +51,7 @@ class Command:
     options: Sequence[Option]
     do: Callable[[Mapping[str, Any], Console], bool]
     failed: str = ""
-    group: Literal["dataset", "scenarios"] = "dataset"
+    group: Literal["acts", "dataset", "scenarios"] = "dataset"
 
 
 class Suite(Protocol):
@@ -81,7 +81,7 @@ class Suite(Protocol):
     too, without those that `run` has itself.
     """
     commands: Sequence[Command] = ()
-    """The commands that it adds to `fdbcore dataset` and `fdbcore scenarios`."""
+    """The commands that it adds to `fdbcore dataset`, `fdbcore acts` and `fdbcore scenarios`."""
     kept: Collection[str] = ()
     """The files that `score` writes into the results folder before it is done, so that it can resume."""
     labels: str = ""
@@ -181,7 +181,7 @@ class Suite(Protocol):
         """The style sheet (CSS) for what the suite draws on the page, in light and dark mode."""
         return ""
 
-    def legend(self) -> str:
+    def legend(self, document: Mapping[str, Any]) -> str:
         """HTML that stands once above the pictures: how to read them, and what they refer to, such as patterns."""
         return ""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias
 
@@ -11,23 +13,31 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from fdbcore._ext.align import OPERATIONS, align_range
+from fdbcore._ext.align import FACTOR_ONE, OPERATIONS, align_range
 
 Weighted: TypeAlias = list[tuple[int, int]]  # (act code, weight)
 Script: TypeAlias = tuple[str, ...]
 
 # Few labels and few weights, so that ties between scripts are common.
 SEQUENCES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=4)
+LONG = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**12)), max_size=40)
 PAIRS = st.lists(st.tuples(SEQUENCES, SEQUENCES), min_size=1, max_size=6)
 
 
-def align(pairs: list[tuple[Weighted, Weighted]]) -> tuple[npt.NDArray[np.int64], list[Script]]:
+FACTORS = arrays(np.int16, (4, 4), elements=st.sampled_from((0, 250, 333, 500, FACTOR_ONE)))
+Factors: TypeAlias = npt.NDArray[np.int16]
+
+
+def align(
+    pairs: list[tuple[Weighted, Weighted]], factors: Factors | None = None
+) -> tuple[npt.NDArray[np.int64], list[Script]]:
     """Scores (n, 5) and the paths of the kernel."""
     references, predictions = flatten([pair[0] for pair in pairs]), flatten([pair[1] for pair in pairs])
     scores, starts = np.full((len(pairs), 5), -1), np.full(len(pairs), -1)
     operations = np.full(len(references[0]) + len(predictions[0]), -1, dtype=np.int8)
-    align_range(*references, *predictions, 0, scores, operations, starts)
+    align_range(*references, *predictions, 0, scores, operations, starts, factors)
     ends = references[2][1:] + predictions[2][1:]
     paths = [operations[start:end].tolist() for start, end in zip(starts, ends, strict=True)]
     return scores, [tuple(OPERATIONS[code] for code in path) for path in paths]
@@ -53,15 +63,17 @@ def every_script(reference: Weighted, prediction: Weighted) -> Iterator[Script]:
         yield from (("insertion", *rest) for rest in every_script(reference[1:], prediction))
 
 
-def parts(script: Script, reference: Weighted, prediction: Weighted) -> dict[str, int]:
+def parts(script: Script, reference: Weighted, prediction: Weighted, factors: Factors | None = None) -> dict[str, int]:
     """The cost of a script by operation, in half units."""
     costs = dict.fromkeys(OPERATIONS, 0)
     i = j = 0
     for operation in script:
         inserted = reference[j][1] if operation != "deletion" else 0
         deleted = prediction[i][1] if operation != "insertion" else 0
-        factor = {"match": 0, "substitution": 1}.get(operation, 2)
-        costs[operation] += factor * (inserted + deleted)
+        factor = Fraction({"match": 0, "substitution": 1}.get(operation, 2))
+        if operation == "substitution" and factors is not None:
+            factor = Fraction(int(factors[reference[j][0], prediction[i][0]]), FACTOR_ONE)
+        costs[operation] += math.floor(factor * (inserted + deleted) + Fraction(1, 2))
         i += operation != "insertion"
         j += operation != "deletion"
     return costs
@@ -72,9 +84,9 @@ def preference(script: Script) -> list[int]:
     return [("match", "deletion", "insertion").index(op.replace("substitution", "match")) for op in reversed(script)]
 
 
-def naive_wed(reference: Weighted, prediction: Weighted) -> tuple[int, Script]:
+def naive_wed(reference: Weighted, prediction: Weighted, factors: Factors | None = None) -> tuple[int, Script]:
     def cost(script: Script) -> int:
-        return sum(parts(script, reference, prediction).values())
+        return sum(parts(script, reference, prediction, factors).values())
 
     scripts = list(every_script(reference, prediction))
     least = min(map(cost, scripts))
@@ -88,11 +100,11 @@ def naive_weighted_lcs(reference: Weighted, prediction: Weighted) -> int:
     return max(sum(w for _, w in chosen) for chosen in kept if tuple(act for act, _ in chosen) in common)
 
 
-def check_against_all_scripts(pairs: list[tuple[Weighted, Weighted]]) -> None:
-    scores, paths = align(pairs)
+def check_against_all_scripts(pairs: list[tuple[Weighted, Weighted]], factors: Factors | None = None) -> None:
+    scores, paths = align(pairs, factors)
     for (reference, prediction), row, path in zip(pairs, scores.tolist(), paths, strict=True):
-        wed, script = naive_wed(reference, prediction)
-        expected = parts(script, reference, prediction)
+        wed, script = naive_wed(reference, prediction, factors)
+        expected = parts(script, reference, prediction, factors)
         assert path == script
         assert row == [
             naive_weighted_lcs(reference, prediction),
@@ -108,13 +120,37 @@ def test_scores_and_path_are_those_of_the_preferred_cheapest_script(pairs: list[
     check_against_all_scripts(pairs)
 
 
+@given(PAIRS, FACTORS)
+def test_scores_and_path_with_factors_of_swaps(pairs: list[tuple[Weighted, Weighted]], factors: Factors) -> None:
+    check_against_all_scripts(pairs, factors)
+
+
+@given(st.lists(st.tuples(LONG, LONG), min_size=1, max_size=4))
+def test_factors_of_one_change_no_bit(pairs: list[tuple[Weighted, Weighted]]) -> None:
+    ones = FACTOR_ONE * (1 - np.eye(7, dtype=np.int16))
+    (scores, paths), (with_ones, their_paths) = align(pairs), align(pairs, ones)
+    assert np.array_equal(scores, with_ones)
+    assert paths == their_paths
+
+
+def test_a_factor_is_of_the_largest_weights_too() -> None:
+    most = 1000 * 10**12
+    scores, _ = align([([(0, most)], [(1, most)])], np.array([[0, 999], [999, 0]], dtype=np.int16))
+    assert scores[0, 1] == 2 * most * 999 // FACTOR_ONE
+
+
+@pytest.mark.parametrize(
+    "factors", [np.ones((2, 3)), np.ones((0, 0)), np.full((4, 4), 1001), np.full((4, 4), -1), np.ones((3, 3))]
+)
+def test_factors_that_do_not_fit_are_refused(factors: npt.NDArray[np.float64]) -> None:
+    with pytest.raises(ValueError, match=r"factors"):
+        align([([(3, 1)], [(0, 1)])], factors.astype(np.int16))
+
+
 @pytest.mark.fuzz
 @given(PAIRS)
 def test_scores_and_path_over_many_pairs(pairs: list[tuple[Weighted, Weighted]]) -> None:
     check_against_all_scripts(pairs)
-
-
-LONG = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**12)), max_size=40)
 
 
 @given(LONG, LONG)

@@ -164,7 +164,7 @@ class Answers(Suite):
     def style(self) -> str:
         return ".tick { fill: green; }"
 
-    def legend(self) -> str:
+    def legend(self, document: Mapping[str, Any]) -> str:
         return "<p>A tick is an answer.</p>"
 
     def picture(self, case: ScoredCase) -> str:

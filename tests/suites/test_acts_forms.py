@@ -93,7 +93,7 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
     assert {item["reference"]["index"] for item in first["items"]} == {0}
     told = "smoke: WED by the nearest of several references, and by the first alone (the {} counts here): good 0.31"
     for content, counts in ((nearest, "nearest"), (first, "first alone")):
-        (note,) = content["notes"]
+        note, _ = content["notes"]
         assert note.startswith(told.format(counts))
         assert not any("references" in text for text in content["warnings"])
     card = SUITE.card(nearest)

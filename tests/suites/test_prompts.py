@@ -10,7 +10,7 @@ from fakes.writers import record
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.prompts import STEPS_SCHEMA, Prompts, Topic, folder_of, record_schema
+from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic, folder_of, record_schema, steps_schema
 from fdbcore.suites.dialogue_acts.records import Record, parse_steps
 
 TOPIC = Topic("タイマー", "三分")
@@ -115,13 +115,13 @@ def test_the_schemas_hold_for_what_the_records_hold() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     written = record("タイマーをお願い。")
     jsonschema.validate(written, record_schema("ja-JP"))
-    jsonschema.validate(written["output_dialogue_acts"], STEPS_SCHEMA)
+    jsonschema.validate(written["output_dialogue_acts"], steps_schema())
     assert Record.from_json({"id": "x", **written}).user_text == "タイマーをお願い。"
     assert parse_steps(written["output_dialogue_acts"])[1] is None
     for example in Prompts().examples:
         jsonschema.validate(example, record_schema("ja-JP"))
-    assert json.dumps(STEPS_SCHEMA).count('"enum"') == 1
-    assert STEPS_SCHEMA["properties"]["steps"]["items"]["properties"]["act"]["enum"] == list(ACTS)
+    assert json.dumps(steps_schema()).count('"enum"') == 1
+    assert steps_schema()["properties"]["steps"]["items"]["properties"]["act"]["enum"] == list(ACTS)
 
 
 def test_the_papers_rules_are_a_second_set_with_its_definitions_alone() -> None:
@@ -133,5 +133,5 @@ def test_the_papers_rules_are_a_second_set_with_its_definitions_alone() -> None:
     assert "まとめ" not in asked, "the paper does not merge"
     assert ours.acts_hash != paper.acts_hash
     assert set(paper.own) == {"acts.ja.txt", "annotate.ja.txt"}
-    with pytest.raises(SettingsError, match="expected a folder of prompts, or paper"):
+    with pytest.raises(SettingsError, match="expected a folder of prompts, paper or iso"):
         folder_of(Path("nowhere"))

@@ -58,7 +58,7 @@ def page(
             (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
             for whole in _wholes(card)
         ],
-        legend=suite.legend(),
+        legend=suite.legend(document),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
         difference_columns=[*DIFFERENCE_COLUMNS, *([DETECTABLE] if _has_detectable(card) else []), VERDICT],
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],

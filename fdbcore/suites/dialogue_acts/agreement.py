@@ -14,7 +14,6 @@ from fdbcore.errors import InputError, SettingsError
 from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.alignment import UNITS_PER_WEIGHT, ActAlignments
-from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
@@ -23,6 +22,7 @@ from fdbcore.suites.dialogue_acts.records import (
     read_responses,
 )
 from fdbcore.suites.dialogue_acts.scoring import Floats, packed, score_pairs
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
@@ -43,15 +43,15 @@ class Labelled:
 
 
 def read_labels(
-    path: Path, annotator: str | None = None, as_given: bool = False
+    path: Path, annotator: str | None = None, as_given: bool = False, tags: TagSet | None = None
 ) -> tuple[dict[Key, Labelled], list[Problem]]:
     """The annotations in a file of responses, or in a file of records: those of their first references.
 
     annotator: whose annotations to read; in records, the annotator has the name of the file, and the system is
-    `reference`. Raises SettingsError if the file has none by this annotator, or if it has several annotators and none
-    is chosen.
+    `reference`. tags: None for the acts of the paper. Raises SettingsError if the file has none by this annotator, or
+    if it has several annotators and none is chosen.
     """
-    responses, problems = _responses(path, as_given)
+    responses, problems = _responses(path, as_given, tags)
     chosen = _chosen(responses, annotator, path)
     return {
         (response.id, response.system, one.repeat): Labelled(response.where, response.text, one)
@@ -71,10 +71,10 @@ def _chosen(responses: Sequence[Response], annotator: str | None, path: Path) ->
     raise SettingsError(f"{path}: expected {wanted}, got those of {', '.join(there) or 'nobody'}")
 
 
-def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem]]:
+def _responses(path: Path, as_given: bool, tags: TagSet | None) -> tuple[list[Response], list[Problem]]:
     if _holds_responses(path):
-        return read_responses(path, as_given)
-    records, problems = read_records(path, as_given)
+        return read_responses(path, as_given, tags)
+    records, problems = read_records(path, as_given, tags)
     responses = []
     for record in records:
         reference = record.references[0]
@@ -102,6 +102,7 @@ def agreement(
     b: Mapping[Key, Labelled],
     problems: Sequence[Problem] = (),
     resamples: int = RESAMPLES,
+    tags: TagSet | None = None,
 ) -> ActsAgreement:
     """How far two annotators agree on the replies that both labelled, as JSON values.
 
@@ -110,16 +111,16 @@ def agreement(
     `kappa`: Cohen's kappa of the acts as the cheapest script of WED pairs them; an act that only one annotator has is
     paired with `none`. As that script seeks agreement, kappa is higher here than for labels of spans that are fixed
     beforehand. `importance_difference`: the mean absolute difference of the importances of matched acts. `confusion`:
-    counts, [a][b]. Intervals resample records.
+    counts, [a][b]. Intervals resample records. tags: None for the acts of the paper.
     """
     keys, left_out = _common(a, b)
     if not keys:
         raise InputError("expected replies that both have labelled, got none")
     sides = [[labels[key].annotation.sequence for key in keys] for labels in (a, b)]
-    scores, alignments = score_pairs(packed(sides[0], "given"), packed(sides[1], "given"))
+    scores, alignments = score_pairs(packed(sides[0], "given", tags), packed(sides[1], "given", tags))
     confusions, gaps = confusion_counts(alignments), importance_gaps(alignments)
     same = [[act for act, _ in left] == [act for act, _ in right] for left, right in zip(*sides, strict=True)]
-    ids = np.array([key[0] for key in keys])
+    ids, side = np.array([key[0] for key in keys]), len(alignments.references.tags.names) + 1
     measured: dict[str, tuple[Floats, Statistic]] = {
         "wed": (scores[:, 1], mean),
         "wlcs_a": (scores[:, 5], mean),
@@ -142,8 +143,8 @@ def agreement(
             name: {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
             for name, estimate in estimates.items()
         },
-        "acts": list(ACTS_AND_NONE),
-        "confusion": confusions.sum(axis=0).astype(int).reshape(len(ACTS_AND_NONE), -1).tolist(),
+        "acts": [*alignments.references.tags.names, NO_ACT],
+        "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
         "problems": [{"where": each.where, "reason": each.reason} for each in dict.fromkeys((*problems, *left_out))],
     }
 
@@ -168,12 +169,16 @@ def _reply(key: Key) -> str:
 
 
 def confusion_counts(alignments: ActAlignments) -> Floats:
-    """How often each act of the first is paired with each act of the second: (replies, 64), row by row of (8, 8)."""
-    counts = np.zeros((len(alignments), len(ACTS_AND_NONE) ** 2))
+    """How often each act of the first is paired with each act of the second: (replies, n²), row by row of (n, n).
+
+    n: how many acts there are, and one for none.
+    """
+    none = len(alignments.references.tags.names)
+    counts = np.zeros((len(alignments), (none + 1) ** 2))
     for reply, pairs in enumerate(_pairs(alignments)):
         for left, right in pairs:
-            codes = [NONE if act is None else act[0] for act in (left, right)]
-            counts[reply, len(ACTS_AND_NONE) * codes[0] + codes[1]] += 1
+            codes = [none if act is None else act[0] for act in (left, right)]
+            counts[reply, (none + 1) * codes[0] + codes[1]] += 1
     return counts
 
 

@@ -25,7 +25,7 @@ LEGEND: Final = (
     "pairs them, 'none' for one that only one has. WED: mean distance. WLCS: share of the weight that one gives to "
     "acts which the other has too, in that order. importance apart: mean, of acts that both have."
 )
-SHORT: Final = ("Ques", "ChkQ", "Answ", "Info", "Requ", "Sugg", "Comm", "none")
+LETTERS: Final = 4  # of the name of an act above its column
 
 
 def screen(content: ActsAgreement, width: int) -> str:
@@ -56,6 +56,7 @@ def _measures(content: ActsAgreement, width: int) -> list[str]:
 def _confusion(content: ActsAgreement, width: int) -> list[str]:
     """The counts: a row for each act of the first annotator, a column for each act of the second."""
     cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
-    widths = [max(4, *(len(row[k]) for row in cells)) for k in range(len(SHORT))]
-    groups = [ColumnGroup("", [], [], [[] for _ in cells]), ColumnGroup("acts of the second", SHORT, widths, cells)]
+    widths = [max(LETTERS, *(len(row[k]) for row in cells)) for k in range(len(cells))]
+    heads = ["ChkQ" if act == "Check-Question" else act[:LETTERS] for act in content["acts"]]
+    groups = [ColumnGroup("", [], [], [[] for _ in cells]), ColumnGroup("acts of the second", heads, widths, cells)]
     return ["acts of the first, in rows", *table(content["acts"], groups, width)]

@@ -20,12 +20,13 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore._ext.align import OPERATIONS, align_range
+from fdbcore._ext.align import FACTOR_ONE, OPERATIONS, align_range
 from fdbcore.errors import ActError
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 
 Act: TypeAlias = Literal["Question", "Check-Question", "Answer", "Inform", "Request", "Suggestion", "Commissive"]
 ACTS: Final[tuple[Act, ...]] = get_args(Act)
-"""The seven acts of the benchmark; the position of an act is its code in packed arrays."""
+"""The seven acts of the paper, which count where no tag set is named."""
 
 ActSequence: TypeAlias = Sequence[tuple[str, float]]
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -37,7 +38,6 @@ MAX_ACTS: Final = 1024  # with MAX_IMPORTANCE: the costs of a pair fit in int64,
 MAX_IMPORTANCE: Final = 1000.0
 SUM_TOLERANCE: Final = 1e-6
 
-_CODES: Final = {act: code for code, act in enumerate(ACTS)}
 _UNITS_PER_SCORE: Final = np.array([1, 2, 2, 2, 2], dtype=np.float64) * UNITS_PER_WEIGHT
 _PAIRS_PER_RANGE: Final = 8192
 
@@ -51,22 +51,29 @@ class PackedActs:
     """Many act sequences, checked and stored end to end in read-only arrays, ready to be aligned again and again.
 
     Sequence k is acts[offsets[k]:offsets[k + 1]] with its weights; `len()` is the number of sequences. acts: int8,
-    positions in ACTS. weights: int64, importances in units of 1e-12. offsets: int64, from 0.
+    positions in the names of `tags`. weights: int64, importances in units of 1e-12. offsets: int64, from 0.
     """
 
-    __slots__ = ("acts", "offsets", "weights")
+    __slots__ = ("acts", "offsets", "tags", "weights")
 
     def __init__(
-        self, acts: npt.ArrayLike, importances: npt.ArrayLike, offsets: npt.ArrayLike, name: str = "sequence"
+        self,
+        acts: npt.ArrayLike,
+        importances: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        name: str = "sequence",
+        tags: TagSet | None = None,
     ) -> None:
         """Check and store act codes, importances (from 0 to 1000) and offsets (one more than there are sequences).
 
-        name: what errors call a sequence ("prediction 3, act 0: ..."). Raises ActError for the first bad item; warns
-        (ActWarning) if importances do not sum to 1 within 1e-6. An empty sequence is not checked for its sum.
+        name: what errors call a sequence ("prediction 3, act 0: ..."). tags: None for the acts of the paper. Raises
+        ActError for the first bad item; warns (ActWarning) if importances do not sum to 1 within 1e-6. An empty
+        sequence is not checked for its sum.
         """
         codes, values, bounds = np.asarray(acts), np.asarray(importances), np.asarray(offsets)
         _check_layout(codes, values, bounds, name)
-        _check_items(codes, values, bounds, name)
+        self.tags = tags or paper_acts()
+        _check_items(codes, values, bounds, name, len(self.tags.names))
         self.acts = codes.astype(np.int8)
         self.weights = np.rint(values.astype(np.float64) * UNITS_PER_WEIGHT).astype(np.int64)
         self.offsets = bounds.astype(np.int64)
@@ -141,9 +148,11 @@ class ActAlignments:
         )
 
     def _steps(self, pair: int) -> Iterator[AlignmentStep]:
-        i, end_i = self.predictions.offsets[pair : pair + 2].tolist()
-        j, end_j = self.references.offsets[pair : pair + 2].tolist()
-        deletions, insertions = self.predictions.weights[i:end_i].tolist(), self.references.weights[j:end_j].tolist()
+        factors = self.references.tags.factors
+        start_i, end_i = self.predictions.offsets[pair : pair + 2].tolist()
+        start_j, end_j = self.references.offsets[pair : pair + 2].tolist()
+        deletions = self.predictions.weights[start_i:end_i].tolist()
+        insertions = self.references.weights[start_j:end_j].tolist()
         i = j = 0
         for code in self.operations[self.path_starts[pair] : end_i + end_j].tolist():
             match OPERATIONS[code]:
@@ -157,31 +166,39 @@ class ActAlignments:
                     yield AlignmentStep("match", j, i, 0.0)
                     i, j = i + 1, j + 1
                 case "substitution":
-                    yield AlignmentStep("substitution", j, i, (deletions[i] + insertions[j]) / (2 * UNITS_PER_WEIGHT))
+                    both = deletions[i] + insertions[j]
+                    if factors is not None:
+                        share = int(factors[self.references.acts[start_j + j], self.predictions.acts[start_i + i]])
+                        both = (both * share + FACTOR_ONE // 2) // FACTOR_ONE
+                    yield AlignmentStep("substitution", j, i, both / (2 * UNITS_PER_WEIGHT))
                     i, j = i + 1, j + 1
 
 
-def align_acts(reference: ActSequence, prediction: ActSequence) -> ActAlignment:
+def align_acts(reference: ActSequence, prediction: ActSequence, tags: TagSet | None = None) -> ActAlignment:
     """The weighted LCS of a prediction and its weighted edit distance (WED) to the reference, with the path.
 
     Deleting a predicted act costs its importance (it is redundant). Inserting an act of the reference costs its
-    importance (it is missing). Substituting costs half the sum of both importances, or nothing if the acts are equal.
-    Among scripts of equal cost, the steps are chosen from the end: first a match or substitution, then a deletion, then
-    an insertion. If a sequence is empty, weighted LCS is 0 and WED is the sum of the other one. Raises ActError, which
-    names the side and the act, for an unknown act or an importance that is not a number from 0 to 1000. Warns
-    (ActWarning) if importances do not sum to 1.
+    importance (it is missing). Substituting costs half the sum of both importances, or nothing if the acts are equal;
+    `tags` may name other acts (see `fdbcore.suites.dialogue_acts.tag_sets`), and factors of this cost. Among scripts of
+    equal cost, the steps are chosen from the end: first a match or substitution, then a deletion, then an insertion. If
+    a sequence is empty, weighted LCS is 0 and WED is the sum of the other one. Raises ActError, which names the side
+    and the act, for an unknown act or an importance that is not a number from 0 to 1000. Warns (ActWarning) if
+    importances do not sum to 1.
     """
-    return align_acts_batch(pack_acts([reference], "reference"), pack_acts([prediction], "prediction"))[0]
+    return align_acts_batch(pack_acts([reference], "reference", tags), pack_acts([prediction], "prediction", tags))[0]
 
 
 def align_acts_batch(references: PackedActs, predictions: PackedActs, threads: int | None = None) -> ActAlignments:
     """The scores of `align_acts` for every pair (references k, predictions k), computed on all cores without the GIL.
 
-    The result does not depend on `threads` (default: one per core). Raises ActError if the two numbers differ.
+    The result does not depend on `threads` (default: one per core). Raises ActError if the two numbers, or the tag
+    sets, differ.
     """
     pairs = len(references)
     if len(predictions) != pairs:
         raise ActError(f"predictions: expected one for each of {pairs} references, got {len(predictions)}")
+    if references.tags != predictions.tags:
+        raise ActError(f"predictions: expected the tag set {references.tags.name!r}, got {predictions.tags.name!r}")
     scores = np.empty((pairs, 5), dtype=np.float64)
     operations = np.empty(len(references.acts) + len(predictions.acts), dtype=np.int8)
     path_starts = np.empty(pairs, dtype=np.int64)
@@ -200,6 +217,7 @@ def align_acts_batch(references: PackedActs, predictions: PackedActs, threads: i
             units,
             operations,
             path_starts,
+            references.tags.factors,
         )
         np.divide(units, _UNITS_PER_SCORE, out=scores[first:last])
 
@@ -216,13 +234,14 @@ def _run(work: Callable[[int], None], items: Sequence[int], threads: int | None)
         deque(pool.map(work, items), maxlen=0)
 
 
-def pack_acts(sequences: Iterable[ActSequence], name: str = "sequence") -> PackedActs:
+def pack_acts(sequences: Iterable[ActSequence], name: str = "sequence", tags: TagSet | None = None) -> PackedActs:
     """Pack act sequences for `align_acts_batch`; `name` ("reference", "prediction") is what errors call a sequence.
 
-    Raises ActError, which names the sequence and the act, for anything but an `(act, importance)` with one of ACTS and
-    a number from 0 to 1000. Warns (ActWarning) if importances do not sum to 1.
+    tags: None for the acts of the paper. Raises ActError, which names the sequence and the act, for anything but an
+    `(act, importance)` with one of these acts and a number from 0 to 1000. Warns (ActWarning) if importances do not sum
+    to 1.
     """
-    listed = list(sequences)
+    listed, tags = list(sequences), tags or paper_acts()
     codes: list[int] = []
     importances: list[float] = []
     offsets = [0]
@@ -232,23 +251,23 @@ def pack_acts(sequences: Iterable[ActSequence], name: str = "sequence") -> Packe
             raise ActError(f"{place}: expected a list of (act, importance), got {sequence!r}")
         for item in sequence:
             try:
-                code, importance = _parse(item)
+                code, importance = _parse(item, tags)
             except ActError as error:
                 place = _place(name, len(listed), len(offsets) - 1, len(codes) - offsets[-1])
                 raise ActError(f"{place}: {error}") from None
             codes.append(code)
             importances.append(importance)
         offsets.append(len(codes))
-    return PackedActs(np.array(codes, dtype=np.int8), np.array(importances, dtype=np.float64), offsets, name)
+    return PackedActs(np.array(codes, dtype=np.int8), np.array(importances, dtype=np.float64), offsets, name, tags)
 
 
-def _parse(item: object) -> tuple[int, float]:
+def _parse(item: object, tags: TagSet) -> tuple[int, float]:
     match item:
         case (str(act), int() | float() as importance) if not isinstance(importance, bool):
-            if act not in _CODES:
-                raise ActError(f"unknown act {act!r}: expected one of {', '.join(ACTS)}")
+            if act not in tags.codes:
+                raise ActError(f"unknown act {act!r}: expected one of {', '.join(tags.names)}")
             if 0 <= importance <= MAX_IMPORTANCE:
-                return _CODES[act], float(importance)
+                return tags.codes[act], float(importance)
     raise ActError(f"expected (act, importance from 0 to {MAX_IMPORTANCE:g}), got {item!r}")
 
 
@@ -274,8 +293,8 @@ def _check_layout(acts: Array, importances: Array, offsets: Array, name: str) ->
         raise ActError(f"{place}: expected at most {MAX_ACTS} acts, got {lengths[sequence]}")
 
 
-def _check_items(acts: Array, importances: Array, offsets: Array, name: str) -> None:
-    for values, most, what in ((acts, len(ACTS) - 1, "act code"), (importances, MAX_IMPORTANCE, "importance")):
+def _check_items(acts: Array, importances: Array, offsets: Array, name: str, n_tags: int) -> None:
+    for values, most, what in ((acts, n_tags - 1, "act code"), (importances, MAX_IMPORTANCE, "importance")):
         bad = ~((values >= 0) & (values <= most))  # true of NaN as well
         if bad.any():
             item = int(bad.argmax())

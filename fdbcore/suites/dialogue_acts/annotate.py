@@ -132,5 +132,5 @@ def _request(prompts: Prompts, text: _Text, seed: int) -> Request:
 
 
 def _annotation(text: str, prompts: Prompts, annotator: str, repeat: int) -> Annotation:
-    steps, scaled_from = parse_steps(parse_json(text))
+    steps, scaled_from = parse_steps(parse_json(text), tags=prompts.tags)
     return Annotation(annotator, steps, repeat, scaled_from, prompts.annotation_hash)

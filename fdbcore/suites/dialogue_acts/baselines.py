@@ -22,6 +22,7 @@ from fdbcore.suites.dialogue_acts.scoring import (
     taken,
 )
 from fdbcore.suites.dialogue_acts.sets import RecordSet
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import Weights
@@ -35,20 +36,20 @@ PAIRS: Final = 1_000_000
 
 
 def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
-    """The baselines of a set: always one Inform, the most frequent sequence, the best constant one, the reference of
-    another record.
+    """The baselines of a set: always one Inform (if there is this act), the most frequent sequence, the best constant
+    one, the reference of another record.
     """
     records = list(of.records.values())
     same: dict[str, ActSequence] = {
-        ALWAYS_INFORM: [("Inform", 1.0)],
+        **({ALWAYS_INFORM: [("Inform", 1.0)]} if "Inform" in of.tags.names else {}),
         MOST_FREQUENT: most_frequent(records),
-        BEST_CONSTANT: best_constant(records, seed),
+        BEST_CONSTANT: best_constant(records, seed, of.tags),
     }
     notes = {MOST_FREQUENT: _how_frequent(records), BEST_CONSTANT: _told(same[BEST_CONSTANT])}
     for weights in WEIGHTS:
-        references = References.of(records, weights)
+        references = References.of(records, weights, of.tags)
         for name, sequence in same.items():
-            predictions = packed([sequence] * len(records), weights)
+            predictions = packed([sequence] * len(records), weights, of.tags)
             scores = references.score(np.arange(len(records)), predictions).scores
             yield SystemScores(
                 of.name, name, None, "baseline", weights, scores[:, None], scores, note=notes.get(name, "")
@@ -71,7 +72,7 @@ def most_frequent(records: Sequence[Record]) -> ActSequence:
     return list(zip(acts, np.mean(importances, axis=0).tolist(), strict=True))
 
 
-def best_constant(records: Sequence[Record], seed: int = SEED) -> ActSequence:
+def best_constant(records: Sequence[Record], seed: int = SEED, tags: TagSet | None = None) -> ActSequence:
     """The reference of the set that, as the reply to every request, has the least mean WED; of equal ones, the first.
 
     It is what a system can get that listens to nothing, and is chosen from the set that it is scored on. All distinct
@@ -82,7 +83,7 @@ def best_constant(records: Sequence[Record], seed: int = SEED) -> ActSequence:
     if len(candidates) > (most := max(1, PAIRS // len(records))):
         generator = np.random.Generator(np.random.PCG64(seed))
         candidates = [candidates[k] for k in np.sort(generator.choice(len(candidates), most, replace=False))]
-    references, predictions = References.of(records, "given"), packed(candidates, "given")
+    references, predictions = References.of(records, "given", tags), packed(candidates, "given", tags)
     asked = np.tile(np.arange(len(records)), len(candidates))
     replied = np.repeat(np.arange(len(candidates)), len(records))
     wed = references.score(asked, taken(predictions, replied)).scores[:, MEASURES.index("wed")]

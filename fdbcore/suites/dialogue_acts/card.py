@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.annotators import annotation_took
 from fdbcore.suites.dialogue_acts.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.findings import leads
 from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.terms import LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, PARTS, acts_of
 from fdbcore.types import Problem
@@ -97,6 +97,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "repeats": ("annotations of each reply", str),
         "as_given": ("importances", lambda as_given: "as given" if as_given else "scaled so that they sum to 1"),
         "merged": ("neighbouring steps of one act", lambda merged: "one step" if merged else "left apart"),
+        "partial_credit": ("swaps of related acts", lambda is_given: "cost less" if is_given else "cost as any other"),
         "first_reference": ("references", lambda first: "the first alone" if first else "the nearest of each record's"),
         "level": ("level of intervals", lambda level: f"{100 * level:g} %"),
         "resamples": ("resamples", lambda n: f"{n:,}"),
@@ -136,6 +137,11 @@ def _caption(document: ActsDocument) -> str:
 def _annotators(of: ScoredSet, document: ActsDocument) -> list[str]:
     rows = [row for row in document["rows"] if row["set"] == of["name"]]
     return list(dict.fromkeys(row["annotator"] for row in rows if row["annotator"]))
+
+
+def tags_of(document: ActsDocument) -> TagSet:
+    """The acts of a document."""
+    return parsed(document["tag_set"]) if "tag_set" in document else paper_acts()
 
 
 def _condition(of: str, annotator: str) -> str:
@@ -229,9 +235,9 @@ def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
         item["topic"],
         f"annotation {item['repeat']}" if item["repeat"] > 1 else "",
         language(document, item["set"]),
-        _tags(item),
+        _tags(item, tags_of(document).names),
         texts,
-        item,
+        {"item": item, "tag_set": document.get("tag_set") or paper_acts().to_json()},
     )
 
 
@@ -240,7 +246,7 @@ def language(document: ActsDocument, name: str) -> str:
     return next((str(of["locale"]) for of in document["sets"] if of["name"] == name), "ja-JP")
 
 
-def _tags(item: ItemJson) -> dict[str, tuple[str, ...]]:
+def _tags(item: ItemJson, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The acts of an item: all of them, and by what happened to them."""
     references, replies = acts_of(item)
     found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
@@ -249,7 +255,7 @@ def _tags(item: ItemJson) -> dict[str, tuple[str, ...]]:
             if index is not None:
                 found["act"].add(steps[index]["act"])
                 found[OPERATIONS[step["operation"]]].add(steps[index]["act"])
-    return {name: tuple(act for act in ACTS if act in acts) for name, acts in found.items()}
+    return {name: tuple(act for act in names if act in acts) for name, acts in found.items()}
 
 
 def published_rows(rows: Sequence[PublishedRow]) -> Iterator[ScoreRow]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fdbcore.errors import InputError
 from fdbcore.suites.dialogue_acts.records import Record
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
 KEYS: Final = ("scenario_context", "input", "output", "output_dialogue_acts")
 
@@ -38,17 +39,20 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
     return value
 
 
-def check_record(text: str, item_id: str, topic: str, generator: str, locale: str) -> Record:
+def check_record(
+    text: str, item_id: str, topic: str, generator: str, locale: str, tags: TagSet | None = None
+) -> Record:
     """The record in a model's answer, with importances that sum to 1. InputError says what is wrong with it.
 
     Expected: the four KEYS; texts; known acts with importances in [0, 1) (1 for a single act) that sum to 1 within
-    SUM_TOLERANCE; one turn of each side; and Japanese text for a Japanese `locale`.
+    SUM_TOLERANCE (tags: None for the acts of the paper); one turn of each side; and Japanese text for a Japanese
+    `locale`.
     """
     value = parse_json(text)
     if not isinstance(value, Mapping) or set(value) != set(KEYS):
         found = ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
         raise InputError(f"expected an object with the keys {', '.join(KEYS)}, got {found}")
-    record = Record.from_json({"id": item_id, "topic": topic, "generator": generator, **value})
+    record = Record.from_json({"id": item_id, "topic": topic, "generator": generator, **value}, tags=tags)
     if record.locale != locale:
         raise InputError(f"input.locale: expected {locale}, got {record.locale}")
     for part, role in (("input", "USER"), ("output", "ASSISTANT")):

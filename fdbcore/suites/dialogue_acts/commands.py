@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols.suite import Command, Console
+from fdbcore.report.format import counted
 from fdbcore.types import Option, Problem, clock_text
 
 if TYPE_CHECKING:
@@ -88,13 +89,12 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import speaker
-    from fdbcore.suites.dialogue_acts.records import read_records
-    from fdbcore.suites.dialogue_acts.sets import locale_of
-    from fdbcore.suites.dialogue_acts.speak import RECORDS, default_speaker, speak_records
+    from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
+    from fdbcore.suites.dialogue_acts.speak import default_speaker, speak_records
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     folder: Path = options["dir"]
-    records, problems = read_records(folder / RECORDS)
+    records, problems = records_in(folder)
     with told_as("--tts", "tts"):
         voice = speaker(options["tts"] or default_speaker(locale_of(records)))
     problems += speak_records(records, folder, voice, console.show)
@@ -125,6 +125,23 @@ def _what_is_there(folder: Path) -> str:
         credit = f"; credit: {speaker['credit']}" if "credit" in speaker else ""
         lines.append(f"  {count} by {speaker['kind']}{credit}")
     return "\n".join([*lines, str(folder / SPEAK)])
+
+
+def _validate(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.suites.dialogue_acts.tag_sets import checked, parsed
+
+    content, faults = checked(options["file"])
+    for fault in faults:
+        console.complain(fault)
+    if faults:
+        return False
+    tags = parsed(content)
+    languages = ", ".join(tags.acts[0].definition)
+    console.say(
+        f"{tags.name}: {counted(len(tags.acts), 'act')}, {counted(len(tags.related), 'related pair')}, "
+        f"defined in {languages}"
+    )
+    return True
 
 
 COMMANDS: Final = (
@@ -171,5 +188,17 @@ COMMANDS: Final = (
             Option("--tts", TTS_HELP, metavar="SPEAKER"),
         ),
         _speak,
+    ),
+    Command(
+        "validate",
+        """Check a file of acts: its names, colours, definitions, rules, and what swaps cost; a line for each fault.
+
+        Such a file says which acts there are; as acts.toml in a folder of prompts, --prompts takes it.
+
+        Example: fdbcore acts validate fdbcore/suites/dialogue_acts/data/iso-24617-2/acts.toml
+        """,
+        (Option("FILE", kind="path", required=True),),
+        _validate,
+        group="acts",
     ),
 )

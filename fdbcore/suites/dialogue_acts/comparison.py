@@ -28,13 +28,15 @@ class ScoringSettings:
     """How the figures of a document are computed.
 
     as_given: importances were used as they are, whatever they sum to. merged: neighbours of one act were one step.
-    first_reference: replies were scored against the first reference of a record alone. resamples: the number of
+    first_reference: replies were scored against the first reference of a record alone. partial_credit: swaps of related
+    acts cost the factors of the tag set. resamples: the number of
     resamples of each interval, and of flips of each permutation test.
     """
 
     as_given: bool = False
     merged: bool = True
     first_reference: bool = False
+    partial_credit: bool = False
     resamples: int = RESAMPLES
     seed: int = SEED
 

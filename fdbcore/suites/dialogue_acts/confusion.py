@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fdbcore.report.svg.text import number, xml
-from fdbcore.suites.dialogue_acts.svg import SHORT_NAMES, drawing
+from fdbcore.suites.dialogue_acts.svg import drawing
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
 from fdbcore.suites.dialogue_acts.words import mean
 
 if TYPE_CHECKING:
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 CELL_WIDTH, CELL_HEIGHT, LEFT, TOP = 47, 30, 116, 44
 
 
-def confusion(diagnosis: Diagnosis) -> str:
+def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
     """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
     weights.
     """
     acts: Sequence[str] = diagnosis["acts"]
     values: Sequence[Sequence[float]] = diagnosis["matrix"]
     top = max((value for row in values for value in row), default=0.0)
-    parts = _heads(acts)
+    parts = _heads(acts, tags or paper_acts())
     for i, row in enumerate(values):
         y = TOP + i * CELL_HEIGHT
         parts.append(f'<text class="end" x="{LEFT - 8}" y="{y + 20}">{_head(acts[i], "redundant")}</text>')
@@ -33,25 +34,25 @@ def confusion(diagnosis: Diagnosis) -> str:
     return drawing("".join(parts), width + 2, height + 2, about, "matrix")
 
 
-def _heads(acts: Sequence[str]) -> list[str]:
+def _heads(acts: Sequence[str], tags: TagSet) -> list[str]:
     middle = LEFT + len(acts) * CELL_WIDTH / 2
     return [
         f'<text class="caption middle" x="{number(middle)}" y="14">the reply has</text>',
         f'<text class="caption end" x="{LEFT - 8}" y="{TOP - 10}">the reference has</text>',
         *(
             f'<text class="middle small" x="{number(LEFT + (j + 0.5) * CELL_WIDTH)}" y="{TOP - 10}">'
-            f"{_head(SHORT_NAMES.get(act, act), 'missing')}</text>"
+            f"{_head(tags.by_name[act].short if act in tags.by_name else act, 'missing')}</text>"
             for j, act in enumerate(acts)
         ),
     ]
 
 
 def _head(act: str, none: str) -> str:
-    return none if act == "none" else xml(act)
+    return none if act == NO_ACT else xml(act)
 
 
 def _cell(reference: str, reply: str, value: float, top: float, x: float, y: float) -> str:
-    if reference == reply == "none":
+    if reference == reply == NO_ACT:
         return ""
     share = value / top if top else 0.0
     css = "cell same" if reference == reply else "cell"

@@ -13,6 +13,7 @@ import numpy as np
 
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.scoring import Floats
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
@@ -24,52 +25,52 @@ if TYPE_CHECKING:
         TopicScores,
     )
 
-ACTS_AND_NONE: Final = (*ACTS, "none")
-NONE: Final = len(ACTS)
 CASES: Final = ("insertion", "deletion", "substitution", "smallest")
 """The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
 
 
-def diagnosis(items: Sequence[ItemJson]) -> ActErrors:
-    """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic."""
-    matrix = act_matrix(items)
+def diagnosis(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> ActErrors:
+    """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic.
+
+    acts: the names of the tag set.
+    """
+    matrix, none = act_matrix(items, acts), len(acts)
     swapped: list[SwapJson] = [
-        {"reference": ACTS[r], "predicted": ACTS[p], "weight": matrix[r, p]}
-        for r, p in np.argwhere(matrix[:NONE, :NONE] > 0).tolist()
+        {"reference": acts[r], "predicted": acts[p], "weight": matrix[r, p]}
+        for r, p in np.argwhere(matrix[:none, :none] > 0).tolist()
         if r != p
     ]
     return {
-        "acts": list(ACTS_AND_NONE),
+        "acts": [*acts, NO_ACT],
         "matrix": matrix.tolist(),
-        "missing": {act: matrix[k, NONE] for k, act in enumerate(ACTS) if matrix[k, NONE] > 0},
-        "redundant": {act: matrix[NONE, k] for k, act in enumerate(ACTS) if matrix[NONE, k] > 0},
+        "missing": {act: matrix[k, none] for k, act in enumerate(acts) if matrix[k, none] > 0},
+        "redundant": {act: matrix[none, k] for k, act in enumerate(acts) if matrix[none, k] > 0},
         "swapped": sorted(swapped, key=lambda one: -one["weight"]),
         "topics": _topics(items),
     }
 
 
-def act_matrix(items: Sequence[ItemJson]) -> Floats:
-    """The mean weight per reply of each [act of the reference][act of the reply], (8, 8); the last of both is none.
+def act_matrix(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> Floats:
+    """The mean weight per reply of each [act of the reference][act of the reply], (n, n); the last of both is none.
 
-    A deleted or inserted act weighs its importance; a substituted or matched pair weighs the mean of the two. So the
-    cells off the diagonal sum to the mean WED: the last row to its deletions, the last column to its insertions.
+    A deleted or inserted act weighs its importance, a matched pair the mean of the two, a substituted pair what it
+    costs: this mean, times the factor of the two acts if related acts get credit. So the cells off the diagonal sum to
+    the mean WED: the last row to its deletions, the last column to its insertions.
     """
-    matrix = np.zeros((len(ACTS_AND_NONE),) * 2)
+    codes: dict[str | None, int] = {act: code for code, act in enumerate((*acts, None))}
+    matrix = np.zeros((len(codes),) * 2)
     for item in items:
         references, replied = item["reference"]["steps"], item["response"]["steps"]
         for step in item["path"]:
             asked, given = _step(references, step["reference_index"]), _step(replied, step["prediction_index"])
             weights = [one["importance"] for one in (asked, given) if one]
-            matrix[_code(asked), _code(given)] += sum(weights) / len(weights)
+            weight = step["cost"] if step["operation"] == "substitution" else sum(weights) / len(weights)
+            matrix[codes[asked and asked["act"]], codes[given and given["act"]]] += weight
     return matrix / max(len(items), 1)
 
 
 def _step(steps: Sequence[ActJson], index: int | None) -> ActJson | None:
     return None if index is None else steps[index]
-
-
-def _code(step: ActJson | None) -> int:
-    return NONE if step is None else ACTS.index(step["act"])
 
 
 def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:

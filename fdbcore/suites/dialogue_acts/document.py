@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -57,6 +58,9 @@ def document(
     neighbours = list(_neighbours(sets, responses, settings.merged))
     if settings.merged:
         sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
+    credited = sets
+    if not settings.partial_credit:
+        sets = [replace(of, tags=of.tags.without_credit) for of in sets]
     every_reference = sets
     if settings.first_reference:
         sets = [first_references(of) for of in sets]
@@ -71,19 +75,24 @@ def document(
     return {
         "schema": DOCUMENT_SCHEMA,
         "settings": _settings_json(settings, rows, len(compared), annotated_with),
+        "tag_set": credited[0].tags.to_json(),
         "sets": [_set_json(of) for of in sets],
         "rows": summaries,
         "comparisons": compared,
         "items": items,
         "cases": [case for of in sets for case in cases(items, of.name)],
-        "diagnosis": list(_diagnoses(items)),
+        "diagnosis": list(_diagnoses(items, credited[0].tags.names)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": [
             *cautions(sets, responses, summaries, compared),
             *neighbours,
         ],
-        "notes": [*_of_references(every_reference, rows, responses, settings), *live_notes(responses)],
+        "notes": [
+            *_of_references(every_reference, rows, responses, settings),
+            *_of_credit(sets, credited, rows, responses, settings),
+            *live_notes(responses),
+        ],
     }
 
 
@@ -101,20 +110,47 @@ def _of_references(
     sets: Sequence[RecordSet], rows: Sequence[SystemScores], responses: Sequence[Response], settings: ScoringSettings
 ) -> Iterator[str]:
     """For each set with several good replies to a record: the mean WED by the nearest, and by the first alone."""
-    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     for of in sets:
         if all(len(record.references) == 1 for record in of.records.values()):
             continue
-        told = []
-        for row in (row for row in systems if row.set == of.name and row.annotator not in (None, NOBODY)):
+        told = _means_by(of, first_references(of), rows, responses)
+        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
+        yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
+
+
+def _of_credit(
+    plain: Sequence[RecordSet],
+    credited: Sequence[RecordSet],
+    rows: Sequence[SystemScores],
+    responses: Sequence[Response],
+    settings: ScoringSettings,
+) -> Iterator[str]:
+    """For each set whose tag set has related acts: the mean WED without and with partial credit for them."""
+    for of, with_tags in zip(plain, credited, strict=True):
+        if with_tags.tags.related:
+            without = replace(of, tags=of.tags.without_credit)
+            told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
+            used = "with credit here" if settings.partial_credit else "without credit here"
+            yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
+
+
+def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], responses: Sequence[Response]) -> str:
+    """The mean WED of each system on a set in two forms: "good 0.314 and 0.413"."""
+    told = []
+    for row in rows:
+        if (
+            row.set == one.name
+            and row.kind == "system"
+            and row.weights == "given"
+            and row.annotator not in (None, NOBODY)
+        ):
             means = []
-            for chosen in (of, first_references(of)):
-                (own,) = (one for one in matched([chosen], responses)[0] if one.system == row.system)
+            for chosen in (one, other):
+                (own,) = (answers for answers in matched([chosen], responses)[0] if answers.system == row.system)
                 values = system_row(own, str(row.annotator), "given").values[..., MEASURES.index("wed")]
                 means.append(float(np.nanmean(values)))
             told.append(f"{row.system} {means[0]:.3f} and {means[1]:.3f}")
-        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
-        yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {', '.join(told)}"
+    return ", ".join(told)
 
 
 def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
@@ -160,6 +196,7 @@ def _settings_json(
         "as_given": settings.as_given,
         "merged": settings.merged,
         "first_reference": settings.first_reference,
+        "partial_credit": settings.partial_credit,
         "resamples": settings.resamples,
         "seed": settings.seed,
         "level": LEVEL,
@@ -231,7 +268,7 @@ def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJ
     return found
 
 
-def _diagnoses(items: Sequence[ItemJson]) -> Iterator[Diagnosis]:
+def _diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
     for (of, system, annotator), own in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
         listed = list(own)
         yield {
@@ -239,5 +276,5 @@ def _diagnoses(items: Sequence[ItemJson]) -> Iterator[Diagnosis]:
             "system": system,
             "annotator": annotator,
             "kind": listed[0]["kind"],
-            **diagnosis(listed),
+            **diagnosis(listed, acts),
         }

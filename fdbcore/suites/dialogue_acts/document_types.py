@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 from msgspec import Meta
 
 from fdbcore.suites.dialogue_acts.alignment import Operation
+from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
@@ -59,6 +60,7 @@ class ScoredWith(TypedDict):
     as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
     merged: Annotated[bool, Meta(description="neighbours of one act were one step")]
     first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")]
+    partial_credit: NotRequired[Annotated[bool, Meta(description="swaps of related acts cost their factor")]]
     resamples: int
     seed: int
     level: float
@@ -238,6 +240,7 @@ class ActsDocument(TypedDict):
 
     schema: Literal["fdbcore.dialogue_acts/1"]
     settings: ScoredWith
+    tag_set: NotRequired[Annotated[TagSetJson, Meta(description="the acts; without it, the seven of the paper")]]
     sets: list[ScoredSet]
     rows: list[RowJson]
     comparisons: list[ComparisonJson]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fdbcore.suites.dialogue_acts.card import language
+from fdbcore.suites.dialogue_acts.card import language, tags_of
 from fdbcore.suites.dialogue_acts.confusion import confusion
 from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.svg import standalone
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def figures(document: ActsDocument) -> dict[str, str]:
     """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis."""
-    found = {}
+    found, tags = {}, tags_of(document)
     for case in document["cases"]:
         item = document["items"][case["item"]]
-        found[f"case-{case['case']}.svg"] = standalone(picture(item, language(document, item["set"])))
+        found[f"case-{case['case']}.svg"] = standalone(picture(item, language(document, item["set"]), tags))
     for number, diagnosis in enumerate(document["diagnosis"], 1):
-        found[f"matrix-{number}.svg"] = standalone(confusion(diagnosis))
+        found[f"matrix-{number}.svg"] = standalone(confusion(diagnosis, tags))
     return found

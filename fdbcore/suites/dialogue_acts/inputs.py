@@ -21,6 +21,7 @@ from fdbcore.suites.dialogue_acts.annotators import Annotating, Named, annotated
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.paper import paper_files
+from fdbcore.suites.dialogue_acts.prompts import folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import (
@@ -61,7 +62,7 @@ def score(
         )
         problems += found
         used.append(annotated_with(task, usage))
-    settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"])
+    settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, [annotation_took(one) for one in used])
@@ -141,12 +142,14 @@ def _material(
     if references and not paths:
         raise SettingsError("expected responses to --references, got none")
     own = sets_of_runs(paths)
-    sets, problems = read_sets(references or _one_each(own) or [SHIPPED], as_given, own)
+    sets, problems = read_sets(references or _one_each(own) or [SHIPPED], as_given, own, folder_of(options["prompts"]))
     responses: list[Response] = []
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / RECORDS}):
         try:
             is_run = path.is_dir()
-            read, found = replies.responses_of(path, hearing) if is_run else read_responses(path, as_given)
+            read, found = (
+                replies.responses_of(path, hearing) if is_run else read_responses(path, as_given, sets[0].tags)
+            )
             of = own.get(path / RECORDS, "")
             responses += [replace(response, set=of) for response in read] if of else read
             problems += found

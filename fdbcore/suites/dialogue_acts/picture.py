@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.live_replies import live_view
-from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
+from fdbcore.suites.dialogue_acts.svg import drawing
+from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.types.scorecard import ScoredCase
 
@@ -37,20 +38,22 @@ class Block(NamedTuple):
 
 def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
-    background = case.item["background"]
+    item: ItemJson = case.item["item"]
+    background = item["background"]
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
-    live = case.item["response"].get("live")
-    return about + picture(cast("ItemJson", case.item), case.lang) + (live_view(live) if live else "")
+    live = item["response"].get("live")
+    drawn = picture(item, case.lang, parsed(case.item["tag_set"]))
+    return about + drawn + (live_view(live) if live else "")
 
 
-def picture(item: ItemJson, lang: str = "ja") -> str:
+def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
     is linked to its counterpart; the link of a swapped act is dotted. A missing act (dashed) and a redundant act
     (hatched) have no link. The bar at the bottom puts all costs end to end: its length is the distance (WED).
     """
-    pen = _Pen(lang)
+    pen = _Pen(tags or paper_acts(), lang)
     reference, reply = _rows(item)
     pen.said("The user", item["user"])
     index = item["reference"].get("index") or 0
@@ -91,7 +94,8 @@ def _blocks(steps: Sequence[ActJson], became: Mapping[int | None, str], unit: fl
 class _Pen:
     """Draws from top to bottom: `y` is where the next part begins."""
 
-    def __init__(self, lang: str) -> None:
+    def __init__(self, tags: TagSet, lang: str) -> None:
+        self.tags = tags
         self.lang = lang
         self.parts: list[str] = []
         self.y = 0.0
@@ -114,7 +118,7 @@ class _Pen:
 
     def row(self, blocks: Sequence[Block]) -> None:
         """The acts of one side."""
-        self.parts += [_block(block, self.y) for block in blocks]
+        self.parts += [_block(block, self.tags.by_name[block.act], self.y) for block in blocks]
         self.y += BLOCK_HEIGHT
 
     def links(self, path: Sequence[StepJson], reference: Sequence[Block], reply: Sequence[Block]) -> None:
@@ -123,7 +127,7 @@ class _Pen:
         for step in path:
             above, below = _ends(step, reference, reply)
             if above and below:
-                self.parts.append(_link(above, below, top, bottom, step["cost"]))
+                self.parts.append(_link(above, below, self.tags.by_name[above.act].colour, top, bottom, step["cost"]))
             elif above:
                 self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
             elif below:
@@ -138,16 +142,20 @@ class _Pen:
         unit: float,
         title: str,
     ) -> None:
-        """The costs end to end: all of a missing or redundant act, half of each of two swapped acts."""
+        """The costs end to end: all of a missing or redundant act; of two swapped acts half of each, or less for
+        related ones.
+        """
         self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
         self._lines(wrap(title, ROW / (BOLD * TEXT_PX)), "strong", self.y + 22, 17)
         x = float(MARGIN)
         for step in path:
             sides = [block for block in _ends(step, reference, reply) if block]
+            whole = sum(block.importance for block in sides)
             for block in sides if step["cost"] else ():
-                width = block.importance * unit / len(sides)
-                self.parts.append(_cost(block, block.importance / len(sides), x, width, self.y))
-                x += width
+                cost = step["cost"] * block.importance / whole
+                colour = self.tags.by_name[block.act].colour
+                self.parts.append(_cost(block, colour, cost, x, cost * unit, self.y))
+                x += cost * unit
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
 
 
@@ -156,33 +164,34 @@ def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) ->
     return (None if above is None else reference[above]), (None if below is None else reply[below])
 
 
-def _block(block: Block, y: float) -> str:
+def _block(block: Block, tag: Tag, y: float) -> str:
     title = f"{block.act} {weight(block.importance)}, {block.operation}"
     middle, room = block.x + block.width / 2, block.width - PADDING
-    name = next((name for name in (block.act, SHORT_NAMES[block.act]) if _fits(name, NAME_PX, room)), "")
+    name = next((name for name in (tag.name, tag.short) if _fits(name, NAME_PX, room)), "")
     value = weight(block.importance)
     texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{name}</text>' if name else ""
     if _fits(value, WEIGHT_PX, room):
         texts += f'<text class="weight" x="{number(middle)}" y="{number(y + (31 if name else 24))}">{value}</text>'
-    return _piece(block, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
+    return _piece(block, tag.colour, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
 
 
-def _piece(block: Block, x: float, width: float, y: float, height: float, title: str = "", texts: str = "") -> str:
+def _piece(
+    block: Block, colour: str, x: float, width: float, y: float, height: float, title: str = "", texts: str = ""
+) -> str:
     """A piece of an act in its colour, with the sign of what happened to it."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     inner = _inset(x, width, y, height)
     described = f"<title>{xml(title)}</title>" if title else ""
     over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
     return (
-        f'<g class="block {block.operation}">{described}'
-        f'<rect class="fill {ACT_CLASSES[block.act]}" {place}/>{over}{texts}</g>'
+        f'<g class="block {block.operation}">{described}<rect class="fill" fill="{colour}" {place}/>{over}{texts}</g>'
     )
 
 
-def _cost(block: Block, cost: float, x: float, width: float, y: float) -> str:
+def _cost(block: Block, colour: str, cost: float, x: float, width: float, y: float) -> str:
     text = weight(cost)
     label = f'<text class="weight" x="{number(x + width / 2)}" y="{number(y + 14)}">{text}</text>'
-    return _piece(block, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
+    return _piece(block, colour, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
 
 
 def _inset(x: float, width: float, y: float, height: float) -> str:
@@ -191,9 +200,9 @@ def _inset(x: float, width: float, y: float, height: float) -> str:
     return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
 
 
-def _link(above: Block, below: Block, top: float, bottom: float, cost: float) -> str:
+def _link(above: Block, below: Block, colour: str, top: float, bottom: float, cost: float) -> str:
     same = above.act == below.act
-    css = f"link match {ACT_CLASSES[above.act]}" if same else "link swap"
+    looks = f'class="link match" fill="{colour}"' if same else 'class="link swap"'
     left, right, low_left, low_right = above.x + 1, above.x + above.width - 1, below.x + 1, below.x + below.width - 1
     middle = (top + bottom) / 2
     outline = (
@@ -203,7 +212,7 @@ def _link(above: Block, below: Block, top: float, bottom: float, cost: float) ->
     )
     halfway = Block(above.act, 0, (left + low_left) / 2, (right - left + low_right - low_left) / 2, "")
     texts = ("same act", "=") if same else ("swapped {}", "{}")
-    return f'<path class="{css}" d="{outline}"/>' + _fitting(halfway, texts, cost, middle + 4)
+    return f'<path {looks} d="{outline}"/>' + _fitting(halfway, texts, cost, middle + 4)
 
 
 def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:

@@ -1,7 +1,8 @@
 """What models are asked: prompt files with their placeholders filled in, and the JSON Schemas of the answers.
 
-The files are those of `data/`, named NAME.LANGUAGE.txt; a file of the same name in the user's folder replaces one. In
-them, `$name` is a placeholder and `$$` a dollar sign.
+The files are those of `data/`, named NAME.LANGUAGE.txt; a file of the same name in the user's folder replaces one. The
+acts and what a model is told of them may also be a tag set, in `acts.toml` (see `tag_sets`). In prompt files, `$name`
+is a placeholder and `$$` a dollar sign.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from string import Template
 from typing import Any, Final, NamedTuple
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.records import Record
+from fdbcore.suites.dialogue_acts.tag_sets import FILE, TagSet, paper_acts, tags_in
 from fdbcore.types import Request
 
 PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
@@ -32,6 +33,8 @@ PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
 
 PAPER: Final = "paper"
 """Shipped prompts with the seven definitions of the paper (appendix A.2) in our words, without rules for borders."""
+SHIPPED: Final = (PAPER, "iso-24617-2")
+"""The shipped folders of prompts, by the names that users write: those of the paper, and of a part of ISO 24617-2."""
 
 _SEEDS: Final = 2**31  # Gemini's are int32
 _SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are one apart
@@ -47,25 +50,19 @@ def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-STEPS_SCHEMA: Final[Mapping[str, Any]] = _closed(
-    {
-        "steps": {
-            "type": "array",
-            "minItems": 1,
-            "items": _closed(
-                {
-                    "act": {"type": "string", "enum": list(ACTS)},
-                    "importance": {"type": "number", "minimum": 0, "maximum": 1},
-                    "rationale": {"type": "string"},
-                }
-            ),
+def steps_schema(tags: TagSet | None = None) -> dict[str, Any]:
+    """The JSON Schema of an annotation, as models get it. tags: None for the acts of the paper."""
+    step = _closed(
+        {
+            "act": {"type": "string", "enum": list((tags or paper_acts()).names)},
+            "importance": {"type": "number", "minimum": 0, "maximum": 1},
+            "rationale": {"type": "string"},
         }
-    }
-)
-"""The JSON Schema of an annotation, as models get it."""
+    )
+    return _closed({"steps": {"type": "array", "minItems": 1, "items": step}})
 
 
-def record_schema(locale: str) -> dict[str, Any]:
+def record_schema(locale: str, tags: TagSet | None = None) -> dict[str, Any]:
     """The JSON Schema of a record in `locale`, as models get it: the four keys of the paper (appendix A)."""
     text = {"type": "string"}
     return _closed(
@@ -79,7 +76,7 @@ def record_schema(locale: str) -> dict[str, Any]:
                 }
             ),
             "output": _closed({"role": {"type": "string", "enum": ["ASSISTANT"]}, "text": text}),
-            "output_dialogue_acts": STEPS_SCHEMA,
+            "output_dialogue_acts": steps_schema(tags),
         }
     )
 
@@ -108,8 +105,8 @@ class Prompts:
 
     def annotation_request(self, background: str, user: str, reply: str, seed: int) -> Request:
         """The request for the acts of a reply to what `user` said."""
-        text = self._fill("annotate", acts=self._fill("acts"), background=background, user=user, reply=reply)
-        return Request(text, schema=STEPS_SCHEMA, seed=seed % _SEEDS)
+        text = self._fill("annotate", acts=self._acts, background=background, user=user, reply=reply)
+        return Request(text, schema=self._steps_schema, seed=seed % _SEEDS)
 
     def again(self, request: Request, previous: str, error: str, asked: int) -> Request:
         """The request after `asked` answers that could not be used; its seed differs, or the same answer might come
@@ -128,10 +125,15 @@ class Prompts:
             if not isinstance(examples, list):
                 raise InputError(f"got {type(examples).__name__}")
             for number, example in enumerate(examples, 1):
-                Record.from_json({"id": f"example {number}", **example})
+                Record.from_json({"id": f"example {number}", **example}, tags=self.tags)
         except (ValueError, TypeError) as error:
             raise InputError(f"{name}: expected a JSON list of records without id: {error}") from error
         return examples
+
+    @cached_property
+    def tags(self) -> TagSet:
+        """The acts that these prompts are about."""
+        return tags_in(self.folder)
 
     @property
     def responding(self) -> Mapping[str, str]:
@@ -144,18 +146,18 @@ class Prompts:
         if self.folder is None:
             return {}
         names = [f"{name}.{self._language}.txt" for name in (*PLACEHOLDERS, "respond_system", "respond_user")]
-        names.append(f"examples.{self._language}.json")
+        names += [f"examples.{self._language}.json", FILE]
         return {name: self._text(name) for name in names if (self.folder / name).is_file()}
 
     @cached_property
     def acts_hash(self) -> str:
         """The hash of the rules of the acts."""
-        return _hash(self._fill("acts"))
+        return _hash(self._acts)
 
     @cached_property
     def annotation_hash(self) -> str:
         """The hash of everything that an annotating model is told beside what it annotates."""
-        return _hash(*(self._template(name).template for name in ("acts", "annotate", "again")))
+        return _hash(self._acts_as_written, *(self._template(name).template for name in ("annotate", "again")))
 
     @cached_property
     def generation_hash(self) -> str:
@@ -179,11 +181,36 @@ class Prompts:
     @cached_property
     def _system(self) -> str:
         shown = "\n".join(json.dumps(example, ensure_ascii=False) for example in self.examples)
-        return self._fill("system", acts=self._fill("acts"), examples=shown)
+        return self._fill("system", acts=self._acts, examples=shown)
 
     @cached_property
     def _record_schema(self) -> Mapping[str, Any]:
-        return record_schema(self.locale)
+        return record_schema(self.locale, self.tags)
+
+    @cached_property
+    def _steps_schema(self) -> Mapping[str, Any]:
+        return steps_schema(self.tags)
+
+    @property
+    def _acts(self) -> str:
+        """What a model is told of the acts."""
+        return self._told_of_acts or self._fill("acts")
+
+    @property
+    def _acts_as_written(self) -> str:
+        return self._told_of_acts or self._template("acts").template
+
+    @cached_property
+    def _told_of_acts(self) -> str:
+        """What the tag set of the folder says, unless a file of its own does; "" if neither the folder has."""
+        if self.folder is None or (self.folder / f"acts.{self._language}.txt").is_file():
+            return ""
+        if not (self.folder / FILE).is_file():
+            return ""
+        told = self.tags.told(self._language)
+        if not told:
+            raise InputError(f"{self.folder / FILE}: expected definitions in {self._language}, got none")
+        return told
 
     def _fill(self, name: str, **values: str) -> str:
         return self._template(name).substitute(values).strip()
@@ -210,15 +237,15 @@ class Prompts:
 
 
 def folder_of(given: Path | None) -> Path | None:
-    """The folder of prompts that a user names; "paper", where no such folder is, names the rules of the paper.
+    """The folder of prompts that a user names; a name in SHIPPED, where no such folder is, names a shipped one.
 
     SettingsError if there is no such folder.
     """
     if given is None or given.is_dir():
         return given
-    if str(given) != PAPER:
-        raise SettingsError(f"--prompts {given}: expected a folder of prompts, or {PAPER}")
-    return Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / PAPER
+    if str(given) not in SHIPPED:
+        raise SettingsError(f"--prompts {given}: expected a folder of prompts, {' or '.join(SHIPPED)}")
+    return Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / given
 
 
 def _hash(*told: str) -> str:

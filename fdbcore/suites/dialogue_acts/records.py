@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.redaction import clean
-from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One dialogue act of a reply: `act` is one of ACTS, `importance` its share of the whole."""
+    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole."""
 
     act: str
     importance: float
@@ -94,15 +94,15 @@ class Record:
     where: str = field(default="", compare=False)
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
-        """The record of a line; as_given: as of `parse_steps`. InputError says what is wrong with it."""
+    def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:
+        """The record of a line; as_given, tags: as of `parse_steps`. InputError says what is wrong with it."""
         generator = _text(line, "generator", "")
         replies = [line, *_list(line, "alternatives")]
         given = _mapping(line, "input")
         return cls(
             id=_text(line, "id"),
             user_text=_text(given, "text"),
-            references=tuple(_reference(reply, generator or "unnamed", as_given) for reply in replies),
+            references=tuple(_reference(reply, generator or "unnamed", as_given, tags) for reply in replies),
             background=_text(_mapping(line, "scenario_context"), "background"),
             topic=_text(line, "topic", ""),
             locale=_text(given, "locale", "ja-JP"),
@@ -170,11 +170,11 @@ class Response:
     live: LiveReply | None = field(default=None, compare=False)
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
+    def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:
         """The response of a line; `output_dialogue_acts`, as a record has them, are taken as one annotation."""
-        annotations = [_annotation(item, as_given) for item in _list(line, "annotations")]
+        annotations = [_annotation(item, as_given, tags) for item in _list(line, "annotations")]
         if "output_dialogue_acts" in line:
-            steps, scaled_from = parse_steps(line["output_dialogue_acts"], as_given)
+            steps, scaled_from = parse_steps(line["output_dialogue_acts"], as_given, tags)
             annotations.append(Annotation("unnamed", steps, scaled_from=scaled_from))
         passes = [(annotation.annotator, annotation.repeat) for annotation in annotations]
         if again := next((one for one in passes if passes.count(one) > 1), None):
@@ -210,17 +210,20 @@ class _SumError(ActError):
     """The importances do not sum to 1."""
 
 
-def read_records(path: Path, as_given: bool = False) -> tuple[list[Record], list[Problem]]:
+def read_records(path: Path, as_given: bool = False, tags: TagSet | None = None) -> tuple[list[Record], list[Problem]]:
     """The records of a JSONL file in its order, and what is wrong with the other lines (such as a repeated id).
 
-    as_given: use importances that do not sum to 1 as they are. InputError if the file cannot be read or has no record.
+    as_given: use importances that do not sum to 1 as they are. tags: None for the acts of the paper. InputError if the
+    file cannot be read or has no record.
     """
-    return _read(path, lambda line: Record.from_json(line, as_given), lambda record: record.id)
+    return _read(path, lambda line: Record.from_json(line, as_given, tags), lambda record: record.id)
 
 
-def read_responses(path: Path, as_given: bool = False) -> tuple[list[Response], list[Problem]]:
+def read_responses(
+    path: Path, as_given: bool = False, tags: TagSet | None = None
+) -> tuple[list[Response], list[Problem]]:
     """Like `read_records`, for responses; an id may occur once for each system and set."""
-    return _read(path, lambda line: Response.from_json(line, as_given), lambda one: (one.set, one.id, one.system))
+    return _read(path, lambda line: Response.from_json(line, as_given, tags), lambda one: (one.set, one.id, one.system))
 
 
 def jsonl(items: Iterable[Record | Response]) -> str:
@@ -228,9 +231,12 @@ def jsonl(items: Iterable[Record | Response]) -> str:
     return "".join(json.dumps(clean(item.to_json()), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
 
 
-def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...], float | None]:
+def parse_steps(
+    value: object, as_given: bool = False, tags: TagSet | None = None
+) -> tuple[tuple[Step, ...], float | None]:
     """The steps of `{"steps": [{"act", "importance", "rationale"?}, ...]}`, and their sum if it was scaled to 1.
 
+    tags: None for the acts of the paper.
     Raises ActError for another form, no steps, an unknown act, an importance that is no number from 0 to 1, or a sum
     that differs from 1 by more than SUM_TOLERANCE (with as_given, any sum is fine and nothing is scaled).
     """
@@ -239,7 +245,7 @@ def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...]
         raise ActError(f'acts: expected {{"steps": [...]}}, got {_short(value)}')
     if not given:
         raise ActError("acts: expected at least one, got none")
-    steps = tuple(_step(number, item) for number, item in enumerate(given))
+    steps = tuple(_step(number, item, tags or paper_acts()) for number, item in enumerate(given))
     total = math.fsum(step.importance for step in steps)
     if as_given or abs(total - 1) <= ROUNDING:
         return steps, None
@@ -259,10 +265,10 @@ def steps_json(steps: Iterable[Step]) -> list[ActJson]:
     return found
 
 
-def _step(number: int, item: object) -> Step:
-    if not isinstance(item, Mapping) or item.get("act") not in ACTS:
+def _step(number: int, item: object, tags: TagSet) -> Step:
+    if not isinstance(item, Mapping) or item.get("act") not in tags.names:
         act = item.get("act") if isinstance(item, Mapping) else item
-        raise ActError(f"act {number}: expected one of {', '.join(ACTS)}, got {_short(act)}")
+        raise ActError(f"act {number}: expected one of {', '.join(tags.names)}, got {_short(act)}")
     importance, rationale = item.get("importance"), item.get("rationale")
     if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
         raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
@@ -336,15 +342,15 @@ def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _reference(reply: object, annotator: str, as_given: bool) -> Reference:
+def _reference(reply: object, annotator: str, as_given: bool, tags: TagSet | None) -> Reference:
     if not isinstance(reply, Mapping):
         raise InputError(f"alternatives: expected objects with output and output_dialogue_acts, got {_short(reply)}")
     text = _text(_mapping(reply, "output"), "text")
-    steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given)
+    steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given, tags)
     return Reference(text, Annotation(annotator, steps, scaled_from=scaled_from))
 
 
-def _annotation(item: object, as_given: bool) -> Annotation:
+def _annotation(item: object, as_given: bool, tags: TagSet | None) -> Annotation:
     if not isinstance(item, Mapping):
         raise InputError(f"annotations: expected objects with annotator and steps, got {_short(item)}")
     repeat = item.get("repeat", 1)
@@ -353,7 +359,7 @@ def _annotation(item: object, as_given: bool) -> Annotation:
     before = item.get("scaled_from")
     if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
         raise InputError(f"scaled_from: expected a number, got {_short(before)}")
-    steps, scaled_from = parse_steps(item, as_given)
+    steps, scaled_from = parse_steps(item, as_given, tags)
     return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before, _text(item, "rules", ""))
 
 

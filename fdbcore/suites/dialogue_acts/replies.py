@@ -12,8 +12,8 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import REFUSAL, REPLY
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
-from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart, read_records
-from fdbcore.suites.dialogue_acts.sets import RECORDS
+from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
+from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
 from fdbcore.suites.dialogue_acts.spoken_turns import ASIDE, answering, spoken_turns
 from fdbcore.suites.dialogue_acts.turn_words import texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
@@ -51,7 +51,7 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     """
     hearing = hearing or Hearing()
     plan = read_plan(run)
-    known = read_records(run / RECORDS)[0] if hearing.transcriber is not None and (run / RECORDS).is_file() else []
+    known = records_in(run)[0] if hearing.transcriber is not None and (run / RECORDS).is_file() else []
     languages = {record.id: record.locale.partition("-")[0] for record in known}
     responses: list[Response] = []
     problems: list[Problem] = []

@@ -31,6 +31,7 @@ from fdbcore.suites.dialogue_acts.alignment import (
 )
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
 from fdbcore.suites.dialogue_acts.sets import Answers
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import Kind, Weights
@@ -71,12 +72,12 @@ class References:
     counts: Indexes
 
     @classmethod
-    def of(cls, records: Iterable[Record], weights: Weights) -> Self:
+    def of(cls, records: Iterable[Record], weights: Weights, tags: TagSet | None = None) -> Self:
         """The references of the records, in their order."""
         sequences = [[reference.annotation.sequence for reference in record.references] for record in records]
         counts = np.array([len(choices) for choices in sequences], dtype=np.intp)
         flat = [sequence for choices in sequences for sequence in choices]
-        return cls(packed(flat, weights), np.cumsum(counts) - counts, counts)
+        return cls(packed(flat, weights, tags), np.cumsum(counts) - counts, counts)
 
     def score(self, records: Indexes, predictions: PackedActs) -> NearestScores:
         """Each prediction k against the references of record records[k].
@@ -135,13 +136,13 @@ def score_pairs(references: PackedActs, predictions: PackedActs) -> tuple[Floats
     ), there
 
 
-def packed(sequences: Sequence[ActSequence], weights: Weights) -> PackedActs:
-    """The sequences, with their importances as they are, or all the same."""
+def packed(sequences: Sequence[ActSequence], weights: Weights, tags: TagSet | None = None) -> PackedActs:
+    """The sequences, with their importances as they are, or all the same. tags: None for the acts of the paper."""
     if weights == "uniform":
         sequences = [[(act, 1 / len(sequence)) for act, _ in sequence] for sequence in sequences]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ActWarning)  # sums were judged where the lines were read
-        return pack_acts(sequences)
+        return pack_acts(sequences, tags=tags)
 
 
 def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
@@ -151,7 +152,8 @@ def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
     items = np.repeat(sequences.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ActWarning)
-        return PackedActs(sequences.acts[items], sequences.weights[items] / UNITS_PER_WEIGHT, offsets)
+        weights = sequences.weights[items] / UNITS_PER_WEIGHT
+        return PackedActs(sequences.acts[items], weights, offsets, tags=sequences.tags)
 
 
 def no_reply(response: Response) -> bool:
@@ -192,7 +194,8 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
                 cells.append((index, which))
                 sequences.append([(step.act, step.importance) for step in steps])
     places = np.array(cells, dtype=np.intp).reshape(-1, 2)
-    scored = References.of(records, weights).score(places[:, 0], packed(sequences, weights))
+    tags = answers.set.tags
+    scored = References.of(records, weights, tags).score(places[:, 0], packed(sequences, weights, tags))
     values = np.full((len(records), len(repeats), len(MEASURES)), np.nan)
     values[places[:, 0], places[:, 1]] = scored.scores
     silent = sum(reply is not None and no_reply(reply) for reply in replies)

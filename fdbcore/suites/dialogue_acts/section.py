@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
-from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.card import name_of, several_conditions
+from fdbcore.suites.dialogue_acts.card import name_of, several_conditions, tags_of
 from fdbcore.suites.dialogue_acts.confusion import confusion
-from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, definitions
+from fdbcore.suites.dialogue_acts.svg import definitions
 from fdbcore.suites.dialogue_acts.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.words import PARTS, mean
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
-SIGNS: Final = [(act, ACT_CLASSES[act]) for act in ACTS] + [(word, f"part {word}") for word in PARTS.values()]
-"""The acts with their colours, and the signs of what happened to them."""
 
 
 def style() -> str:
@@ -27,9 +24,14 @@ def style() -> str:
     return style_of_drawings() + static("section.css", __package__)
 
 
-def legend() -> str:
-    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to."""
-    return render("legend.html", __package__, definitions=definitions(), signs=SIGNS)
+def legend(document: ActsDocument) -> str:
+    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
+
+    Signs are the acts with their colours, and what happened to them.
+    """
+    acts = [(act.name, "", act.colour) for act in tags_of(document).acts]
+    signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
+    return render("legend.html", __package__, definitions=definitions(), signs=signs)
 
 
 def section(document: ActsDocument) -> str:
@@ -43,7 +45,7 @@ def section(document: ActsDocument) -> str:
                 "system": name_of(found),
                 "is_open": number < OPEN,
                 "place": f"{found['set']}, {found['annotator']}" if several else "",
-                "drawn": confusion(found),
+                "drawn": confusion(found, tags_of(document)),
                 "lists": [
                     _ranked("Missing", _total(document, found, "insertion"), found["missing"].items()),
                     _ranked("Redundant", _total(document, found, "deletion"), found["redundant"].items()),

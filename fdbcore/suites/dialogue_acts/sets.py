@@ -14,6 +14,7 @@ from fdbcore.recording.files import read_json
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, tags_in
 from fdbcore.types import Problem
 
 RECORDS: Final = "records.jsonl"
@@ -28,13 +29,14 @@ SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "sm
 class RecordSet:
     """Records under one name, by id. made: the settings that a model made them with; empty if none did.
 
-    prompts: the folder with prompts of their own; None without.
+    prompts: the folder with prompts of their own; None without. tags: the acts that they are labelled with.
     """
 
     name: str
     records: dict[str, Record]
     made: Mapping[str, Any] = field(default_factory=dict)
     prompts: Path | None = None
+    tags: TagSet = field(default_factory=paper_acts)
 
     @property
     def locale(self) -> str:
@@ -52,27 +54,47 @@ class Answers:
 
 
 def read_sets(
-    paths: Sequence[Path], as_given: bool = False, names: Mapping[Path, str] | None = None
+    paths: Sequence[Path],
+    as_given: bool = False,
+    names: Mapping[Path, str] | None = None,
+    prompts: Path | None = None,
 ) -> tuple[list[RecordSet], list[Problem]]:
     """The set in each file (in a folder: in its records.jsonl), and what is wrong with their lines.
 
-    names: of some sets, by file. Any other has the name of its file; if that is records.jsonl, the name of its folder.
-    SettingsError if two have one name.
+    prompts: the folder with the tag set of all; None: each set's own. names: of some sets, by file. Any other has the
+    name of its file; if that is records.jsonl, the name of its folder. SettingsError if two have one name, or other
+    acts than the first.
     """
     sets, problems = [], []
     for path in paths:
         file = path / RECORDS if path.is_dir() else path
-        records, found = read_records(file, as_given)
+        tags = tags_in(prompts or prompts_in(file.parent))
+        records, found = read_records(file, as_given, tags)
         by_place = file.resolve().parent.name if file.name == RECORDS else file.stem
         name = (names or {}).get(path, by_place)
         sets.append(
-            RecordSet(name, {record.id: record for record in records}, made_with(file.parent), prompts_in(file.parent))
+            RecordSet(
+                name,
+                {record.id: record for record in records},
+                made_with(file.parent),
+                prompts_in(file.parent),
+                tags,
+            )
         )
         problems += found
+        if tags != sets[0].tags:
+            raise SettingsError(
+                f"{file}: expected acts of {sets[0].tags.name!r} as in the first set, got {tags.name!r}"
+            )
     for name, count in Counter(of.name for of in sets).items():
         if count > 1:
             raise SettingsError(f"references: expected a name for each set, got {name!r} {count} times")
     return sets, problems
+
+
+def records_in(folder: Path) -> tuple[list[Record], list[Problem]]:
+    """The records in the folder of a set or a run, and what is wrong with their lines; see `read_records`."""
+    return read_records(folder / RECORDS, tags=tags_in(prompts_in(folder)))
 
 
 def locale_of(records: Iterable[Record]) -> str:

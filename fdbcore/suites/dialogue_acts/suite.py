@@ -55,6 +55,7 @@ class DialogueActs(Suite):
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
         Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
         Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
+        Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )
     commands = COMMANDS
@@ -63,6 +64,9 @@ class DialogueActs(Suite):
     agree_options = (
         Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
         Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
+        Option(
+            "--prompts", "Acts: the folder with their tag set [default: that of FIRST].", kind="path", metavar="DIR"
+        ),
         Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
     )
 
@@ -124,17 +128,21 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts import rating_screen
         from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
         from fdbcore.suites.dialogue_acts.agreement_screen import screen
+        from fdbcore.suites.dialogue_acts.prompts import folder_of
         from fdbcore.suites.dialogue_acts.rating_agreement import rating_agreement
         from fdbcore.suites.dialogue_acts.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.sets import prompts_in
+        from fdbcore.suites.dialogue_acts.tag_sets import tags_in
 
         if any(map(holds_ratings, paths)):
             rated = rating_agreement(paths, show)
             return cast("Mapping[str, Any]", rated), rating_screen.screen(rated, width)
         if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
             raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
-        a, problems_a = read_labels(paths[0], options["a"], options["as_given"])
-        b, problems_b = read_labels(paths[1], options["b"], options["as_given"])
-        content = agreement(a, b, [*problems_a, *problems_b])
+        tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
+        a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
+        b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
+        content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
         return content, screen(content, width)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
@@ -155,11 +163,11 @@ class DialogueActs(Suite):
 
         return style()
 
-    def legend(self) -> str:
+    def legend(self, document: Mapping[str, Any]) -> str:
         """How to read the picture of an alignment."""
         from fdbcore.suites.dialogue_acts.section import legend
 
-        return legend()
+        return legend(cast("ActsDocument", document))
 
     def picture(self, case: ScoredCase) -> str:
         """The user's request and the alignment."""

@@ -1,4 +1,4 @@
-"""What all drawings of the suite share: their style, their patterns, and the short names of acts."""
+"""What all drawings of the suite share: their style and their patterns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ from typing import Final
 
 from fdbcore.report.html.templates import static
 from fdbcore.report.svg import text as svg
-from fdbcore.suites.dialogue_acts.alignment import ACTS
-
-SHORT_NAMES: Final[dict[str, str]] = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
-ACT_CLASSES: Final[dict[str, str]] = {act: act.lower() for act in ACTS}
 
 DEFINITIONS: Final = (
     "".join(

@@ -15,7 +15,6 @@ from fdbcore.recording.files import write_text
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.suites.dialogue_acts.prompts import Prompts
-from fdbcore.suites.dialogue_acts.records import read_records
 from fdbcore.suites.dialogue_acts.sets import (
     GENERATED,
     GENERATED_SCHEMA,
@@ -24,6 +23,7 @@ from fdbcore.suites.dialogue_acts.sets import (
     check_locale,
     made_with,
     prompts_in,
+    records_in,
     rules_of,
 )
 from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
@@ -54,7 +54,7 @@ def side_a(data: str) -> SideA:
     settings = query_of(query)
     own_prompts, locale = settings.pop("prompts", None), settings.pop("locale", None)
     folder = Path(path).absolute()
-    records, problems = read_records(folder / RECORDS)
+    records, problems = records_in(folder)
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
     _refuse_unspoken(clips, folder)
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
@@ -71,7 +71,7 @@ def side_a(data: str) -> SideA:
 def shipped(folder: Path, show: Callable[[str], None]) -> None:
     """Put the shipped set into `folder`, spoken by Open JTalk, unless it is there already."""
     write_text(folder / RECORDS, (DATA / SMOKE / RECORDS).read_text(encoding="utf-8"))
-    records, _ = read_records(folder / RECORDS)
+    records, _ = records_in(folder)
     for where, reason in speak_records(records, folder, registry.speaker(SPEAKER), show):
         raise InputError(f"{where}: {reason}")
 

@@ -165,7 +165,7 @@ class ToolsUnderDisfluency(Suite):
 
         return static("case.css", __package__)
 
-    def legend(self) -> str:
+    def legend(self, document: Mapping[str, Any]) -> str:
         """How to read them."""
         return (
             '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
