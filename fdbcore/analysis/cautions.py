@@ -41,8 +41,8 @@ def cautions(groups: Mapping[str, Measures], column: str | None = None) -> Itera
         listed = " and ".join([*filter(None, [", ".join(having[:-1])]), having[-1]])
         prefix = f"for {listed}, " if having != ("",) else ""
         units = f"{FEW_CLUSTERS} {units_text(column, FEW_CLUSTERS)}"
-        why = f"{prefix}these rest on fewer than {units}, so their intervals may be too narrow"
-        yield f"few events: {why}: {', '.join(labels)}"
+        why = f"{prefix}each of these happened, or did not happen, in fewer than {units}"
+        yield f"few events: {why}, so its interval may be too narrow: {', '.join(labels)}"
 
 
 def _is_rare(summary: Summary | None) -> bool:

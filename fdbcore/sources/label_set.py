@@ -63,7 +63,7 @@ class LabelSet:
         is_the_only = self.is_one_call and len(known) == 1
         numbers = dict.fromkeys(counts, 0) if is_the_only else NameIndex(known).joined(counts, self.path)
         strange = [f"{name} ({count})" for name, count in counts.items() if numbers[name] is None]
-        oddities.add(f"names in {self.path.name} that fit a call that is not here, with their labels", strange)
+        oddities.add(f"names in {self.path.name} without a call here, left out with their labels", strange)
         found: dict[int, list[Label]] = {}
         for label in self.labels:
             number = numbers[label.call]

@@ -86,10 +86,12 @@ def test_shares_whose_events_come_in_few_calls_are_named_with_their_group() -> N
     rare = {"answered_per_turn": summary(40, 2), "premature_per_turn": summary(40, 3)}
     never = {"answered_per_turn": summary(40, 0), "response_latency_ms": summary(40)}
     assert list(cautions({"": many})) == [
-        "few events: these rest on fewer than 10 calls, so their intervals may be too narrow: cut off"
+        "few events: each of these happened, or did not happen, in fewer than 10 calls, so its interval may be too "
+        "narrow: cut off"
     ]
     assert list(cautions({"v1": many, "v2": rare, "v3": never}, "caller")) == [
-        f"few events: for {whose}, these rest on fewer than 10 values of caller, so their intervals may be too narrow: "
+        f"few events: for {whose}, each of these happened, or did not happen, in fewer than 10 values of caller, so "
+        "its interval may be too narrow: "
         f"{of}"
         for whose, of in (("v2", "answered"), ("v1 and v2", "cut off"))
     ]

@@ -54,7 +54,7 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
     result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN")
     assert result.exit_code == 0
     assert re.search(r"false cut-offs 1/1 pauses \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
-    assert "names in l.csv that fit a call that is not here, with their labels: 1: x (1)" in result.stderr
+    assert "names in l.csv without a call here, left out with their labels: 1: x (1)" in result.stderr
     page = (tmp_path / "RUN" / "call" / "report.html").read_text()
     assert "False cut-offs" in page
     given = given_labels(tmp_path / "RUN" / "call")
@@ -91,7 +91,7 @@ def test_labels_of_many_calls_are_joined_and_may_change_without_a_new_replay(cal
     assert (counts(run, "one"), counts(run, "two"), counts(run, "three")) == ((1, 1), (0, 0), (0, 0))
     odd = read_corpus(run)["oddities"]
     assert odd["labels of unknown kind 'hm', left out"] == ["l.csv, line 5"]
-    assert odd["names in l.csv that fit a call that is not here, with their labels"] == ["four (1)"]
+    assert odd["names in l.csv without a call here, left out with their labels"] == ["four (1)"]
     made = {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in ("one", "two")}
     table(labels, "one,A,pause,2,3", "two,A,pause,2,2.9", "three,A,pause,5,6")
     assert "false cut-offs 2/2 pauses" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout

@@ -27,6 +27,7 @@ from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, b
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.scorecard.tables import paper_table, rows_csv
+from fdbcore.report.scorecard.verdicts import first_of, verdicts
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
@@ -190,6 +191,39 @@ def test_the_n_of_a_figure_stands_with_it_where_it_is_not_that_of_its_row() -> N
 def test_the_screen_begins_with_what_it_comes_to() -> None:
     first, answer, *_ = screen(CARD, 100).split("\n\n")
     assert (first, answer) == ("!! few calls", "<one> answers sooner.")
+
+
+def test_which_of_two_systems_is_better_is_told_with_what_it_is_better_in() -> None:
+    late, tasks = CARD.differences
+    told = list(verdicts(CARD, "day", ["<one>", "two"]))
+    assert told == ["<one> is better than two in answer time (by 1.00 s, p 0.002)."]
+    percent = (LATE, LOST, replace(TASKS, unit="%", decimals=1))
+    worse = [late, replace(tasks, value=-12.5, p_corrected=0.0001)]
+    told = list(verdicts(replace(CARD, scales=percent, differences=worse), "day", ["<one>", "two"]))
+    assert told[1:] == ["two is better than <one> in tasks done (by 12.5 points, p < 0.001)."]
+    untold = replace(CARD, differences=[tasks])
+    assert list(verdicts(untold, "day", ["<one>", "two"])) == ["Which of <one> and two is better cannot be told."]
+    assert not list(verdicts(CARD, "night", ["two"]))
+
+
+def test_of_many_systems_those_are_told_that_are_better_by_the_first_main_scale() -> None:
+    names = ["a", "b", "c", "d", "e"]
+    pairs = [(one, two) for place, one in enumerate(names) for two in names[place + 1 :]]
+    apart = [Difference("day", *pair, "late", 20, -1.0, None, 0.001, 0.5 if "b" in pair else 0.01) for pair in pairs]
+    found = list(verdicts(replace(CARD, differences=apart), "day", names))
+    assert found == [
+        "a is better than c, d and e in answer time.",
+        "c is better than d and e in answer time.",
+        "d is better than e in answer time.",
+    ]
+    alike = [replace(one, p_corrected=1.0) for one in apart]
+    (told,) = verdicts(replace(CARD, differences=alike), "day", names)
+    assert told == "No two of them can be told apart by answer time."
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, "0"), (2, "0 and 1"), (3, "0, 1 and 2"), (5, "0, 1, 2 and 2 more")])
+def test_a_list_names_the_first(n: int, expected: str) -> None:
+    assert first_of(list(map(str, range(n)))) == expected
 
 
 def test_differences_have_the_decimals_of_their_scale() -> None:

@@ -280,7 +280,7 @@ def test_labels_find_their_calls_by_name(tmp_path: Path) -> None:
     table = written(tmp_path, "x.csv", "\n".join(["file,side,kind,start_s,end_s", *rows]))
     found, odd = by_call(table, calls)
     assert {number: [label.start_s for label in labels] for number, labels in found.items()} == {0: [1.0], 2: [3.0]}
-    assert odd == {"names in x.csv that fit a call that is not here, with their labels": ["wed/a.wav (1)", "c.wav (2)"]}
+    assert odd == {"names in x.csv without a call here, left out with their labels": ["wed/a.wav (1)", "c.wav (2)"]}
     table.write_text("file,side,kind,start_s,end_s\na.wav,A,pause,5,6\n")
     with pytest.raises(SettingsError, match=r"x.csv: 'a.wav' fits 2 of the calls \(a, a-2\)"):
         by_call(table, calls)
@@ -293,7 +293,7 @@ def test_label_files_in_folders_are_of_the_calls_in_folders_of_their_name(tmp_pa
     known = {day: [Path(f"/calls/{day}/call.wav")] for day in ("mon", "tue", "wed")}
     found, odd = by_call(tmp_path / "hand", [("call", known["tue"])])
     assert [label.start_s for label in found[0]] == [1.0]
-    assert odd == {"names in hand that fit a call that is not here, with their labels": ["mon/call (1)"]}
+    assert odd == {"names in hand without a call here, left out with their labels": ["mon/call (1)"]}
     assert by_call(tmp_path / "hand", [("call", known["wed"])])[0] == {}
 
 
@@ -302,7 +302,7 @@ def test_a_file_that_names_no_call_is_of_the_only_one_or_of_its_namesake(tmp_pat
     assert by_call(path, [("call", [])])[0] == {0: [Label("A", "pause", 1.0, 2.0)]}
     assert by_call(path, [("one", []), ("two", [])], swap=True)[0] == {1: [Label("B", "pause", 1.0, 2.0)]}
     assert list(by_call(path, [("one", []), ("three", [])])[1]) == [
-        "names in two.csv that fit a call that is not here, with their labels"
+        "names in two.csv without a call here, left out with their labels"
     ]
 
 

@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "labels.csv").write_text(f"{TABLE}gone.wav,A,turn_end,1,west,s9\n")
     result = run(path, "--labels", path / "labels.csv")
     assert result.exit_code == 0, result.output
-    assert "fit a call that is not here, with their labels: gone.wav (1)" in result.stderr
+    assert "without a call here, left out with their labels: gone.wav (1)" in result.stderr
     return path
 
 

@@ -88,7 +88,7 @@ def _part(names: Sequence[str], named: int, groups: Sequence[ColumnGroup]) -> It
         yield (" " * named + "".join(titles)).rstrip()
     yield " " * named + "".join(_cells(group, group.headers) for group in groups)
     for row, name in enumerate(names):
-        yield padded(name, named, right=False) + "".join(_cells(group, group.cells[row]) for group in groups)
+        yield (padded(name, named, right=False) + "".join(_cells(group, group.cells[row]) for group in groups)).rstrip()
 
 
 def _cells(group: ColumnGroup, cells: Sequence[str]) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from fdbcore.report.format import counted, p_value
+from fdbcore.report.format import counted
 from fdbcore.report.scorecard.screen import number_text
+from fdbcore.report.scorecard.verdicts import first_of, verdicts
 from fdbcore.suites.fdb_v3.ours_terms import FAILURES
-from fdbcore.types.scorecard import Difference, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Scorecard, ScoreRow
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group
     from fdbcore.suites.fdb_v3.ours_types import OursFigure, OursPasses
-
-MOST: Final = 3
-"""How many recordings or systems a sentence names."""
 
 
 def findings(card: Scorecard, document: V3Document) -> Iterator[str]:
@@ -26,7 +24,7 @@ def findings(card: Scorecard, document: V3Document) -> Iterator[str]:
         rows.sort(key=lambda row: row.figures["passed"].value or 0.0, reverse=True)
         result = [
             _passing(rows, document),
-            *(_least_p(document, group) or _better(card, group, [row.system for row in rows])),
+            *(_least_p(document, group) or verdicts(card, group["condition"], [row.system for row in rows])),
         ]
         told = [" ".join(result), *_failing(rows, group, document), *_trials(group)]
         yield from (f"{place}{text}" for text in told)
@@ -40,46 +38,6 @@ def _passing(rows: Sequence[ScoreRow], document: V3Document) -> str:
     first, *others = (row.system for row in rows)
     beside = (f", {system} {text}" for system, text in zip(others, told[1:], strict=True))
     return f"{first} passes {told[0]} {what}{''.join(beside)}."
-
-
-def _better(card: Scorecard, group: V3Group, systems: Sequence[str]) -> Iterator[str]:
-    """What is told of two systems; of more, which pass more often than which others. systems: the best first."""
-    compared = [one for one in card.differences if one.condition == group["condition"]]
-    if len(systems) == 2:
-        yield from _better_of_two(card, compared)
-        return
-    told = [(card.better(one), {one.a, one.b}) for one in compared if one.scale == "passed"]
-    losers = {
-        system: [each for each in systems if (system, {system, each}) in told and each != system] for system in systems
-    }
-    yield from (f"{system} passes more often than {_some(own)}." for system, own in losers.items() if own)
-    if told and not any(losers.values()):
-        yield "No two of them can be told apart by how often they pass."
-
-
-def _better_of_two(card: Scorecard, compared: Sequence[Difference]) -> Iterator[str]:
-    """ "right is better than stale in passed (by 0.200, p 0.047)."."""
-    by_winner: dict[str, list[Difference]] = {}
-    for one in compared:
-        if winner := card.better(one):
-            by_winner.setdefault(winner, []).append(one)
-    for winner, own in by_winner.items():
-        loser = own[0].b if winner == own[0].a else own[0].a
-        yield f"{winner} is better than {loser} in {_some([_measured(card, one) for one in own], len(own))}."
-    if compared and not by_winner:
-        yield "Which of them is better cannot be told."
-
-
-def _measured(card: Scorecard, one: Difference) -> str:
-    scale = card.scale(one.scale)
-    by = f"{number_text(abs(one.value or 0.0), scale)} {scale.unit}".strip()
-    return f"{scale.label} (by {by}, p {p_value(one.p_corrected)})"
-
-
-def _some(names: Sequence[str], most: int = MOST) -> str:
-    """The first names: "a", "a and b", "a, b, c and 5 more"."""
-    shown = [*names[:most], *([f"{len(names) - most:,} more"] if len(names) > most else [])]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _least_p(document: V3Document, group: V3Group) -> list[str]:
@@ -112,7 +70,7 @@ def _failing(rows: Sequence[ScoreRow], group: V3Group, document: V3Document) -> 
             label: [item["record"] for item in own if item["failure"] == kind] for kind, (label, _) in FAILURES.items()
         }
         largest = sorted(filter(lambda kind: of_kind[kind], of_kind), key=lambda kind: -len(of_kind[kind]))
-        told = [f"{kind} {len(of_kind[kind]):,} ({_some(sorted({*of_kind[kind]}))})" for kind in largest]
+        told = [f"{kind} {len(of_kind[kind]):,} ({first_of(sorted({*of_kind[kind]}))})" for kind in largest]
         if told:
             yield f"{row.system} fails {len(own):,} of {row.n:,}: {', '.join(told)}."
 

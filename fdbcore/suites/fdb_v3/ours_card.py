@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.ours_types import OursComparison, OursRow
 
 TEST: Final = (
-    "differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
+    "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
     "Wilson's, the others that of the cluster bootstrap. p is by sign flips of whole clusters, of the mean difference. "
     "Clusters are speakers, then scenarios; the wider interval and the larger p are shown. Holm's correction is over "
     "all pairs of systems and all measures of a condition"

@@ -27,6 +27,8 @@ AFTER_S: Final = 2.0
 STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
 MOST_TICKS: Final = 12
 LEAST_BAR: Final = 3.0
+TICK_ROOM: Final = 14
+"""A label of the axis that is nearer to the right edge would be cut."""
 CHARACTER: Final = 6.4
 """About the width of a character of a call's name."""
 
@@ -87,7 +89,8 @@ def _axis(length_s: float, left: float, scale: float, height: float) -> str:
     for second in range(0, int(length_s) + 1, step):
         at = svg.number(left + second * scale)
         found.append(f'<path class="grid" d="M{at} 0V{height}"/>')
-        found.append(f'<text class="tick" x="{at}" y="{height + 15}">{second} s</text>')
+        if left + second * scale < WIDTH - TICK_ROOM:
+            found.append(f'<text class="tick" x="{at}" y="{height + 15}">{second} s</text>')
     return "".join(found)
 
 

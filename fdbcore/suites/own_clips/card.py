@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.analysis.matching import FEWEST_ITEMS
 from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.protocols import CLEAN
 from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words
+from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.suites.own_clips.scoring import measures
 from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Difference, Figure, Pooling, Scale, Scorecard, ScoredCase, ScoreRow
@@ -30,10 +33,10 @@ def card(document: ClipsDocument) -> Scorecard:
     # Shares first: they rank calls, and one without an answer is worse than one with a slow answer.
     scales.sort(key=lambda scale: (not scale.main, scale.main and scale.pools != "share"))
     lines = dict.fromkeys(group["line"] for group in whole)
-    return Scorecard(
+    found = Scorecard(
         "Recorded users",
         scales,
-        {line: line for line in lines},
+        {line: line for line in sorted(lines, key=lambda line: line != CLEAN)},
         [_row(group) for group in whole],
         list(_differences(document)),
         warnings=document["warnings"],
@@ -51,6 +54,14 @@ def card(document: ClipsDocument) -> Scorecard:
         evidence={"made with": f"fdbcore {document['settings']['fdbcore']}"},
         level=document["settings"]["level"],
     )
+    return replace(found, statements=list(_statements(found)))
+
+
+def _statements(card: Scorecard) -> Iterator[str]:
+    """Which systems are better, over each line."""
+    for line in card.conditions:
+        if told := " ".join(verdicts(card, line, [row.system for row in card.rows if row.condition == line])):
+            yield f"{line}: {told}" if len(card.conditions) > 1 else told
 
 
 def _label(name: str) -> str:
