@@ -117,9 +117,10 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
         yield f"  {each['a']} - {each['b']}", difference_text(each, unit)
     left = [each["detectable"] for each in found if each not in shown and each["detectable"] is not None]
     if left:
-        pairs = f"the other {len(found) - len(shown)} pairs" if shown else f"none of {len(found)} pairs"
+        others = counted(len(found) - len(shown), "other pair")
+        where = f"in the {others}" if shown else f"between any two of {len(content['groups'])} groups"
         seen = f"{number(min(left), unit)} to {step(max(left), unit)}"
-        yield "  no difference", f"{pairs}; at this n a difference of {seen} would be found in 80 % of studies"
+        yield "  no difference", f"found {where}; a true one of {seen} would be found 8 times in 10"
 
 
 def is_apart(difference: MeasuredDifference) -> bool:
