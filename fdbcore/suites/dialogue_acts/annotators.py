@@ -54,6 +54,14 @@ def _named(text: str) -> Named:
     return Named(of, model(address))
 
 
+def of_every_set(chosen: Sequence[Named]) -> list[Model]:
+    """The annotators of turns, which belong to no set. SettingsError for one of a set."""
+    for one in chosen:
+        if one.set:
+            raise SettingsError(f"--annotator {one.set}=...: expected VENDOR:NAME beside --turns, which has no sets")
+    return [one.model for one in chosen]
+
+
 def by_set(
     chosen: Sequence[Named],
     sets: Sequence[RecordSet],

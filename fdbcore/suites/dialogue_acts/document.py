@@ -155,6 +155,8 @@ def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], re
 
 def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
     """The rows of a set: systems, ceiling, baselines; each first with its importances, then with uniform ones."""
+    if not of.records:
+        return
     own = [one for one in answers if one.set.name == of.name]
     found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
     yield from (row for row in found if row.kind == "system")

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from fdbcore.suites.dialogue_acts.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
+from fdbcore.suites.dialogue_acts.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
@@ -251,6 +252,7 @@ class ActsDocument(TypedDict):
     problems: list[LeftOut]
     warnings: list[str]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
+    turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
 
 
 class AgreementMeasure(TypedDict):

@@ -17,7 +17,15 @@ from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, references
-from fdbcore.suites.dialogue_acts.annotators import Annotating, Named, annotated_with, annotation_took, by_set, named
+from fdbcore.suites.dialogue_acts.annotators import (
+    Annotating,
+    Named,
+    annotated_with,
+    annotation_took,
+    by_set,
+    named,
+    of_every_set,
+)
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.paper import paper_files
@@ -35,6 +43,8 @@ from fdbcore.suites.dialogue_acts.sets import (
     sets_of_runs,
     without_response,
 )
+from fdbcore.suites.dialogue_acts.turn_estimates import expected_turns
+from fdbcore.suites.dialogue_acts.turn_scoring import score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
@@ -53,6 +63,8 @@ def score(
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     chosen, hears = _helpers(options)
+    if options["turns"]:
+        return score_turns(paths, options, of_every_set(chosen), hears, jobs or DEFAULT_REQUESTS, out, show)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
@@ -83,6 +95,9 @@ class _Unheard(Transcriber):
 def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
     """What `score` would ask of the recogniser, and of each annotator; see `Suite.expected`."""
     chosen, hears = _helpers(options)
+    if options["turns"]:
+        yield from expected_turns(paths, options, of_every_set(chosen), hears)
+        return
     unheard = None if hears is None else _Unheard(hears.name)
     sets, responses, _ = _material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
@@ -110,7 +125,11 @@ def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Ser
     """The servers of the annotators and of the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
     chosen, hears = _helpers(options)
     models = [one.model for one in chosen]
-    if all(one.set for one in chosen) and any(map(_is_generated, (*paths, *options["references"]))):
+    if (
+        not options["turns"]
+        and all(one.set for one in chosen)
+        and any(map(_is_generated, (*paths, *options["references"])))
+    ):
         sets, responses, _ = _material(paths, options, _Unheard(""))
         models = list(
             {

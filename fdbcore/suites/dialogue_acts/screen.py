@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
-from fdbcore.suites.dialogue_acts.card import name_of
+from fdbcore.suites.dialogue_acts import turn_view
+from fdbcore.suites.dialogue_acts.card import name_of, tags_of
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
@@ -16,7 +17,8 @@ LARGEST: Final = 3
 
 def details(document: ActsDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    return [list(_diagnoses(document["diagnosis"], width))]
+    blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
+    return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
 
 
 def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:

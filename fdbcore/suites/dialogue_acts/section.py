@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
+from fdbcore.suites.dialogue_acts import turn_view
 from fdbcore.suites.dialogue_acts.card import name_of, several_conditions, tags_of
 from fdbcore.suites.dialogue_acts.confusion import confusion
 from fdbcore.suites.dialogue_acts.svg import definitions
@@ -35,9 +36,12 @@ def legend(document: ActsDocument) -> str:
 
 
 def section(document: ActsDocument) -> str:
-    """For each system: what is missing, redundant and swapped, act by act, as HTML."""
+    """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
+    turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
+    if turns and not document["rows"]:
+        return turns
     several = several_conditions(document)
-    return render(
+    return turns + render(
         "section.html",
         __package__,
         diagnosis=[

@@ -45,13 +45,23 @@ class DialogueActs(Suite):
         Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
         Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
         Option(
+            "--turns",
+            "Annotate every turn of any calls: of runs, recordings, audio. --references is then a table with the "
+            "columns call, turn, text, acts.",
+            kind="flag",
+        ),
+        Option(
             "--whole-call",
             "Take all that a live party said in its call for the reply [default: its turn after the user's].",
             kind="flag",
         ),
         Option("--repeats", "Annotations of each reply.", kind="count", default=1),
         Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
-        Option("--locale", LOCALE_HELP, metavar="LOCALE"),
+        Option(
+            "--locale",
+            f"{LOCALE_HELP[:-1]}; with --turns, the language of the calls [default there: ja-JP].",
+            metavar="LOCALE",
+        ),
         Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
         Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
         Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
@@ -59,7 +69,7 @@ class DialogueActs(Suite):
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )
     commands = COMMANDS
-    kept = ("annotator-replies.jsonl",)
+    kept = ("annotator-replies.jsonl", "recordings")
     labels = "files of dialogue acts, which end in .jsonl, and tables with ratings of replies"
     agree_options = (
         Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
@@ -146,10 +156,12 @@ class DialogueActs(Suite):
         return content, screen(content, width)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """The scorecard; a condition is a set as one annotator labels it."""
+        """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
+        from fdbcore.suites.dialogue_acts import turn_card
         from fdbcore.suites.dialogue_acts.card import card
 
-        return card(cast("ActsDocument", document))
+        found = cast("ActsDocument", document)
+        return turn_card.card(found) if "turns" in found and not found["rows"] else card(found)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
