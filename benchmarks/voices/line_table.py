@@ -69,9 +69,14 @@ WORDS: Final = (
 
 @dataclass(frozen=True)
 class FoundSide:
-    """One side of a dialogue: where it lies, and its errors in ms. place: None if nothing was found on it."""
+    """One side of a dialogue: where it lies, and its errors in ms. place: None if nothing was found on it.
+
+    tail_ms, findings: as input health has them, findings by their ids.
+    """
 
     place: Place | None
+    tail_ms: float | None
+    findings: Sequence[str]
     n_true: int
     n_found: int
     start_ms: Sequence[float]
@@ -148,6 +153,8 @@ def _of_dialogue(made: Made, active: Bools, health: Health) -> FoundDialogue:
         sides.append(
             FoundSide(
                 place(health["sides"][side]),
+                health["sides"][side]["tail_ms"],
+                [finding["id"] for finding in health["findings"] if finding["side"] == side],
                 len(true),
                 len(all_found),
                 starts_ms.tolist(),
@@ -269,7 +276,7 @@ def _left_out(
         for dialogue in found:
             for side in dialogue.sides if dialogue.number == number and dialogue.line in own else ():
                 if table is not None and side.place is not None:
-                    nearest, distance = table.nearest(side.place)
+                    nearest, distance = table.nearest(side.place, side.tail_ms, side.findings)
                     yield own[dialogue.line], nearest, side, distance
 
 

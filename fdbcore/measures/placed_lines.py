@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.measures.health.measured_lines import MeasuredLine, measured_lines, place
+from fdbcore.measures.health.measured_lines import MEASURED_KINDS, MeasuredLine, measured_lines, place
 from fdbcore.measures.reading import Reading
 from fdbcore.types import SIDES, Side, other_side
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 GOOD_F1: Final = 0.95
 """Below this, the sentence says how many stretches of speech were found as they are."""
 UNKNOWN: Final = "what it does to edges and answers is not known"
-MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}
-"""What input health finds of a side, and how the names of lines with it begin: it is one of them, or unlike all."""
 UNMEASURED: Final = frozenset({"tone", "ringing", "dtmf"})
 """What it finds and no measured line has; nor has one a hum."""
 
@@ -23,7 +21,7 @@ UNMEASURED: Final = frozenset({"tone", "ringing", "dtmf"})
 def placed_lines(reading: Reading) -> PlacedLines | None:
     """The line of each side among those that were measured; None if the audio was not examined for it."""
     health = reading.health
-    if health is None or "spread_db" not in health.get("sides", {}).get("A", {}):  # older recordings
+    if health is None or "tail_ms" not in health.get("sides", {}).get("A", {}):  # older recordings
         return None
     found: dict[Side, MeasuredLine | None] = {}
     lines: dict[Side, PlacedLine | None] = {}
@@ -42,9 +40,8 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
             findings = [finding for finding in health["findings"] if finding["side"] == side]
             ids = {finding["id"] for finding in findings}
             has_hum = any("hum_hz" in finding["figures"] for finding in findings)
-            kinds = tuple(kind for finding, kind in MEASURED_KINDS.items() if finding in ids)
-            nearest, distance = table.nearest(at, kinds)
-            if distance > table.like_within or (not kinds and (has_hum or ids & UNMEASURED)):
+            nearest, distance = table.nearest(at, known["tail_ms"], ids)
+            if distance > table.like_within or (not ids & MEASURED_KINDS.keys() and (has_hum or ids & UNMEASURED)):
                 lines[side] = _line("unlike", f"unlike all lines that were measured: {UNKNOWN}", distance)
             else:
                 found[side] = nearest

@@ -172,6 +172,9 @@ class SideFigures(TypedDict):
     under_db: Annotated[float | None, Meta(description="the softest 5 % in speech, above the background")]
     after_db: Annotated[float | None, Meta(description="the sound 50 to 150 ms after speech, above the background")]
     fall_ms: Annotated[float | None, Meta(description="from 15 to 35 dB below the peak of a stretch of speech")]
+    tail_ms: Annotated[
+        float | None, Meta(description="in which the quicker stretches die away by 20 dB: long in rooms")
+    ]
     high_drop_db: Annotated[float | None, Meta(description="2.5 to 3.3 kHz above 4.5 to 7.5 kHz")]
 
 

@@ -46,25 +46,36 @@ def naive(channel: npt.NDArray[np.int16], active: list[bool]) -> dict[str, float
             elif t - start >= 6:
                 stretches.append([start, t])
             start = None
-    after, falls = [], []
+    after, falls, late = [], [], []
     for first, end in stretches:
         if end + 15 <= n and not any(active[end : end + 15]):
             after.append(10 * math.log10(max(sum(powers[end + 5 : end + 15]) / 10, 1e-10)))
         peak = max(levels[first:end])
         last = max(t for t in range(first, end) if levels[t] >= peak - 15)
         fallen = [t for t in range(last, min(end + 50, n)) if levels[t] < peak - 35]
-        falls += [10 * (fallen[0] - last)] if fallen else []
+        if fallen:
+            falls.append(10 * (fallen[0] - last))
+            heard = max(noise + 6, min(levels[last : end + 50]))
+            first_db, last_db = next(((a, b) for a, b in ((30, 45), (30, 40)) if peak - b > heard), (25, 35))
+            times = []
+            for db in (first_db, last_db):
+                t = next(t for t in range(last, n) if levels[t] < peak - db)
+                part = (levels[t - 1] - peak + db) / (levels[t - 1] - levels[t]) if t > last else 1.0
+                times.append(10 * (t - 1 + part))
+            late.append((times[1] - times[0]) * 20 / (last_db - first_db))
     loud = [t for t in range(0, n, 10) if powers[t] > 1e-6]
     spectrum = np.mean([np.abs(np.fft.rfft(ticks[t] * np.hanning(FRAME_SAMPLES))) ** 2 for t in loud], axis=0)
     hz = np.arange(len(spectrum)) * BINS_HZ
     low, high = (float(spectrum[(hz >= a) & (hz < b)].mean()) for a, b in ((2500, 3300), (4500, 7500)))
+    shows_falls = 2 * len(falls) > len(stretches)
     return {
         "level_dbov": 10 * math.log10(sum(powers[t] for t in spoken) / len(spoken)),
         "noise_dbov": noise,
         "spread_db": 1.4826 * median(abs(levels[t] - middle) for t in quiet),
         "under_db": float(np.quantile([levels[t] for t in spoken], 0.05)) - noise,
         "after_db": median(after) - noise,
-        "fall_ms": median(falls) if 2 * len(falls) > len(stretches) else None,
+        "fall_ms": median(falls) if shows_falls else None,
+        "tail_ms": min(float(np.quantile(falls, 0.1)), float(np.quantile(late, 0.35))) if shows_falls else None,
         "high_drop_db": 10 * math.log10(low / high),
     }
 

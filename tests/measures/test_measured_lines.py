@@ -61,7 +61,7 @@ def test_the_nearest_line_is_that_of_plain_loops() -> None:
                 counted += 1
                 sum_of_squares += 4.0 if a is None or b is None else ((a - b) / unit) ** 2
             apart.append(math.sqrt(sum_of_squares / counted) if counted else math.inf)
-        nearest, distance = table.nearest(to)
+        nearest, distance = table.nearest(to, None)
         assert distance == pytest.approx(min(apart))
         assert apart[int(nearest.name)] == min(apart)
 
@@ -74,7 +74,7 @@ def test_the_shipped_table_is_of_the_detectors_of_today() -> None:
         assert 1 < table.like_within < 10
         for line in table.lines:
             assert line.place.keys() == table.varies.keys()
-            assert table.nearest(line.place)[1] == 0
+            assert table.nearest(line.place, line.place["fall_ms"], ["reverberation"] if line.is_room else [])[1] == 0
     assert set(measured_lines()) == {"silero", "energy"}
 
 
@@ -160,6 +160,27 @@ def test_a_line_is_one_that_has_what_input_health_found(tmp_path: Path) -> None:
         assert placed["B"]["status"] == "like"
         told.append(placed["A"]["status"])
     assert told == ["unlike", "unlike", "like", "unlike"]
+
+
+@pytest.mark.parametrize(
+    ("own", "tail_ms", "may_be_like"),
+    [("room 300 ms", 40.0, ("room",)), ("clean", 90.0, ("clean", "gain", "speech", "floor", "MP3", "Opus", "clicks"))],
+)
+def test_a_room_is_named_by_what_a_room_does_to_each_sound(
+    tmp_path: Path, own: str, tail_ms: float, may_be_like: tuple[str, ...]
+) -> None:
+    """A side may lie on a line in all that places it, and have sounds that die away as none does there."""
+    line = next(line for line in measured_lines()["silero"].lines if line.name == own)
+    recording = drawn_recording(tmp_path / "call", "A 0-2 5-6 | B 2.4-4")
+    for tail, is_like in ((line.place["fall_ms"], True), (tail_ms, False)):
+        health = health_at(line, line)
+        health["sides"]["A"]["tail_ms"] = tail
+        write_json(recording.path / HEALTH, health)
+        placed = placed_lines(Reading(recording.path))
+        assert placed is not None
+        assert placed["A"] is not None
+        like = placed["A"]["like"]
+        assert (like is not None and like["name"].startswith(may_be_like)) == is_like
 
 
 def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:

@@ -88,11 +88,25 @@ def in_a_room(rt60_s: float) -> Wave:
     return heard
 
 
+def fading() -> Wave:
+    """Each phrase ends in 250 ms of noise, from 8 to 31 dB below it, and then at once."""
+    wave, ticks = voice().copy(), voice().reshape(-1, FRAME_SAMPLES)
+    below_db = np.linspace(8, 31, 250 * RATE_HZ // 1000)
+    start = 0
+    for end in np.flatnonzero(np.diff(spoken().astype(np.int8)) == -1) + 1:
+        after = slice((end - 10) * FRAME_SAMPLES, (end + 15) * FRAME_SAMPLES)
+        if after.stop <= len(wave) and not spoken()[end : end + 20].any():
+            peak, start = np.sqrt((ticks[start:end] ** 2).mean(axis=1).max()), end
+            wave[after] = np.random.default_rng(end).standard_normal(len(below_db)) * peak * 10 ** (-below_db / 20)
+    return wave
+
+
 LINES: Final[dict[str, tuple[Callable[[], Wave], dict[str, set[str]]]]] = {
     "babble": (lambda: babble(20), {"silero": {"nonstationary"}, "energy": {"nonstationary"}}),
     "soft babble": (lambda: babble(34), {"silero": set(), "energy": {"nonstationary"}}),
     "automatic gain": (automatic_gain, {"silero": {"agc"}, "energy": {"agc"}}),
     "a room": (lambda: in_a_room(0.5), {"silero": {"reverberation"}, "energy": {"reverberation"}}),
+    "a voice that fades": (fading, {"silero": set(), "energy": set()}),
     "comfort noise": (
         lambda: np.where(held(80), voice() + noise(42), noise(28)), {"silero": set(), "energy": {"comfort_noise"}}
     ),

@@ -18,7 +18,8 @@ class Limits:
     """The limits of a detector. Of one that was not measured, all is told that moved the edges of any.
 
     soft_dbov: softer speech. nonstationary_snr_db: speech nearer to noise that changes. agc_rise_db: noise that rises
-    by more within a pause. fade_ms: speech that takes longer to die away by 20 dB; voices alone take 20 to 39 ms.
+    by more within a pause. fade_ms: speech that takes longer to die away by 20 dB; voices alone take 2 to 39 ms,
+    some synthetic ones 60, but see `tail_ms`.
     comfort_rise_db: noise between words that is so much louder than what lies under them. gate_fall_db: noise after
     speech that falls by so much at once.
     """

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fdbcore.measures.health.figures import ROOM_TAIL_MS
 
 if TYPE_CHECKING:
     from fdbcore.measures import placed_line_types
     from fdbcore.recording.recorded_types import SideFigures
 
 TABLE: Final = "measured_lines.json"
-ROOM: Final = "room"
-"""How the names of lines in a room begin."""
+MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}
+"""What input health finds of a side, and how the names of lines with it begin: it is one of them, or unlike all."""
 
 INAUDIBLE_DB: Final = 40.0
 """So far below the mean level of the speech, noise is softer than all that counts as speech: it makes no difference."""
@@ -28,9 +30,6 @@ SOFT_DBOV: Final = -40.0  # louder speech has many steps of 16 bit, and its leve
 LONGEST_FALL_MS: Final = 300.0
 TELEPHONE_DROP_DB: Final = 40.0
 MOST_SPREAD_DB: Final = 6.0
-QUICK_FALL_MS: Final = 85.0
-"""Speech that dies away faster is in no room: elsewhere it takes 60 ms at the median, and 110 in the driest room that
-was measured, which is much like a voice whose softest sounds are loud."""
 ONE_LACKS: Final = 2.0
 """How far apart two sides are in a figure that only one of them shows; the unit is that of `VadTable.distance`."""
 
@@ -84,6 +83,18 @@ class MeasuredLine:
     turn_end_ms: float | None
     premature_points: float | None
 
+    @property
+    def is_room(self) -> bool:
+        """Whether the voice sounds on in a room."""
+        return self.name.startswith(MEASURED_KINDS["reverberation"])
+
+    def may_have_tail(self, tail_ms: float) -> bool:
+        """Whether the quicker sounds of a voice may die away so on this line."""
+        if tail_ms < ROOM_TAIL_MS:
+            return not self.is_room
+        fall_ms = self.place["fall_ms"]
+        return fall_ms is None or fall_ms >= ROOM_TAIL_MS
+
     def to_json(self) -> placed_line_types.MeasuredLine:
         """All of it as JSON values."""
         return {
@@ -131,18 +142,18 @@ class VadTable:
                 squares.append(ONE_LACKS**2)
         return math.sqrt(sum(squares) / len(squares))
 
-    def nearest(self, to: Place, kinds: tuple[str, ...] = ()) -> tuple[MeasuredLine, float]:
+    def nearest(self, to: Place, tail_ms: float | None, findings: Collection[str] = ()) -> tuple[MeasuredLine, float]:
         """The line that a side is most like, and how far it lies from it.
 
-        kinds: how the names of the lines begin that may be it; without them all may, but rooms where speech dies away
-        quickly.
+        tail_ms: see `figures`; if it is long, the side is on no line on which voices die away quickly, and else in no
+        room. findings: what input health finds of the side, by their ids. It is in a room, or in music, if that is
+        found.
         """
-        fall_ms = to["fall_ms"]
-        is_quick = fall_ms is not None and fall_ms < QUICK_FALL_MS
+        kinds = tuple(kind for finding, kind in MEASURED_KINDS.items() if finding in findings)
         lines = [
             line
             for line in self.lines
-            if (line.name.startswith(kinds) if kinds else not (is_quick and line.name.startswith(ROOM)))
+            if (line.name.startswith(kinds) if kinds else tail_ms is None or line.may_have_tail(tail_ms))
         ]
         apart = [self.distance(to, line.place) for line in lines]
         least = min(apart)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fdbcore.measures.health.figures import MARGIN_TICKS, levels_of, units
+from fdbcore.measures.health.figures import MARGIN_TICKS, ROOM_TAIL_MS, crossing, levels_of, units
 from fdbcore.measures.health.finding import Bools, HealthFinding, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_TICK, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
@@ -63,8 +63,8 @@ def checks(
     if level is None:
         return
     levels = levels_of(heard)
-    fade_ms = _fade_ms(levels, active)
-    if fade_ms > limits.fade_ms:
+    fade_ms, tail_ms = _fade_ms(levels, active), known["tail_ms"]
+    if fade_ms > limits.fade_ms and (tail_ms is None or tail_ms >= ROOM_TAIL_MS):
         yield _reverberation(side, fade_ms)
     between = None if is_explained or snr is None else _between(heard, active)
     if between is not None and snr is not None:
@@ -136,20 +136,11 @@ def _fade_ms(levels: Floats, active: Bools) -> float:
         last_loud = start + int(np.flatnonzero(levels[start:end] >= wanted[0])[-1])
         tail = levels[last_loud : min(end + FADED_WITHIN_TICKS, next_start)]
         if tail.min() < wanted[-1]:
-            at = [_crossing(tail, each) for each in wanted]
+            at = [crossing(tail, each) for each in wanted]
             is_held = len(tail) > HELD_TICKS and bool(_is_held(_windows(tail[: int(at[-1]) + 1])).any())
             fades.append(0.0 if is_held else 2 * TICK_MS * float(np.diff(at).min()))
     is_shown = len(fades) >= LEAST_FADES and 2 * len(fades) > len(spoken)
     return float(np.quantile(fades, FASTER_ENDS)) if is_shown else 0.0
-
-
-def _crossing(tail: Floats, level_dbov: float) -> float:
-    """Where levels that begin above a level first fall below it, in ticks."""
-    below = int(np.flatnonzero(tail < level_dbov)[0])
-    if not below:
-        return 0.0
-    before, after = float(tail[below - 1]), float(tail[below])
-    return below - 1 + (before - level_dbov) / (before - after)
 
 
 def _windows(levels: Floats) -> Floats:
