@@ -73,7 +73,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "logs").mkdir()
     (folder / "logs" / "one.jsonl").write_text('{"time": 11.2, "name": "end of turn"}\n')
     (folder / "gates.toml").write_text('gates = ["premature_per_turn <= baseline + 0.02"]\n')
-    for block in (*blocks(ROOT / "docs" / "systems.md"), *blocks(ROOT / "docs" / "detectors.md")):
+    for block in (
+        block for name in ("systems.md", "detectors.md", "live.md") for block in blocks(ROOT / "docs" / name)
+    ):
         if named := re.match(r"# (\w+\.(py|toml))\n", block.text):
             (folder / named[1]).write_text(block.text)
     (brief,) = (block.text for block in blocks(ROOT / "docs" / "examiner.md") if block.language == "json")
