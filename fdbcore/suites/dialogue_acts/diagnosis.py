@@ -16,9 +16,9 @@ from fdbcore.suites.dialogue_acts.scoring import Floats
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
 
 if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
     from fdbcore.suites.dialogue_acts.document_types import (
         ActErrors,
-        ActJson,
         CaseJson,
         ItemJson,
         SwapJson,

@@ -9,21 +9,13 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
 from fdbcore.suites.dialogue_acts.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
 from fdbcore.suites.dialogue_acts.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
-Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
-
-
-class ActJson(TypedDict):
-    """An act of a reply. importance: its share of the reply."""
-
-    act: str
-    importance: float
-    rationale: NotRequired[str]
 
 
 class LeftOut(TypedDict):

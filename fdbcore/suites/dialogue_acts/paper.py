@@ -10,8 +10,8 @@ from fdbcore.suites.dialogue_acts.diagnosis import cases
 from fdbcore.suites.dialogue_acts.words import acts_of, mean
 
 if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
     from fdbcore.suites.dialogue_acts.document_types import (
-        ActJson,
         ActsDocument,
         ItemJson,
         MeanJson,

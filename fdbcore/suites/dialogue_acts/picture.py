@@ -15,7 +15,8 @@ from fdbcore.suites.dialogue_acts.words import OPERATIONS, acts_of, headline, re
 from fdbcore.types.scorecard import ScoredCase
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActJson, ItemJson, StepJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.document_types import ItemJson, StepJson
 
 WIDTH: Final = 420
 MARGIN: Final = 6

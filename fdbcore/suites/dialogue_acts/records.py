@@ -22,7 +22,7 @@ from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""

@@ -5,15 +5,13 @@ They need msgspec, and are for type checkers: nothing at run time imports this m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
 from fdbcore.suites.dialogue_acts.spoken_turns import Part
 from fdbcore.types import Side
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActJson, Interval
 
 
 class TurnActs(TypedDict):

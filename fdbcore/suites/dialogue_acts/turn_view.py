@@ -14,7 +14,7 @@ from fdbcore.types import clock_text
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
     from fdbcore.suites.dialogue_acts.turn_types import CallOfTurns, TurnJson, TurnsJson
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.report.format import NONE
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActJson, ItemJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.document_types import ItemJson
 
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
