@@ -84,8 +84,9 @@ def print_expected(
 ) -> int:
     """Print what scoring would ask of others, and what that costs; return the exit code."""
     from fdbcore.report.format import clock_text, counted, usd_text
+    from fdbcore.runtime.redaction import asking_nobody
 
-    with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show:
+    with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show, asking_nobody():
         uses = suite.expected(paths, suite_options, out or DEFAULT_OUT, show)
     for use in uses:
         tokens = ((use.counts.get("text_in_tokens"), "in"), (use.counts.get("text_out_tokens"), "out"))

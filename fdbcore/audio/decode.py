@@ -290,7 +290,9 @@ class AudioFile:
         if os.path.islink(self.path) and not os.path.exists(self.path):
             raise self._error("a link that leads nowhere", expected="an audio file")
         if not os.path.exists(self.path):
-            raise self._error("no such file, or no permission to look for it", expected="an audio file")
+            kind = "file" if self.path.suffix else "file or folder"
+            expected = "an audio file" if self.path.suffix else "an audio file or a folder"
+            raise self._error(f"no such {kind}, or no permission to look for it", expected=expected)
         if not os.path.isfile(self.path) or not os.access(self.path, os.R_OK):
             raise self._error("another kind of file, or no permission", expected="a regular file that may be read")
         if not self.path.stat().st_size:

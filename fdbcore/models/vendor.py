@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from fdbcore.errors import MissingExtraError
 from fdbcore.models.account import Account, Vendor
 from fdbcore.protocols import Model
+from fdbcore.runtime.redaction import needs_keys
 from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
 
@@ -25,8 +26,8 @@ class VendorModel(Account, Model):
     """A model at a vendor, or at another server with the vendor's API. A subclass calls it through the vendor's SDK.
 
     base_url, key_variable: see `Account`. timeout_s: the limit of one attempt, in seconds. `attempts`: how often a
-    request is sent while its server is busy or down. MissingExtraError if the SDK is not installed; SettingsError as
-    for an account.
+    request is sent while its server is busy or down. MissingExtraError if the SDK is not installed, unless nobody is
+    asked (`asking_nobody`); SettingsError as for an account.
     """
 
     vendor: ClassVar[Vendor]
@@ -37,8 +38,9 @@ class VendorModel(Account, Model):
         self, name: str, base_url: str | None = None, key_variable: str | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
         super().__init__(self.vendor, name, base_url, key_variable)
-        if not _is_installed(self.module):
-            raise MissingExtraError(f"{self.vendor.name}: expected {self.package}: pip install 'fdbcore[judge]'")
+        if needs_keys() and not _is_installed(self.module):
+            how = "pip install 'fdbcore[judge]'"
+            raise MissingExtraError(f"{self.name}: expected the package {self.package}, found none: {how}")
         self._model = name
         self._timeout_s = timeout_s
         self.attempts = ATTEMPTS
@@ -49,7 +51,8 @@ class VendorModel(Account, Model):
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`. vendor: whose server it is; "" for one of one's own, whose address may change."""
-        about = {"name": self.name, "sdk": f"{self.package} {version(self.package)}"}
+        sdk = version(self.package) if _is_installed(self.module) else "none"
+        about = {"name": self.name, "sdk": f"{self.package} {sdk}"}
         return {**about, "server": self.server, "vendor": self.services()[0].vendor}
 
     @abstractmethod

@@ -64,7 +64,7 @@ def secret(variable: str) -> str:
 
 @contextmanager
 def asking_nobody() -> Iterator[None]:
-    """In the `with` block nothing is sent to anybody, so that no key is needed. It holds for this thread alone."""
+    """In the `with` block nothing is sent to anybody, so it needs no key and no SDK. It holds for this thread alone."""
     before = _asks_nobody.set(True)
     try:
         yield

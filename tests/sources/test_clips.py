@@ -159,7 +159,7 @@ def test_what_holds_no_clip_is_refused(tmp_path: Path) -> None:
         clips_in(tmp_path)
     with pytest.raises(InputError, match=r"none.txt: expected a list of clips in UTF-8, got"):
         clips_in(tmp_path / "none.txt")
-    with pytest.raises(AudioError, match=r"none: expected an audio file, got no such file"):
+    with pytest.raises(AudioError, match=r"none: expected an audio file or a folder, got no such file or folder"):
         clips_in(tmp_path / "none")
     (tmp_path / "text.wav").write_text("not audio")
     with pytest.raises(AudioError, match=r"text.wav: expected audio"):

@@ -1,4 +1,7 @@
-"""Systems with one planted fault each, over some of the smoke set: each fault moves what names it, and no more."""
+"""Systems with one planted fault each, over 7 of the 40 of the smoke set: each fault moves what names it, and no more.
+
+Over all 40 the same holds, which takes three minutes.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,10 @@ from fdbcore.suites.fdb_v3.smoke import SMOKE
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 
-CORRECTED: Final = ("travel_09", "shop_10")
+CORRECTED: Final = ("travel_09", "shop_10", "finance_10")
 RECORDS: Final = (*CORRECTED, "finance_04", "housing_02", "shop_01", "finance_02")
-"""One, two and three calls, chained ones, a pause of 2.4 s that misleads the published end of the user, corrections."""
+"""One, two and three calls, chained ones, a pause of 2.4 s that misleads the published end of the user, corrections
+before some of the calls or all."""
 APART: Final = ("stale", "early")
 """Faults that are planted in a system behind a socket, too."""
 
@@ -47,7 +51,9 @@ MOVES: Final[Mapping[str, set[str]]] = {
     "early": VALUES
     | {"recovered", "preemptive", "preemptive_right", "preemptive_wrong"}
     # what was called ahead has its result when the reply comes, as late as ever
-    | {"first_call_ms", "compat_tool_call", "result_to_speech_ms", "result_to_key_ms"},
+    | {"first_call_ms", "compat_tool_call", "result_to_speech_ms", "result_to_key_ms"}
+    # calls that the correction does not concern still come after the user's end
+    | {"calls_ms", "between_calls_ms"},
     "silent": {"passed", "answered", "first_sound_ms", "result_to_speech_ms", "response", "compat_response_quality"}
     | {"filler_words", "filler_time"}
     | KEY_TIMES
@@ -73,11 +79,11 @@ RATES: Final[Mapping[str, set[str]]] = {
 }
 """The same of the published rates and mean latencies of a system."""
 FAILURES: Final[Mapping[str, tuple[str, int]]] = {
-    "wrong-tool": ("wrong_tool", 6),
-    "wrong-argument": ("wrong_argument", 6),
-    "stale": ("stale_value", 2),
-    "early": ("stale_value", 2),
-    "silent": ("silent", 6),
+    "wrong-tool": ("wrong_tool", len(RECORDS)),
+    "wrong-argument": ("wrong_argument", len(RECORDS)),
+    "stale": ("stale_value", len(CORRECTED)),
+    "early": ("stale_value", len(CORRECTED)),
+    "silent": ("silent", len(RECORDS)),
 }
 """Why recordings do not pass, and how many; the other faults let all pass."""
 SLACK_MS: Final = 50

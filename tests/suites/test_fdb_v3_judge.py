@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -323,6 +324,22 @@ def kappa(both: int, first: int, second: int, neither: int) -> float:
     n = both + first + second + neither
     by_chance = ((both + first) * (both + second) + (neither + second) * (neither + first)) / n**2
     return ((both + neither) / n - by_chance) / (1 - by_chance)
+
+
+def test_a_dry_run_needs_no_package_and_a_judge_without_its_own_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = release(tmp_path)
+    place = next(data.glob("travel_01_*"))
+    calls = json.loads((place / "metadata.json").read_text())["expected_tool_calls"]
+    (place / "result_ours.json").write_text(json.dumps(result(calls)))
+    monkeypatch.setitem(sys.modules, "openai", None)
+    command = ["score", "--suite", "fdb-v3", str(data), "--judge", "openai:gpt-4o", "--out", str(tmp_path / "S")]
+    planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
+    assert (planned.exit_code, "openai:gpt-4o: 4 of 4 questions left" in planned.output) == (0, True), planned.output
+    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert done.exit_code != 0
+    assert "openai:gpt-4o: expected the package openai, found none: pip install 'fdbcore[judge]'" in done.output
 
 
 def test_judge_and_exact_matcher_are_compared_and_so_are_two_judges(tmp_path: Path) -> None:

@@ -345,7 +345,8 @@ def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
         ("smoke?latency=never", "latency: expected"),
         ("smoke?quiet_s=0", "quiet_s: expected a number"),
         ("smoke?ends=soon", "ends: expected quiet or file, got 'soon'"),
-        ("nowhere", "expected"),
+        ("nowhere", "nowhere: expected a file of recorded scenarios, or a folder of recordings, got no such one"),
+        ("smoke?quiet_s=3&quiet_s=4", "quiet_s: expected it once, got it twice"),
     ],
 )
 def test_wrong_settings_are_one_line(tmp_path: Path, data: str, said: str) -> None:
@@ -353,6 +354,19 @@ def test_wrong_settings_are_one_line(tmp_path: Path, data: str, said: str) -> No
     assert done.exit_code != 0
     assert said in done.stderr.splitlines()[-1]
     assert not (tmp_path / "RUN").exists()
+
+
+def test_a_folder_that_is_missing_is_told_as_missing(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone")
+    for command, said in (
+        (["score", "--suite", "fdb-v3", gone], "released folder, got no such folder"),
+        (["scenarios", "import", gone, "--out", f"{gone}.json"], "input.opus, got no such folder"),
+        (["replay", gone], "expected an audio file or a folder, got no such file or folder"),
+    ):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code != 0
+        assert f"{gone}: expected " in done.output
+        assert said in done.output
 
 
 def test_systems_with_instructions_get_ours_unless_they_have_their_own(tmp_path: Path) -> None:

@@ -122,6 +122,8 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
         if not imported.records:
             raise InputError(f"{place}: expected recordings that can be used, got none: {imported.problems[0]}")
         return imported.file(), place, [Problem(str(place), f"left out: {each}") for each in imported.problems]
+    if not place.exists():
+        raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings, got no such one")
     path = place / SET if place.is_dir() else place
     found, faults = look_at(path)
     if found is None:

@@ -85,7 +85,8 @@ def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Impor
         found.problems.append(str(error))
     recordings = sorted({path for name in _AUDIO for path in folder.rglob(name)})
     if not recordings:
-        raise InputError(f"{folder}: expected folders with {', '.join(_AUDIO[:-1])} or {_AUDIO[-1]}, found none")
+        got = "found none" if folder.is_dir() else "got no such folder"
+        raise InputError(f"{folder}: expected folders with {', '.join(_AUDIO[:-1])} or {_AUDIO[-1]}, {got}")
     for number, audio in enumerate(recordings, 1):
         show(f"recording {number} of {len(recordings)}")
         try:

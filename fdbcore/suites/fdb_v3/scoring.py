@@ -108,7 +108,8 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
         elif path.is_dir() and not (path / "run.json").is_file():
             card = _read_released(path, found, out, show)
         else:
-            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got something else")
+            got = "something else" if path.exists() else "no such folder"
+            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got {got}")
         if card not in found.sets:
             found.sets.append(card)
     if not found.cases:
