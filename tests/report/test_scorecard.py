@@ -246,6 +246,13 @@ def test_each_part_has_a_table_of_its_own() -> None:
     assert html.count("2 hung up") == 1
 
 
+def test_long_tables_of_subsets_are_folded() -> None:
+    """So that every result follows the differences."""
+    rows = [ScoreRow("day", "system", "two", 20, {"late": Figure(1.0)}, subset=f"s{n}") for n in range(13)]
+    folded, opened = (shown(replace(CARD, subsets=rows[:n])) for n in (13, 12))
+    assert ('<details class="subset">' in folded, '<details class="subset" open>' in opened) == (True, True)
+
+
 def test_an_outcome_stands_in_place_of_the_value() -> None:
     (plain,), (told,) = (listed(CARD, [replace(CASE, outcome=text)], {}) for text in ("", "stale value"))
     assert (plain["value"], told["value"]) == ("1.25", "stale value")

@@ -28,7 +28,8 @@ DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % inte
 DETECTABLE: Final = "smallest detectable"
 """A column where anything is known of it."""
 VERDICT: Final = "verdict"
-OPEN: Final = 2  # tables of subsets; the others are folded
+OPEN: Final = 2  # tables of subsets; the others are folded, and so are long ones
+OPEN_ROWS: Final = 12
 
 
 def page(
@@ -205,7 +206,7 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
             {
                 "system": system,
                 "place": condition if several else "",
-                "is_open": number < OPEN,
+                "is_open": number < OPEN and len(rows) <= OPEN_ROWS,
                 "tables": _tables(
                     f"{card.subsets_by}, worst first", scales, ranked, [Cell(row.subset or NONE) for row in ranked]
                 ),

@@ -54,10 +54,11 @@ def _own_n_told(card: Scorecard) -> Iterator[str]:
 def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
+    kinds = dict.fromkeys(scale.pools for scale in main)
     spread = [scale for scale in main if has_sd(rows, scale)]
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
-        *(_limited(pools, list(found), rows) for pools, found in groupby(main, lambda scale: scale.pools)),
+        *(_limited(pools, [scale for scale in main if scale.pools == pools], rows) for pools in kinds),
         _group(
             "SD", _heads(spread), [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]
         ),
