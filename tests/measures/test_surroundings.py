@@ -93,7 +93,7 @@ def fading() -> Wave:
     wave, ticks = voice().copy(), voice().reshape(-1, FRAME_SAMPLES)
     below_db = np.linspace(8, 31, 250 * RATE_HZ // 1000)
     start = 0
-    for end in np.flatnonzero(np.diff(spoken().astype(np.int8)) == -1) + 1:
+    for end in (np.flatnonzero(np.diff(spoken().astype(np.int8)) == -1) + 1).tolist():
         after = slice((end - 10) * FRAME_SAMPLES, (end + 15) * FRAME_SAMPLES)
         if after.stop <= len(wave) and not spoken()[end : end + 20].any():
             peak, start = np.sqrt((ticks[start:end] ** 2).mean(axis=1).max()), end
