@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from fdbcore.runtime.whole_files import whole_file
 from fdbcore.types import TurnEvent
 
 CALLS, EVENTS, STAGES = "calls.csv", "events.csv", "stages.csv"
+ROWS_AT_ONCE: Final = 1_000
 ROWS_PER_GROUP: Final = 10_000
 """About this many rows of a Parquet file are kept in memory until they are written."""
 
@@ -73,9 +75,11 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
             table.writeheader()
 
             def write(rows: Iterable[Row]) -> None:
-                cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
-                table.writerows(cells)
-                write_parquet(cells)
+                left = iter(rows)
+                while block := list(islice(left, ROWS_AT_ONCE)):
+                    cells = [{name: _cell(value) for name, value in row.items()} for row in block]
+                    table.writerows(cells)
+                    write_parquet(cells)
 
             yield write
             text.detach()
