@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import wavfile
 
 from fdbcore import replay
 from fdbcore._ext.silero import SileroStream
@@ -13,9 +14,11 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.measures.compat import compat
 from fdbcore.measures.quantities import Values
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.silero_track import EVIDENCE, silero_probabilities
+from fdbcore.measures.silero_track import EVIDENCE, probabilities_of_files, silero_probabilities
+from fdbcore.runs.replay import replay_session
 from fdbcore.session.silero_model import silero_weights
 from fdbcore.sources.clips import read_clip
+from fdbcore.sources.sessions import session_inputs
 
 SAMPLE = Path(__file__).resolve().parents[2] / "benchmarks" / "sample" / "sample.flac"
 STEP = 48_000 // 16_000
@@ -43,6 +46,23 @@ def test_it_is_what_the_detector_kept(tmp_path: Path, left_out: list[tuple[float
     asked = silero_probabilities(Forgetful(recording.path))
     assert [track.tolist() for track in asked] == [track.tolist() for track in kept]
     assert [track.tolist() for track in silero_probabilities(recording)] == [track.tolist() for track in kept]
+
+
+def test_a_file_of_16_khz_is_heard_as_it_is(tmp_path: Path) -> None:
+    """The published scripts give the model the samples of the file; a call has them at 48 kHz."""
+    mono = [np.ascontiguousarray(read_clip(SAMPLE, channel)[0][: 20 * 48_000 : STEP]) for channel in ("left", "right")]
+    for name, pcm in zip(("input", "output"), mono, strict=True):
+        wavfile.write(tmp_path / f"{name}.wav", 16_000, pcm)
+    (session,) = session_inputs(a=tmp_path / "input.wav", b=tmp_path / "output.wav")
+    recording = replay_session(session, tmp_path / "run", keep_audio=False)
+    for pcm, heard, kept in zip(mono, probabilities_of_files(recording), silero_probabilities(recording), strict=True):
+        model = SileroStream(silero_weights(16_000))
+        plain = [model.process(pcm[at : at + 512]) for at in range(0, len(pcm), 512)]
+        assert heard.tolist() == pytest.approx(plain)
+        assert kept.tolist() != pytest.approx(plain)
+    of_48_khz = replay(written(tmp_path / "call.wav", (1, 1)), out=tmp_path / "stereo")
+    for heard, kept in zip(probabilities_of_files(of_48_khz), silero_probabilities(of_48_khz), strict=True):
+        assert heard.tolist() == kept.tolist()
 
 
 def test_a_soft_side_has_the_published_measures_of_its_own_sound(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from fdbcore.measures.compat import Segment, silero_segments
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
+from fdbcore.measures.silero_track import probabilities_of_files
 from fdbcore.recording.files import read_json
 from fdbcore.registry import vad
 from fdbcore.runs.asking import Desk, spent_on
@@ -258,7 +259,7 @@ def _sound(reading: Reading) -> _Sound:
             for start_s, end_s in span
             if start_s < length_s
         ]
-        for side, track in zip(SIDES, reading.silero_probabilities, strict=True)
+        for side, track in zip(SIDES, probabilities_of_files(reading), strict=True)
     )
     return _Sound(user, system, length_s)
 
