@@ -203,23 +203,34 @@ def lead(**changed: Any) -> str:
     for row in document["rows"]:
         row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
     document["comparisons"] = [c | wed for c in document["comparisons"] if c["measure"] == "wed"]
-    (text,) = leads(document)
+    text, said_last = leads(document)
+    assert said_last.startswith("The acts of replies are judged here, not their truth")
     return text
 
 
 def test_the_first_sentence_says_which_is_better_and_by_how_much() -> None:
     assert lead() == (
-        "one answers better than two: its distance from the reference replies (WED) is lower by 0.200 "
+        "“one” answers better than “two”: its distance from the reference replies (WED) is lower by 0.200 "
         "(95 % interval 0.100 to 0.300, n = 10)."
     )
 
 
 def test_the_first_sentence_says_where_it_cannot_be_told_and_what_could_be_seen() -> None:
     text = lead(ci95=[-0.5, 0.1], p_holm=0.3)
-    assert text.startswith("Whether one answers better than two cannot be told from 10 records")
+    assert text.startswith("Nobody can tell from 10 records whether “one” or “two” answers better. The first is nearer")
     assert "0.200 (95 % interval −0.100 to 0.500, n = 10)" in text
-    assert "differences of about 0.090 or more" in text
-    assert "but p is 0.300 when corrected" in lead(p_holm=0.3)
+    assert "With 10 records, a true difference of 0.090 is found four times in five." in text
+    assert "But corrected for the 1 comparison made here, p is 0.300." in lead(p_holm=0.3)
+
+
+def test_the_reasons_of_an_annotator_stand_beside_the_acts() -> None:
+    document = make_document(("one",), n=2)
+    item = document["items"][0]
+    item["response"]["steps"][0]["rationale"] = "<頼みに答えている>"
+    shown = SUITE.picture(SUITE.card(document).cases[0])
+    assert "Why these acts" in shown
+    assert f"<b>{item['response']['steps'][0]['act']} " in shown
+    assert "&lt;頼みに答えている&gt;" in shown
 
 
 def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
@@ -228,13 +239,11 @@ def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
         comparison |= {"difference": -0.2, "ci95": [-0.3, -0.1], "p_holm": 0.01}
     for row in document["rows"]:
         row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
-    assert "By weighted LCS alone two would be ahead of one by 0.200" in leads(document)[0]
+    assert "By weighted LCS alone, “two” is ahead of “one” by 0.200" in leads(document)[0]
     assert "chance" not in leads(document)[0]
     for comparison in document["comparisons"]:
         comparison |= {"p_holm": 0.4} if comparison["measure"] == "wlcs" else {}
-    assert (
-        "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which cannot be told from chance: that" in leads(document)[0]
-    )
+    assert "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which may be chance. That measure" in leads(document)[0]
 
 
 def test_of_many_replies_the_page_has_those_to_the_first_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,8 +263,8 @@ def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
     nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
     document = make_document(("one", "two"), n=4)
     document["comparisons"] = [c | nothing for c in document["comparisons"]]
-    assert "but no record is scored for it and" in leads(document)[0]
-    assert "cannot be told" in page(document)
+    assert "But no record is scored both for it and for “two”, so they cannot be compared." in leads(document)[0]
+    assert "so they cannot be compared" in page(document)
 
 
 def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
@@ -268,6 +277,7 @@ def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
     assert [text.split(":")[0] for text in statements] == [
         "On smoke, annotated by authored",
         "On smoke, annotated by other",
+        "The acts of replies are judged here, not their truth",
     ]
     tables = [cells["label"].split()[0] for cells in Page(page(one)).rows if UNIFORM in cells]
     assert sorted(tables) == sorted(2 * ["good", "terse", "ceiling", "always"])
@@ -276,7 +286,7 @@ def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
 def test_one_system_is_set_beside_its_ceiling_and_baselines() -> None:
     document = make_document(("only",), n=5)
     html = page(document)
-    assert "only is at a mean distance (WED) of" in html
+    assert "“only” is at a mean distance (WED) of" in html
     assert "For comparison: ceiling " in html
     assert "There are no two systems to compare." in html
 

@@ -59,7 +59,7 @@ def card(document: ActsDocument) -> Scorecard:
     published = list(published_rows(document["published"]))
     cases = [_case(item, document) for item in document["items"]]
     found = Scorecard(
-        "Is the content of the replies right?",
+        "Do the replies have the right dialogue acts?",
         SCALES,
         {_condition(of["name"], name): _heading(of, name) for of, name in seen}
         | {row.condition: f"{row.condition}: {PUBLISHED}" for row in published},
@@ -119,7 +119,11 @@ def _facts(document: ActsDocument) -> list[str]:
     systems = dict.fromkeys(row["system"] for row in document["rows"] if row["kind"] == "system")
     annotators = dict.fromkeys(row["annotator"] for row in document["rows"] if row["annotator"] is not None)
     sets = ", ".join(f"{of['name']} ({of['n']} records, {of['locale']})" for of in document["sets"])
-    return [sets, f"replies of {', '.join(systems) or 'no system'}", f"acts by {', '.join(annotators) or 'nobody'}"]
+    return [
+        sets,
+        f"replies of {', '.join(systems) or 'no system'}",
+        f"acts labelled by {', '.join(annotators) or 'nobody'}",
+    ]
 
 
 def _caption(document: ActsDocument) -> str:
@@ -238,6 +242,7 @@ def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
         _tags(item, tags_of(document).names),
         texts,
         {"item": item, "tag_set": document.get("tag_set") or paper_acts().to_json()},
+        item["response"].get("live", {}).get("call", ""),
     )
 
 

@@ -16,6 +16,8 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
 
+NOBODY: Final = "nobody"
+"""The annotator of a system that has no annotated reply."""
 RANKING_DIFFERENCE: Final = 0.05
 """In WLCS: how far apart the paper's two systems are. A set that cannot show that is too small for a ranking."""
 
@@ -66,7 +68,8 @@ def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
         if row["set"] == of.name and row["annotator"] is not None:
             kinds[row["annotator"]].add(row["kind"])
     for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
-        yield f"{of.name}: no ceiling: {annotator} has not annotated the reference texts"
+        whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
+        yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
 
 
 def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:

@@ -45,7 +45,7 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     for item, reason in progress.left.items():
         console.complain(f"{item}: left, the same command asks again: {reason}")
     console.say(_summary(progress, price))
-    if out.exists():
+    if progress.records:
         console.say(str(out / RECORDS))
     return bool(progress.records) and not progress.left
 

@@ -72,11 +72,16 @@ def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
         **({"note": row.note} if row.note else {}),
         **({"pairs": row.pairs} if row.pairs is not None else {}),
         "measures": {
-            measure: {"mean": estimate.value, "sd": sd, "ci95": estimate.interval}
+            measure: {"mean": estimate.value, "sd": sd, "ci95": _from_0(estimate.interval)}
             for measure, estimate, sd in zip(MEASURES, estimates, sds, strict=True)
         },
     }
     return cast("RowJson", found)
+
+
+def _from_0(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    """The interval of a mean that cannot be below 0; the shuffled references' is computed from a sum that can."""
+    return (max(0.0, interval[0]), max(0.0, interval[1])) if interval else None
 
 
 def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[ComparisonJson]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore._version import __version__
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.dialogue_acts.baselines import baseline_rows
-from fdbcore.suites.dialogue_acts.cautions import cautions
+from fdbcore.suites.dialogue_acts.cautions import NOBODY, cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.forms import first_references, has_neighbours, merged_responses, merged_set
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     )
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
-NOBODY: Final = "nobody"
-"""The annotator of a system that has no annotated reply."""
 
 
 def document(
@@ -149,7 +148,7 @@ def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], re
                 (own,) = (answers for answers in matched([chosen], responses)[0] if answers.system == row.system)
                 values = system_row(own, str(row.annotator), "given").values[..., MEASURES.index("wed")]
                 means.append(float(np.nanmean(values)))
-            told.append(f"{row.system} {means[0]:.3f} and {means[1]:.3f}")
+            told.append(f"{fitted(row.system, NAME_COLUMNS)} {means[0]:.3f} and {means[1]:.3f}")
     return ", ".join(told)
 
 

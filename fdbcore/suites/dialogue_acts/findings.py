@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from fdbcore.report.format import p_value
+from fdbcore.report.format import counted, p_value
+from fdbcore.report.scorecard.columns import fitted
 from fdbcore.suites.dialogue_acts.words import mean, span
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
 
+MOST_COLUMNS: Final = 60  # of a name within a sentence
+NOT_TRUTH: Final = (
+    "The acts of replies are judged here, not their truth: a wrong temperature and the right one are both an Answer."
+)
+
 
 def leads(card: Scorecard) -> list[str]:
-    """One statement per condition; each names its condition if there are several."""
+    """One statement per condition, which names its condition if there are several; and what is not judged."""
     found = list(dict.fromkeys(row.condition for row in card.rows if row.group != "published"))
-    statements = []
+    statements: list[str] = []
     for condition in found:
         text = " ".join(_statement(card, condition))
-        statements.append(f"On {condition}: {text}" if len(found) > 1 else text)
-    return statements or ["Nothing was scored."]
+        statements.append(f"On {fitted(condition, 2 * MOST_COLUMNS)}: {text}" if len(found) > 1 else text)
+    return [*statements, NOT_TRUTH] if statements else ["Nothing was scored."]
 
 
 def _statement(card: Scorecard, condition: str) -> Iterator[str]:
@@ -30,6 +37,11 @@ def _statement(card: Scorecard, condition: str) -> Iterator[str]:
         yield from _ranking(card, systems)
 
 
+def _named(system: str) -> str:
+    """The name of a system within a sentence."""
+    return f"“{fitted(system, MOST_COLUMNS)}”"
+
+
 def _wed(row: ScoreRow) -> Figure:
     return row.figures.get("wed", NO_FIGURE)
 
@@ -38,8 +50,8 @@ def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
     wed = _wed(row)
     interval = f" (95 % interval {span(wed.interval)})" if wed.interval else ""
     yield (
-        f"{row.system} is at a mean distance (WED) of {mean(wed.value)} from the reference replies{interval}, "
-        f"over {row.n} records; 0 is the same acts in the same order."
+        f"{_named(row.system)} is at a mean distance (WED) of {mean(wed.value)} from the reference replies{interval}, "
+        f"over {counted(row.n or 0, 'record')}; 0 is the same acts in the same order."
     )
     marks = [f"{other.system} {mean(_wed(other).value)}" for other in rows if other.group != "system" and other.n]
     if marks:
@@ -55,20 +67,20 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
     beaten = [one for one in by_wed if card.better(one) == best]
     if len(beaten) == len(by_wed) == 1:
         yield (
-            f"{best} answers better than {_other(beaten[0], best)}: its distance from the reference replies (WED) is "
-            f"lower by {_by(beaten[0])}."
+            f"{_named(best)} answers better than {_named(_other(beaten[0], best))}: its distance from the "
+            f"reference replies (WED) is lower by {_by(beaten[0])}."
         )
     elif beaten:
-        others = "; ".join(f"than that of {_other(one, best)} by {_by(one)}" for one in beaten)
+        others = "; ".join(f"than that of {_named(_other(one, best))} by {_by(one)}" for one in beaten)
         rank = "best" if len(beaten) == len(by_wed) and not apart else "better than some"
-        yield f"{best} answers {rank}: its distance from the reference replies (WED) is lower {others}."
+        yield f"{_named(best)} answers {rank}: its distance from the reference replies (WED) is lower {others}."
     for one in by_wed:
         if card.better(one) is None:
             yield _undecided(one, card)
     if apart:
         yield (
-            f"{best} has the least distance (WED), but no record is scored for it and {', '.join(apart)} alike: "
-            f"whether it answers better than {'that' if len(apart) == 1 else 'those'} cannot be told."
+            f"{_named(best)} has the least distance (WED). But no record is scored both for it and for "
+            f"{', '.join(map(_named, apart))}, so they cannot be compared."
         )
     yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])
 
@@ -76,16 +88,18 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
 def _undecided(one: Difference, card: Scorecard) -> str:
     ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
     text = (
-        f"Whether {ahead} answers better than {other} cannot be told from {one.n} records: its distance from the "
-        f"reference replies (WED) is lower by {_by(one)}"
+        f"Nobody can tell from {counted(one.n, 'record')} whether {_named(ahead)} or {_named(other)} answers "
+        f"better. The first is nearer to the reference replies: its distance (WED) is lower by {_by(one)}."
     )
     if one.interval and min(one.interval) * max(one.interval) > 0:
-        text += f", but p is {p_value(one.p_corrected)} when corrected for the {len(card.differences)} comparisons made"
+        made = counted(len(card.differences), "comparison")
+        text += f" But corrected for the {made} made here, p is {p_value(one.p_corrected)}."
     if few := one.too_few(card.level):
-        text += f"; {few}"
+        text += f" {few[0].upper()}{few[1:]}."
     elif one.detectable is not None:
-        text += f"; so few show only differences of about {mean(one.detectable)} or more (four times in five)"
-    return f"{text}."
+        found = f"a true difference of {mean(one.detectable)} is found four times in five"
+        text += f" With {counted(one.n, 'record')}, {found}."
+    return text
 
 
 def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> Iterator[str]:
@@ -93,12 +107,12 @@ def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> It
     ahead = [one for one in compared if one.value and (one.value > 0) != (one.a == best)]
     if ahead:
         others = "; ".join(
-            f"{_other(one, best)} would be ahead of {best} by {_by(one)}"
-            f"{', which cannot be told from chance' if card.better(one) is None else ''}"
+            f"{_named(_other(one, best))} is ahead of {_named(best)} by {_by(one)}"
+            f"{', which may be chance' if card.better(one) is None else ''}"
             for one in ahead
         )
         yield (
-            f"By weighted LCS alone {others}: that measure counts what a reply has in common with the reference, and "
+            f"By weighted LCS alone, {others}. That measure counts what a reply has in common with the reference, and "
             "not what it leaves out."
         )
 

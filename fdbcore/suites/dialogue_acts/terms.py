@@ -30,7 +30,8 @@ TERMS: Final = {
     "A reply of one act can have all of it.",
     "Recall": "The same with the importances of the reference. Not in the paper.",
     "F1": "The harmonic mean of weighted LCS and recall. Not in the paper.",
-    "Ceiling": "The reference texts themselves, annotated again by the same annotator, which is as good as it gets.",
+    "Ceiling": "The reference texts themselves, annotated again by the same annotator: how far two annotations "
+    "of one text are apart. A system may come nearer, as its replies are other texts.",
     "Baselines": "Replies that ignore the request: what a score must exceed to mean anything. The best constant is the "
     "sequence that gets the least mean WED as the reply to everything: what a deaf system can get.",
     "Uniform weights": "A control: every act of a sequence weighs the same.",

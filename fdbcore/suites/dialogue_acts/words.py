@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import NONE
@@ -17,6 +17,9 @@ PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution":
 
 OPERATIONS: Final = {"match": "kept", **PARTS}
 """What happened to an act, in a reader's words; the paper's names say how a reply becomes the reference."""
+
+
+MOST: Final = 8  # acts that a sentence names
 
 
 def weight(value: float) -> str:
@@ -64,13 +67,12 @@ def reasons(item: ItemJson) -> list[str]:
 
 
 def _swapped(item: ItemJson) -> str:
-    swaps = [
-        f"{given['act']} instead of {asked['act']} {weight(cost)}"
-        for asked, given, cost in _steps(item, "substitution")
-        if asked and given
-    ]
-    total = weight(item["scores"]["substitution"])
-    return f"{total} for acts swapped (half of both weights): {', '.join(swaps)}." if swaps else ""
+    pairs = [(asked, given, cost) for asked, given, cost in _steps(item, "substitution") if asked and given]
+    whole = sum(asked["importance"] + given["importance"] for asked, given, _ in pairs) / 2
+    total = item["scores"]["substitution"]
+    half = "half of both weights" + (", less for related acts" if whole > total + 1e-9 else "")
+    swaps = [f"{given['act']} instead of {asked['act']} {weight(cost)}" for asked, given, cost in pairs]
+    return f"{weight(total)} for acts swapped ({half}): {_first(swaps)}." if swaps else ""
 
 
 def _common(item: ItemJson) -> str:
@@ -100,5 +102,11 @@ def _steps(item: ItemJson, operation: str) -> Iterator[tuple[ActJson | None, Act
             )
 
 
-def _listed(acts: Iterable[ActJson]) -> str:
-    return ", ".join(f"{act['act']} {weight(act['importance'])}" for act in acts)
+def _listed(acts: Sequence[ActJson]) -> str:
+    return _first([f"{act['act']} {weight(act['importance'])}" for act in acts])
+
+
+def _first(texts: Sequence[str]) -> str:
+    """The first of the texts, and how many more there are."""
+    more = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
+    return ", ".join(texts[:MOST]) + more
