@@ -10,11 +10,10 @@ import numpy.typing as npt
 from fdbcore._ext.pcm import to_mono
 from fdbcore._ext.resample import Resampler
 from fdbcore._ext.silero import SileroStream
-from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import AudioError
 from fdbcore.recording.reader import Recording
 from fdbcore.session.silero_model import silero_weights
-from fdbcore.sources.recorded import changed_source, plays_source, stereo_blocks
+from fdbcore.sources.recorded import changed_source, plays_source, session_of, stereo_blocks
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
 
 RATE_HZ: Final = 16_000
@@ -66,12 +65,11 @@ def _of_file(recording: Recording, side: Side) -> Probabilities | None:
     files, source = recording.source_files, recording.meta.get("source") or {}
     if len(files) != len(SIDES) or recording.left_out or source["offset_ms"] or not plays_source(recording):
         return None
-    file = files[source["sides"][side]["file"]]
-    if file["rate_hz"] != RATE_HZ or changed_source(recording) is not None:
+    if files[source["sides"][side]["file"]]["rate_hz"] != RATE_HZ or changed_source(recording) is not None:
         return None
     track = _Track(RATE_HZ)
-    with AudioFile(recording.path / file["path"]) as opened:
-        for block in opened.blocks():
+    with session_of(recording).open() as opened:
+        for block in opened.sides[side].file.blocks():
             track.push(to_mono(block))
     return track.ended()
 
