@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from fdbcore.clock import utc_today
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.protocols.suite import Suite
 
@@ -43,16 +44,20 @@ def score_suite(
     from fdbcore.report.scorecard.tables import tables
     from fdbcore.report.svg.text import without_controls
     from fdbcore.runs.scored_pages import write_scored_pages
+    from fdbcore.runs.services import ends_soon
     from fdbcore.runtime.address import is_local
     from fdbcore.runtime.redaction import clean
 
     out = out or DEFAULT_OUT
     with one_line("fdbcore score", to_continue):
         _check_folder(out, suite)
-        for service in suite.services_of(paths, suite_options):
+        services = suite.services_of(paths, suite_options)
+        for service in services:
             if not (quiet or is_local(service.host)):
                 what = "audio of the calls goes" if service.takes == "audio" else "words of the calls go"
                 click.echo(f"fdbcore score: {what} to {recipient(service)}", err=True)
+        for line in [] if quiet else ends_soon(services, utc_today()):
+            click.echo(f"fdbcore score: {line}", err=True)
         with Status(quiet or as_json) as show:
             scored = suite.score(paths, suite_options, jobs, out, show)
             content = clean(scored.document)
@@ -84,10 +89,12 @@ def print_expected(
 ) -> int:
     """Print what scoring would ask of others, and what that costs; return the exit code."""
     from fdbcore.report.format import clock_text, counted, usd_text
+    from fdbcore.runs.services import ends_soon
     from fdbcore.runtime.redaction import asking_nobody
 
     with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show, asking_nobody():
         uses = suite.expected(paths, suite_options, out or DEFAULT_OUT, show)
+        ends = ends_soon(suite.services_of(paths, suite_options), utc_today())
     for use in uses:
         tokens = ((use.counts.get("text_in_tokens"), "in"), (use.counts.get("text_out_tokens"), "out"))
         told = [f"{use.left:,} of {counted(use.of, use.what)} left"]
@@ -96,6 +103,8 @@ def print_expected(
         dated = f" at list prices of {use.priced_on}" if use.usd and use.priced_on else ""
         told += ["unpriced" if use.usd is None else f"{usd_text(use.usd)}{dated}"]
         click.echo(f"{use.name}: {', '.join(told)}")
+    for line in ends:
+        click.echo(line)
     if not uses:
         click.echo(f"score --suite {suite.name} asks nobody with these options")
         return DONE

@@ -85,6 +85,7 @@ class ClipEndpoint(Endpoint):
             named = "" if str(self._path) in str(error) else f"{self._path}: "
             raise PartyError(f"{named}{error}") from error
         self._frames = list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
+        self.plays = self._path if self._level_dbov is None else None
         self.speech_dbov = recorded_dbov + gain_db if np.isfinite(recorded_dbov) else None
         self._described |= {
             "file": file,

@@ -3,9 +3,10 @@
     gemini:NAME
     openai-chat:NAME?base_url=http://localhost:8000/v1&pause_ms=1500&system=@FILE&user=TEXT
 
-The model is sent everything it has heard since tick 0, at 24 kHz. Live, the request runs outside the ticks, and the
-reply starts in the tick after it arrives. On a clock that never waits, the reply starts in the tick of the request, so
-compute time is not counted. A reply without a voice is logged, and stays silent.
+The model is sent everything it has heard since tick 0, at 24 kHz; with `hears=recording` the file that the other side
+played, sample for sample, if what was heard is that file to its end, and silence. Live, the request runs outside the
+ticks, and the reply starts in the tick after it arrives. On a clock that never waits, the reply starts in the tick of
+the request, so compute time is not counted. A reply without a voice is logged, and stays silent.
 
 If the model refuses, that is its answer, and is logged. If the server is down or fails, another call may ask again;
 live, this call does not wait. A wrong key or an unknown model is the user's error, and ends the run.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Thread
 from types import MappingProxyType
@@ -30,6 +32,7 @@ from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
 from fdbcore.models.account import SETTINGS as MODEL_SETTINGS
+from fdbcore.models.tts.folder import read_mono
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint, Model
 from fdbcore.recording.files import REFUSAL, REPLY
@@ -66,6 +69,12 @@ SETTINGS: Final = (
         least=TICK_MS,
         step=TICK_MS,
     ),
+    Setting(
+        "hears",
+        "`recording`: the samples of the user's file as they are; `call`: all so far, with the silence at the end",
+        default="call",
+        choices=("call", "recording"),
+    ),
     Setting("system", "what the model is told beside the audio; `@FILE` for the text in a file", default=""),
     Setting("user", "as `system`, in the place of a user", default=""),
 )
@@ -78,7 +87,8 @@ def reply(address: str) -> ReplyEndpoint:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
     of_model = {each.name: value for each in MODEL_SETTINGS if (value := settings[each.name]) is not None}
     model = registry.model(f"{_VENDORS[kind]}:{name}?{urlencode(of_model)}")
-    party = ReplyEndpoint(kind, model, settings["pause_ms"], text_of(settings["system"]), text_of(settings["user"]))
+    told = text_of(settings["system"]), text_of(settings["user"])
+    party = ReplyEndpoint(kind, model, settings["pause_ms"], *told, settings["hears"])
     if isinstance(model, VendorModel):
         model.key()  # report a missing key before any case is held
     return party
@@ -89,6 +99,19 @@ def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
     place, query = split_query(address)
     is_ours = address.partition(":")[0] in _VENDORS
     return f"{place}?{urlencode({**defaults, **query_of(query)})}" if is_ours else address
+
+
+class _Recording(NamedTuple):
+    """A file that the other side may be playing: its own samples (n,), and what a call makes of them in frames."""
+
+    pcm: npt.NDArray[np.int16]
+    rate_hz: int
+    frames: Sequence[Pcm]
+
+    def has(self, frames: Sequence[Pcm], tick: int) -> bool:
+        """Whether these frames are those of the file from `tick` on, and silence after its end."""
+        expected = [*self.frames[tick : tick + len(frames)], *[SILENT_FRAME] * len(frames)]
+        return all(map(np.array_equal, frames, expected))
 
 
 class Answer(NamedTuple):
@@ -107,10 +130,11 @@ class ReplyEndpoint(Endpoint):
 
     clocking: Clocking = "input"
 
-    def __init__(self, kind: str, model: Model, pause_ms: int, system: str, user: str) -> None:
+    def __init__(self, kind: str, model: Model, pause_ms: int, system: str, user: str, hears: str = "call") -> None:
         self._kind = kind
         self._model = model
-        self._pause_ms, self._system, self._user = pause_ms, system, user
+        self._pause_ms, self._system, self._user, self._hears = pause_ms, system, user, hears
+        self._recording: _Recording | None = None  # while what was heard is that
         self._origin_ns: int | None = None
         self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)
         self._heard: list[npt.NDArray[np.int16]] = []
@@ -128,6 +152,12 @@ class ReplyEndpoint(Endpoint):
         self._side = side
         if isinstance(self._model, VendorModel):
             self._model.prepare()
+
+    def take_recording(self, path: Path) -> None:
+        """See `Endpoint.take_recording`."""
+        if self._hears == "recording":
+            pcm, rate_hz = read_mono(path)
+            self._recording = _Recording(pcm, rate_hz, _frames(read_clip(path)[0]))
 
     def services(self) -> Sequence[Service]:
         """The model's server, which gets the audio of the other side."""
@@ -161,10 +191,14 @@ class ReplyEndpoint(Endpoint):
         return self._origin_ns is None
 
     def _ask(self, tick: int) -> None:
-        heard = np.concatenate((*self._heard, self._down.flush()))
-        request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, REQUEST_RATE_HZ))
+        heard, rate_hz = np.concatenate((*self._heard, self._down.flush())), REQUEST_RATE_HZ
+        is_recording = self._recording is not None and self._heard_ticks >= len(self._recording.frames)
+        if self._recording is not None and is_recording:
+            heard, rate_hz = self._recording.pcm, self._recording.rate_hz
+        request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, rate_hz))
         self._measured["request_samples"] = len(heard)
-        self._happened.append(Happening(tick, "request", {"samples": len(heard), "rate_hz": REQUEST_RATE_HZ}))
+        about = {"samples": len(heard), "rate_hz": rate_hz, **({"is_recording": True} if is_recording else {})}
+        self._happened.append(Happening(tick, "request", about))
         self._note_usage(tick, due=True)
         self._answer = Future()
         self._thread = Thread(target=self._await, args=(request, self._answer), daemon=True, name="fdbcore-reply")
@@ -208,8 +242,10 @@ class ReplyEndpoint(Endpoint):
     def hear(self, tick: int, frame: Pcm) -> None:
         """Store the frame, and before it silence for each missed tick, until the model is asked."""
         if self._answer is None:
-            missed_ticks = tick - self._heard_ticks
-            self._heard += [self._down.process(heard) for heard in [SILENT_FRAME] * missed_ticks + [frame]]
+            frames = [SILENT_FRAME] * (tick - self._heard_ticks) + [frame]
+            self._heard += [self._down.process(heard) for heard in frames]
+            if self._recording is not None and not self._recording.has(frames, self._heard_ticks):
+                self._recording = None
         self._heard_ticks = tick + 1
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
@@ -233,6 +269,7 @@ class ReplyEndpoint(Endpoint):
             "kind": self._kind,
             "model": dict(self._model.describe()),
             "pause_ms": self._pause_ms,
+            "hears": self._hears,
             "system": self._system,
             "user": self._user,
         }
@@ -248,7 +285,7 @@ class _VoiceError(PartyError):
 
 
 def _voice(found: Reply) -> Sequence[Pcm]:
-    """The voice of a reply in frames, int16 (480,) each, the last one filled up. PartyError if it is not audio."""
+    """The voice of a reply in frames. PartyError if it is not audio."""
     if found.wav is None:
         return ()
     with NamedTemporaryFile(suffix=".wav") as file:
@@ -258,4 +295,9 @@ def _voice(found: Reply) -> Sequence[Pcm]:
             pcm, _ = read_clip(file.name)
         except AudioError as error:
             raise _VoiceError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
+    return _frames(pcm)
+
+
+def _frames(pcm: Pcm) -> Sequence[Pcm]:
+    """Audio at 48 kHz in frames, int16 (480,) each, the last one filled up."""
     return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))

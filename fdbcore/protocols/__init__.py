@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -77,6 +78,8 @@ class Endpoint(Protocol):
     """Whether it can `recite`."""
     speech_dbov: float | None = None
     """The active level of its speech (ITU-T P.56), if that is known once it is open."""
+    plays: Path | None = None
+    """The file that it says from tick 0, once it is open; None if it plays none, or plays it otherwise than it is."""
 
     def open(self, side: Side) -> None:
         """Get ready, within its own time-outs. PartyError if the party is not available.
@@ -96,6 +99,10 @@ class Endpoint(Protocol):
         The default suits a party that costs nothing until it is spoken to.
         """
         self.open("B")
+
+    def take_recording(self, path: Path) -> None:
+        """Take the file that the partner `plays`. Called once both are open, before `start`, if there is one."""
+        return
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. What the party said before now is dropped and counted.

@@ -119,6 +119,8 @@ def converse(
     with writer as recording:
         with closing(a), closing(b), nullcontext() if desk is None else closing(desk):
             failure = _open(a, b, stop, progress, settings.in_turn)
+            if a.plays is not None and not failure:
+                b.take_recording(a.plays)
             if line is not None and not failure:
                 line.open(a.speech_dbov, b.speech_dbov)
                 recording.note(line=dict(line.describe()))

@@ -144,6 +144,41 @@ def test_live_and_in_lockstep_it_sends_all_that_was_recorded_so_far(
     assert np.array_equal(sent(model.requests[0]), np.concatenate((resampler.process(a), resampler.flush())))
 
 
+@pytest.mark.parametrize("rate_hz", [24_000, 16_000])
+def test_a_recording_is_sent_sample_for_sample(model: Answers, clip: Path, tmp_path: Path, rate_hz: int) -> None:
+    _, said = wavfile.read(clip)
+    wavfile.write(clip, rate_hz, said)
+    recording = held(clip, tmp_path / "run", address="gemini:x?hears=recording")
+    wav = model.requests[0].wav
+    assert wav is not None
+    with wave.open(io.BytesIO(wav)) as file:
+        assert file.getframerate() == rate_hz
+        assert np.array_equal(np.frombuffer(file.readframes(file.getnframes()), np.int16), said)
+    (asked,) = events(recording, "request")
+    assert (asked["samples"], asked["rate_hz"], asked["is_recording"]) == (len(said), rate_hz, True)
+
+
+@pytest.mark.parametrize("settings", [{"level_dbov": -30}, {"noise_dbov": -60.0}])
+def test_what_is_no_longer_the_recording_is_sent_as_it_was_heard(
+    model: Answers, clip: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    user = ClipEndpoint(clip, tail_s=5.0, **settings)
+    lockstep = LiveSettings(vad="energy", realtime=False)
+    converse(user, reply("gemini:x?hears=recording"), tmp_path / "run", lockstep, {}, Event())
+    (asked,) = events(Reading(tmp_path / "run"), "request")
+    assert "is_recording" not in asked
+    assert asked["samples"] == len(sent(model.requests[0])) == asked["tick"] * 240
+
+
+def test_an_utterance_that_goes_on_is_no_whole_recording(model: Answers, tmp_path: Path) -> None:
+    path = tmp_path / "user.wav"
+    wavfile.write(path, 24_000, np.concatenate((NOISE, np.zeros(48_000, np.int16), NOISE)))
+    recording = held(path, tmp_path / "run", address="gemini:x?hears=recording&pause_ms=500")
+    (asked,) = events(recording, "request")
+    assert "is_recording" not in asked
+    assert asked["samples"] == asked["tick"] * 240 < 72_000
+
+
 def test_its_voice_is_heard_whole_and_then_it_leaves(model: Answers, clip: Path, tmp_path: Path) -> None:
     model.wav = wav_bytes(NOISE, 24_000)
     recording = held(clip, tmp_path / "run")
@@ -254,7 +289,7 @@ def test_no_secret_of_its_server_is_written_down() -> None:
         ("gemini:x?pause_ms=705", "pause_ms: expected a multiple of 10"),
         (
             "openai-chat:x?voice=alloy",
-            "expected settings of base_url, key_variable, pause_ms, system, user, got 'voice'",
+            "expected settings of base_url, key_variable, pause_ms, hears, system, user, got 'voice'",
         ),
         ("gemini:x?base_url=localhost:1", "gemini:x: expected http://"),
         ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: expected a prompt in UTF-8"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.resources import files
@@ -20,6 +21,8 @@ from helpers.talker import TALKER
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
+from fdbcore.suites.dialogue_acts.annotators import all_took
+from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 from fdbcore.suites.dialogue_acts.speak import default_speaker
 
@@ -201,3 +204,33 @@ def test_a_recogniser_is_told_the_language_of_the_set(
     hears = Hears()
     responses_of(tmp_path / "live", Hearing(hears))
     assert hears.languages == ["en"]
+
+
+def test_whoever_writes_and_annotates_shows_when_the_model_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    ends = r"gpt-4o (ends in \d+ days? \(2027-01-14\)|gone since 2027-01-14)"
+    made = command("dataset", "generate", "--model", "openai:gpt-4o", "-n", 1, "--out", tmp_path / "s")
+    assert made.exit_code == 2, made.output  # as there is no key
+    assert re.search(ends, made.stderr)
+    for also in ([], ["--dry-run"]):
+        result = command("score", "--suite", "dialogue-acts", "--annotator", "openai:gpt-4o", *also)
+        assert re.search(ends, result.output), result.output
+    assert re.search(ends, result.stdout)
+
+
+def test_what_several_sets_cost_is_summed() -> None:
+    def took(name: str, usd: float | None) -> AnnotatedWith:
+        return {
+            "set": name, "annotator": "openai:m", "locale": "ja-JP", "acts": "a", "rules": "r", "server": None,
+            "sdk": None, "models": {"m-1": 2}, "answers": 2, "refusals": 0, "tokens_in": 1000, "tokens_out": 10,
+            "usd": usd,
+        }  # fmt: skip
+
+    assert all_took([took("one", 0.25)]) == ["one: 2 answers of m-1 by rules r: 1,000 tokens in, 10 out, 0.25 USD"]
+    assert all_took([took("one", 0.25), took("two", 0.5)])[2] == "in all 4 answers: 2,000 tokens in, 20 out, 0.75 USD"
+    assert all_took([took("one", 0.25), took("two", None)])[2].endswith("20 out, 0.25 USD, without 1 unpriced")
+    assert all_took([took("one", None), took("two", None)])[2].endswith("20 out, unpriced")

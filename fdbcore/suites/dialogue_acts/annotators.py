@@ -118,6 +118,19 @@ def annotation_took(one: AnnotatedWith) -> str:
     )
 
 
+def all_took(used: Sequence[AnnotatedWith]) -> list[str]:
+    """What annotating took: a sentence a set, and the sum if there are several sets."""
+    told = [annotation_took(one) for one in used]
+    if len(used) < 2:
+        return told
+    tokens_in, tokens_out = (sum(one[way] for one in used) for way in ("tokens_in", "tokens_out"))
+    priced = [one["usd"] for one in used if one["usd"] is not None]
+    usd = usd_text(sum(priced)) if priced else "unpriced"
+    without = f", without {len(used) - len(priced)} unpriced" if 0 < len(priced) < len(used) else ""
+    answers = counted(sum(one["answers"] for one in used), "answer")
+    return [*told, f"in all {answers}: {tokens_in:,} tokens in, {tokens_out:,} out, {usd}{without}"]
+
+
 def _maker(of: RecordSet, responses: Sequence[Response]) -> list[Model]:
     """The model that made a set, if some reply to it is there and none is annotated."""
     replies = [response for response in responses if response.system != REFERENCE]

@@ -28,7 +28,9 @@ TTS_HELP: Final = (
 
 
 def _generate(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.clock import utc_today
     from fdbcore.registry import model
+    from fdbcore.runs.services import ends_soon
     from fdbcore.suites.dialogue_acts import generate as made
     from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
     from fdbcore.suites.dialogue_acts.sets import RECORDS
@@ -39,6 +41,8 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     out: Path = options["out"]
     with told_as("--model", "model"):
         writer = model(options["model"])
+    for line in ends_soon(writer.services(), utc_today()):
+        console.complain(line)
     with console.interruptible():
         watch = partial(_watch, console)
         progress = made.generate(plan, writer, out, options["jobs"], price, watch)

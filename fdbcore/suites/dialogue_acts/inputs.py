@@ -20,8 +20,8 @@ from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, refe
 from fdbcore.suites.dialogue_acts.annotators import (
     Annotating,
     Named,
+    all_took,
     annotated_with,
-    annotation_took,
     by_set,
     named,
     of_every_set,
@@ -77,7 +77,7 @@ def score(
     settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, [annotation_took(one) for one in used])
+    return Scored(content, files, all_took(used))
 
 
 class _Unheard(Transcriber):

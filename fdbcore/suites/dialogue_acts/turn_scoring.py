@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.suites.dialogue_acts.annotate import annotate
-from fdbcore.suites.dialogue_acts.annotators import Annotating, annotated_with, annotation_took
+from fdbcore.suites.dialogue_acts.annotators import Annotating, all_took, annotated_with
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
@@ -95,7 +95,7 @@ def score_turns(
         "follows": list(follows(told, prompts.tags.names)),
         "quarters": list(quarters(told, prompts.tags.names)),
     }
-    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, [annotation_took(one) for one in used])
+    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, all_took(used))
 
 
 def prompts_of(options: Mapping[str, Any]) -> Prompts:

@@ -41,7 +41,7 @@ PAUSE_MS: Final = 1500
 
 def prompts(told: Prompts | None = None) -> Mapping[str, str]:
     """The settings of parties that take prompts and whose addresses set none. told: the prompts of the set."""
-    return {**(told or Prompts()).responding, "pause_ms": str(PAUSE_MS)}
+    return {**(told or Prompts()).responding, "pause_ms": str(PAUSE_MS), "hears": "recording"}
 
 
 def side_a(data: str) -> SideA:
