@@ -34,7 +34,7 @@ class Wanted:
     tools: str | None
     lines: Sequence[str]
     trials: int
-    clock: str
+    clock: str | None
     max_s: float
     jobs: int
     limits: Sequence[str]
@@ -68,7 +68,7 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
     """
     from fdbcore.runs.budget import check_priced
     from fdbcore.runs.folder import check_same_plan, seed_of
-    from fdbcore.runs.plan import make_plan, prompted, world_of
+    from fdbcore.runs.plan import clock_of, make_plan, prompted, world_of
     from fdbcore.runs.services import check_local
     from fdbcore.session.converse import LiveSettings
 
@@ -80,7 +80,7 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
         wanted.vad,
         turns,
         wanted.max_s,
-        realtime=wanted.clock == "real",
+        realtime=clock_of(wanted.clock, systems, side_a) == "real",
         ends=side_a.ends,
         outlasts_b=side_a.outlasts_b,
     )

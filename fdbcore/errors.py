@@ -10,6 +10,7 @@
     ├── RecordingError (OSError)        a recording that cannot be written or read
     ├── PartyError (ConnectionError)    a live party or a model is not available; says whether to try again
     │   └── RefusalError                a model declined one request
+    │       └── CutOffError             its answer reached its limit of tokens, which is no refusal of its own
     └── MissingExtraError (ImportError) a capability whose extra is not installed
 
 A message is one line. It says what failed, where, what was expected and what was found.
@@ -72,6 +73,14 @@ class PartyError(FdbError, ConnectionError):
 
 class RefusalError(PartyError):
     """A model, or a filter before it, declined this one request. Other requests may go through."""
+
+
+class CutOffError(RefusalError):
+    """The answer to this one request reached the model's limit of tokens. text: what there is of it."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
 
 
 class MissingExtraError(FdbError, ImportError):

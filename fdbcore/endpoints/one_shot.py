@@ -8,7 +8,8 @@ played, sample for sample, if what was heard is that file to its end, and silenc
 ticks, and the reply starts in the tick after it arrives. On a clock that never waits, the reply starts in the tick of
 the request, so compute time is not counted. A reply without a voice is logged, and stays silent.
 
-If the model refuses, that is its answer, and is logged. If the server is down or fails, another call may ask again;
+If the model refuses, that is its answer, and is logged. So is what there is of an answer that reached its limit of
+tokens; the call has failed, and may be held again. If the server is down or fails, another call may ask again;
 live, this call does not wait. A wrong key or an unknown model is the user's error, and ends the run.
 """
 
@@ -30,7 +31,7 @@ from fdbcore import registry
 from fdbcore._ext.resample import Resampler
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
-from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
+from fdbcore.errors import AudioError, CutOffError, PartyError, RefusalError, SettingsError
 from fdbcore.models.account import SETTINGS as MODEL_SETTINGS
 from fdbcore.models.tts.folder import read_mono
 from fdbcore.models.vendor import VendorModel
@@ -97,8 +98,12 @@ def reply(address: str) -> ReplyEndpoint:
 def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
     """`address` with these settings added unless it sets them itself; unchanged for any other kind of party."""
     place, query = split_query(address)
-    is_ours = address.partition(":")[0] in _VENDORS
-    return f"{place}?{urlencode({**defaults, **query_of(query)})}" if is_ours else address
+    return f"{place}?{urlencode({**defaults, **query_of(query)})}" if replies_once(address) else address
+
+
+def replies_once(address: str) -> bool:
+    """Whether a party takes a recording and replies once, so that its reply does not depend on timing."""
+    return address.partition(":")[0] in _VENDORS
 
 
 class _Recording(NamedTuple):
@@ -220,7 +225,9 @@ class ReplyEndpoint(Endpoint):
             answer = answered.result()
         except PartyError as error:
             reason = " ".join(str(error).split())
-            if isinstance(error, RefusalError):
+            if isinstance(error, CutOffError):
+                self._happened.append(Happening(tick, REPLY, {"text": error.text, "cut": True}))
+            elif isinstance(error, RefusalError):
                 self._happened.append(Happening(tick, REFUSAL, {"reason": reason}))
             elif not (error.transient or isinstance(error, _VoiceError)):
                 raise SettingsError(reason) from None  # no other call would get a reply either

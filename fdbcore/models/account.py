@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from fdbcore.errors import PartyError, RefusalError, SettingsError
+from fdbcore.errors import CutOffError, PartyError, RefusalError, SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting
 from fdbcore.runtime.redaction import needs_keys, secret, without_values
 from fdbcore.types.usage import Service, Takes
@@ -120,6 +120,10 @@ class Account:
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """The error that the server is not available, with a reason."""
         return PartyError(f"{self.name}: {self.redacted(reason)}", transient)
+
+    def cut_off(self, text: str) -> CutOffError:
+        """The error of an answer that reached its limit of tokens. text: what there is of it."""
+        return CutOffError(f"{self.name}: the answer was cut off at its limit of tokens", without_values(text))
 
     def refusal(self, reason: str) -> RefusalError:
         """The error that the server declined this one request, with a reason."""

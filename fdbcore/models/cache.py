@@ -1,7 +1,8 @@
 """A cache for a model: it stores the texts of replies in a file, and does not ask the same request (and seed) again.
 
-Each line is one reply: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}. It is written before
-the caller gets the reply, so a process may be killed at any moment, and the next one resumes from there.
+Each line is one reply: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}, with "cut" (what
+there is of it) if it was cut off. It is written before the caller gets the reply, so a process may be killed at any
+moment, and the next one resumes from there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fdbcore.errors import RecordingError, RefusalError
+from fdbcore.errors import CutOffError, RecordingError, RefusalError
 from fdbcore.protocols import Model
 from fdbcore.runtime.locks import lock
 from fdbcore.runtime.redaction import clean
@@ -113,7 +114,7 @@ class KeptModel(Model):
         line = self._lines.get(key) or self._ask(key, request)
         self._count(key, line)
         if "refusal" in line:
-            raise RefusalError(line["refusal"])
+            raise CutOffError(line["refusal"], line["cut"]) if "cut" in line else RefusalError(line["refusal"])
         return Reply(line["text"], line["model"], line["tokens_in"], line["tokens_out"])
 
     def _ask(self, key: str, request: Request) -> Mapping[str, Any]:
@@ -123,7 +124,7 @@ class KeptModel(Model):
             counts = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
             line |= {"text": reply.text, "model": reply.model, **counts}
         except RefusalError as error:
-            line["refusal"] = str(error)
+            line |= {"refusal": str(error)} | ({"cut": error.text} if isinstance(error, CutOffError) else {})
         self._write(line)
         return line
 

@@ -154,7 +154,7 @@ class GeminiModel(VendorModel):
             raise self.refusal("declined: no candidates")
         reason = _name(answer.candidates[0].finish_reason)
         if reason == "MAX_TOKENS":
-            raise self.refusal("the answer was cut off at its limit of tokens")
+            raise self.cut_off(answer.text or "")
         if reason not in ("STOP", ""):
             raise self.refusal(f"declined: {reason}")
         text = answer.text

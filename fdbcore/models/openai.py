@@ -188,7 +188,7 @@ class OpenAIModel(VendorModel):
         if refusal or reason == "content_filter":
             raise self.refusal(f"declined: {refusal or reason}")
         if reason == "length":
-            raise self.refusal("the answer was cut off at its limit of tokens")
+            raise self.cut_off(text or "")
         begun, ends_thought, after = (text or "").partition("</think>")  # <think> itself may be part of the prompt
         said = after.lstrip() if ends_thought else begun
         if not said:

@@ -24,6 +24,7 @@ from fdbcore.runs.folder import RunFolder, seed_of
 from fdbcore.runs.pages import OnCall, write_results
 from fdbcore.runs.plan import (
     PlannedSystem,
+    clock_of,
     make_plan,
     prompted,
     recorded_users,
@@ -55,7 +56,7 @@ def run(
     tools: str | os.PathLike[str] | None = None,
     lines: Sequence[str] = (),
     trials: int = 1,
-    clock: Literal["real", "virtual"] = "real",
+    clock: Literal["real", "virtual"] | None = None,
     max_s: float = 600.0,
     jobs: int = 1,
     limits: Mapping[str, int] | None = None,
@@ -78,7 +79,8 @@ def run(
     may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md), or the address
     of another world. lines: what the calls go over ("telephone", "noise:20", ..., see docs/live.md), each in its turn.
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
-    then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
+    then not counted; None takes it where neither the benchmark nor any system depends on timing.
+    max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
     again with the same arguments resumes a run that was stopped; it holds no case again except those that `again`
     names. max_usd: no call begins that would make the run cost more. local_only: refuse the run if audio or words would
@@ -113,7 +115,7 @@ def run(
                 vad,
                 settings or TurnSettings(),
                 max_s,
-                realtime=clock == "real",
+                realtime=clock_of(clock, named, side_a) == "real",
                 ends=side_a.ends,
                 outlasts_b=side_a.outlasts_b,
             ),

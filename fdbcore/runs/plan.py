@@ -240,6 +240,15 @@ def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSys
     return told
 
 
+def clock_of(wanted: str | None, systems: Sequence[PlannedSystem], side_a: SideA) -> str:
+    """The clock that a user wants; None: virtual where timing neither is scored nor decides any reply, else real."""
+    if wanted is not None:
+        return wanted
+    from fdbcore.endpoints.one_shot import replies_once
+
+    return "virtual" if side_a.untimed and all(replies_once(system.address) for system in systems) else "real"
+
+
 def _instructed(address: str, instructions: str) -> str:
     place, query = split_query(address)
     if address.partition(":")[0] not in INSTRUCTED:

@@ -349,7 +349,8 @@ class SideA:
     scoring the run needs. problems: the items of the data that were left out. world: the address of what answers tool
     calls of the systems; None if they have no tools. ends: when calls are over; None: when a side has left.
     outlasts_b: calls go on until side A has left, though the system has hung up before. instructions: for systems with
-    a setting of this name, unless their addresses set it.
+    a setting of this name, unless their addresses set it. untimed: what is scored does not depend on timing, so systems
+    that take a recording and reply once get the virtual clock by default.
     """
 
     users: Sequence[User]
@@ -360,6 +361,7 @@ class SideA:
     ends: CallEnd | None = None
     outlasts_b: bool = False
     instructions: str | None = None
+    untimed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fakes.fake_gemini import FakeGemini
-from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses
+from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses, Says
 from fakes.writers import label, record, steps
 
 from fdbcore import registry
@@ -112,6 +112,15 @@ def test_importances_that_nearly_sum_to_1_are_scaled_and_noted(kept: Path) -> No
         (annotation,) = label_all(server, kept, RESPONSES[:1]).responses[0].annotations
     assert annotation.scaled_from == 0.995
     assert sum(step.importance for step in annotation.steps) == pytest.approx(1)
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again_and_is_no_refusal(kept: Path) -> None:
+    with FakeGemini(lambda asked: Says('{"steps": [', cut=True) if asked.number == 0 else label(asked)) as server:
+        for _ in range(2):
+            assert len(label_all(server, kept, RESPONSES[:1]).responses[0].annotations) == 1
+        assert len(server.asked) == 2
+        assert '{"steps": [' in server.asked[1].user
+        assert "cut off at its limit of tokens" in server.asked[1].user
 
 
 def only_for(name: str, answer: Answer) -> Callable[[Asked], Answer]:

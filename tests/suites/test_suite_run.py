@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Asked, Broken, Fails, FakeModelServer, Refuses
+from fakes.model_server import Asked, Broken, Fails, FakeModelServer, Refuses, Says
 from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer
 from fakes.run_parties import NOISE, install
@@ -25,7 +25,7 @@ from scipy.signal import correlate
 from fdbcore.cli.main import main
 from fdbcore.endpoints.one_shot import with_defaults
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import META, write_json
+from fdbcore.recording.files import EVENTS, META, REPLY, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.registry import speaker
@@ -184,6 +184,42 @@ def test_who_declines_or_fails_has_replied_nothing_and_says_why(data: Path, tmp_
     assert reasons[0].startswith("gemini:gemini-2.5-flash: declined: SAFETY")
     assert "declined" in reasons[1]
     assert all("\n" not in reason for reason in reasons)
+
+
+def test_a_reply_that_was_cut_off_is_kept_and_named_and_asked_for_again_on_request(
+    data: Path, tmp_path: Path, keys: None
+) -> None:
+    with FakeOpenAI([Says("10分の", cut=True), "了解です。", "はい。"]) as server:
+        system = ["--data", data, "--system", f"o={server.address_of('openai-chat:x')}"]
+        assert run(*FAST, *system, out=tmp_path / "run").exit_code == 1
+        responses, problems = responses_of(tmp_path / "run")
+        assert [response.text for response in responses] == ["了解です。"], "neither a refusal nor silence"
+        (problem,) = problems
+        assert "the answer was cut off at its limit of tokens; what there is of it is kept" in problem.reason
+        said = [each for name in ids() for each in Recording(tmp_path / "run" / name).events if each["kind"] == REPLY]
+        assert [each["text"] for each in said if each.get("cut")] == ["10分の"]
+        asked = len(server.asked)
+        assert run(*FAST, *system, "--again", "failed", out=tmp_path / "run").exit_code == 0
+        assert len(server.asked) == asked + 1
+    assert sorted(str(one.text) for one in responses_of(tmp_path / "run")[0]) == ["はい。", "了解です。"]
+
+
+def test_a_reply_that_needs_no_timing_is_kept_if_all_that_the_user_said_was_heard(
+    data: Path, tmp_path: Path, keys: None
+) -> None:
+    with FakeOpenAI(lambda asked: "はい。") as server:
+        assert run("--vad", "energy", "--data", data, "--system", server.address_of("openai-chat:x"),
+                   out=tmp_path / "run").exit_code == 0  # fmt: skip
+    assert json.loads((tmp_path / "run" / RUN).read_text())["plan"]["clock"] == "virtual", "by default"
+    missed = {"kind": "invalid", "side": None, "reason": "41 of 576 ticks missed; the machine was too slow"}
+    for name, tick in zip(ids(), (0, 10_000), strict=True):
+        path = tmp_path / "run" / name
+        write_json(path / META, Recording(path).meta | {"outcome": missed})
+        with (path / EVENTS).open("a") as file:
+            file.write(json.dumps({"tick": tick, "side": None, "kind": "missed"}) + "\n")
+    (response,), (problem,) = responses_of(tmp_path / "run")
+    assert (response.id, response.text) == (ids()[1], "はい。")
+    assert problem.reason == f"expected a conversation, got an invalid one: {missed['reason']}"
 
 
 @pytest.mark.parametrize("fault", ["key", "model"])

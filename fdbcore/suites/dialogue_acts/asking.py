@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from fdbcore.errors import InputError, PartyError, RefusalError
+from fdbcore.errors import CutOffError, InputError, PartyError, RefusalError
 from fdbcore.protocols import Model
 from fdbcore.suites.dialogue_acts.prompts import Prompts
 from fdbcore.types import Request
@@ -60,6 +60,9 @@ def ask_for(
         now = request if last is None else prompts.again(request, last.text, last.reason, last.asked)
         try:
             text = model.ask(now).text
+        except CutOffError as error:
+            last = Bad(str(error), error.text, asked)
+            continue
         except RefusalError as error:
             return Bad(str(error), "", asked, refused=True)
         try:

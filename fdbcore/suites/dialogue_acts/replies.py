@@ -95,6 +95,8 @@ def _reply(path: Path, hearing: Hearing, language: str) -> _Reply:
     replies = [event["text"] for event in of_b if event["kind"] == REPLY]
     if outcome["kind"] == "invalid" and not (replies and _is_heard_whole(reading, outcome)):
         raise InputError(f"expected a conversation, got an invalid one: {outcome['reason']}")
+    if any(event.get("cut") for event in of_b if event["kind"] == REPLY):
+        raise InputError(f"{outcome['reason']}; what there is of it is kept (run --again failed asks again)")
     if outcome["kind"] == "failed":
         if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in of_b):
             return _Reply(None, str(outcome["reason"]))

@@ -65,7 +65,9 @@ def side_a(data: str) -> SideA:
     told = rules_of(of, Path(own_prompts) if own_prompts else None)
     texts |= {f"{PROMPTS}/{name}": text for name, text in told.own.items()}
     material = Material("dialogue-acts", str(folder), texts)
-    return SideA(users_of(clips, urlencode(settings) or f"tail_s={TAIL_S}"), prompts(told), material, problems)
+    return SideA(
+        users_of(clips, urlencode(settings) or f"tail_s={TAIL_S}"), prompts(told), material, problems, untimed=True
+    )
 
 
 def shipped(folder: Path, show: Callable[[str], None]) -> None:
