@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, PartyError
 
 from .options import FAILED, INTERRUPTED
 
@@ -26,7 +26,8 @@ def one_line(command: str, interrupted: str, failed: str = "") -> Iterator[None]
     except FdbError as error:
         click.echo(f"{command}: {error}", err=True)
         if failed:
-            click.echo(f"{command}: {failed}", err=True)
+            stays = isinstance(error, PartyError) and not error.transient  # such as a wrong key
+            click.echo(f"{command}: {'once this is mended, ' if stays else ''}{failed}", err=True)
         sys.exit(FAILED)
     except KeyboardInterrupt:
         click.echo(f"{command}: interrupted; {interrupted}", err=True)

@@ -184,9 +184,16 @@ def test_a_wrong_key_is_one_line_without_it(tmp_path: Path, monkeypatch: pytest.
     first, second = result.stderr.splitlines()
     assert first.startswith("fdbcore dataset generate: openai:writer: ")
     assert "does not take the key in OPENAI_API_KEY" in first
-    assert "run the same command again" in second
+    assert second.endswith(": once this is mended, run the same command again to continue")
     shown = result.output + everything_in(tmp_path)
     assert not any(wrong[start : start + 6] in shown for start in range(len(wrong) - 5))
+
+
+def test_a_set_without_a_record_names_no_file(tmp_path: Path) -> None:
+    with FakeOpenAI(lambda _: Refuses("refusal")) as server:
+        result = generate(*words(server, tmp_path / "set", "-n", 1))
+    assert (result.exit_code, "0 records, 1 dropped" in result.stdout) == (1, True)
+    assert "records.jsonl" not in result.stdout
 
 
 def test_a_missing_key_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
 from fdbcore.suites.dialogue_acts.suite import SUITE
+from fdbcore.suites.dialogue_acts.words import reasons
 
 FEW = ScoringSettings(resamples=50)
 
@@ -84,6 +85,39 @@ def test_baselines_say_what_they_reply_and_what_ties() -> None:
     assert notes["most frequent sequence"] == "2 of 5 records, as often as 1 more; the first is taken"
     assert notes["best constant sequence"] == "Question 1.00"
     assert notes["always Inform"] is None
+
+
+def test_no_interval_of_the_shuffled_references_is_below_0() -> None:
+    of = record_set(["Q 1"], ["Q .5 Inf .5"], ["Com 1"])
+    shuffled = [row for row in document([of], [], settings=FEW)["rows"] if row["system"] == "shuffled references"]
+    limits = [one["ci95"][0] for row in shuffled for one in row["measures"].values() if one["ci95"]]
+    assert limits
+    assert min(limits) >= 0
+
+
+def test_who_has_not_annotated_the_ceiling_is_said_in_plain_words() -> None:
+    of = record_set(["Q 1"], ["Inf 1"])
+    warnings = document([of], [replace(response("r0", "Q 1"), annotations=())], settings=FEW)["warnings"]
+    assert "set: no ceiling: nobody has annotated the reference texts" in warnings
+
+
+def test_a_system_that_passes_the_ceiling_is_said() -> None:
+    of = record_set(["Q 1"], ["Inf 1"])
+    replies = [response("r0", "Q 1", "s", "x"), response("r1", "Inf 1", "s", "x")]
+    again = [response("r0", "Com 1", "reference", "x"), response("r1", "Inf 1", "reference", "x")]
+    told = "set: s has a smaller WED than the ceiling: the annotations of x vary more than this system differs"
+    assert told in document([of], [*replies, *again], settings=FEW)["warnings"]
+    assert told not in document([of], replies, settings=FEW)["warnings"]
+
+
+def test_of_many_acts_a_sentence_names_the_first_and_says_how_many_more() -> None:
+    of = record_set(["Q 1"])
+    steps = tuple(Step("Inform" if k % 2 else "Answer", 1 / 200) for k in range(200))
+    reply = Response("r0", "s", "a", (Annotation("x", steps),))
+    (item,) = document([of], [reply], settings=FEW)["items"]
+    told = " ".join(reasons(item))
+    assert "and 191 more" in told
+    assert len(told) < 600
 
 
 def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: Path) -> None:

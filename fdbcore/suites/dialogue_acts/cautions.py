@@ -34,6 +34,7 @@ def cautions(
     return [
         *(text for of in sets for text in _too_small(of, rows, compared)),
         *(text for of in sets for text in _no_ceiling(of, rows)),
+        *(text for of in sets for text in _above_ceiling(of, rows)),
         *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
     ]
 
@@ -70,6 +71,20 @@ def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
     for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
         whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
         yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
+
+
+def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+    """A warning for each system that is nearer to the references than their own second annotation is."""
+    own = [row for row in rows if row["set"] == of.name and row["weights"] == "given"]
+    means = {(row["annotator"], row["system"], row["kind"]): row["measures"]["wed"]["mean"] for row in own}
+    for (annotator, _, kind), ceiling in means.items():
+        for (theirs, system, other), wed in means.items():
+            is_above = wed is not None and ceiling is not None and wed < ceiling
+            if kind == "ceiling" and other == "system" and theirs == annotator and is_above:
+                yield (
+                    f"{of.name}: {system} has a smaller WED than the ceiling: the annotations of {annotator} vary more "
+                    "than this system differs"
+                )
 
 
 def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:

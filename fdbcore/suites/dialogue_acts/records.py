@@ -99,6 +99,10 @@ class Record:
         generator = _text(line, "generator", "")
         replies = [line, *_list(line, "alternatives")]
         given = _mapping(line, "input")
+        if "id" not in line:
+            raise InputError(
+                "id: expected one, by which replies name the record; the paper's own form has none: add it"
+            )
         return cls(
             id=_text(line, "id"),
             user_text=_text(given, "text"),
