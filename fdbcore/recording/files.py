@@ -94,7 +94,7 @@ def read_json(path: Path, as_value: Callable[[dict[str, Any]], Any] | None = Non
         return json.loads(path.read_text(encoding="utf-8"), object_hook=as_value)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: expected JSON, got something else ({error})") from error
 
 

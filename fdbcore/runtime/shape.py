@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
@@ -112,7 +112,7 @@ def _fits(value: object, kind: type) -> bool:
     if kind is bool:
         return isinstance(value, bool)
     kinds = (int,) if kind is int else (int, float)
-    return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _named(kind: Any) -> str:  # noqa: ANN401

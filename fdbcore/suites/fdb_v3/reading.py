@@ -40,7 +40,7 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return None, [Problem(str(path), f"expected recorded scenarios as JSON, got: {error}")]
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         got = content.get("schema", "none") if isinstance(content, dict) else type(content).__name__

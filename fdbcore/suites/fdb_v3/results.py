@@ -112,7 +112,7 @@ def released_json(path: Path) -> Any:  # noqa: ANN401
     """The content of a file of the release. InputError if it is no JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected JSON, got: {error}") from None
 
 
