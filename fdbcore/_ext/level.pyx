@@ -166,13 +166,6 @@ cdef class EnergyDetector:
         return tuple([self._band[slot][band] if self._ticks else SILENCE_DB for band in range(BANDS)])
 
     @property
-    def floors_dbfs(self):
-        """The noise floor of each band: the least level (averaged over 50 ms) in 2 s; None in the first 160 ms."""
-        if self._ticks <= DECISION_TICKS:
-            return None
-        return tuple([self._floor[band].value[self._floor[band].first] for band in range(BANDS)])
-
-    @property
     def seems_active(self):
         """Whether the newest tick is as loud as speech: near the side's voice, and well above the floor of one band."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)
