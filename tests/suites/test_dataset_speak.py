@@ -358,3 +358,36 @@ class TestOpenJTalk:
     def test_a_text_without_a_word_is_no_speech(self, text: str) -> None:
         with pytest.raises(InputError, match="expected words that can be spoken"):
             open_jtalk.open_jtalk("").speak("x", text)
+
+
+def test_a_command_that_stays_alive_speaks_all_texts(tmp_path: Path) -> None:
+    talker = Path(__file__).parents[1] / "fakes" / "line_talker.py"
+    voice = speaker(f"exec:alive=true {shlex.quote(sys.executable)} {shlex.quote(str(talker))} {tmp_path}")
+    for text in ("first", "it is\nsized", "third one"):
+        pcm, rate_hz = voice.speak("id", text)
+        assert (len(pcm), rate_hz, set(pcm)) == (2400, 24_000, {1000 + len(text) + 1})
+    assert (tmp_path / "begun").read_text() == "x"
+    with pytest.raises(InputError, match="expected a line with the path or the size of a WAV, got its end"):
+        voice.speak("id", "it ends")
+    assert len(voice.speak("id", "again")[0]) == 2400
+    assert (tmp_path / "begun").read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("says", "got"), [("echo 5", "got its end"), ("echo nowhere.wav", "no audio"), ("sleep 9", "none")]
+)
+def test_a_wrong_answer_of_a_command_that_stays_alive_is_told(says: str, got: str) -> None:
+    voice = speaker(f"exec:alive=true timeout_s=1 sh -c 'read line; {says}'")
+    with pytest.raises(InputError, match=got):
+        voice.speak("id", "text")
+
+
+def test_the_assistant_is_spoken_beside_the_users(folder: Path) -> None:
+    assert spoken(folder, f"exec:{TALKER}").exit_code == 0
+    told = ["dataset", "speak", str(folder), "--tts", f"exec:{TALKER}", "--assistant"]
+    assert CliRunner().invoke(main, told, catch_exceptions=False).exit_code == 0
+    for name in TEXTS:
+        pcm = clip(folder / "assistant" / f"{name}.wav")
+        assert edges(pcm) == (2_880, 2_880)
+        assert notes(folder / "assistant")["files"][name]["text"] == "はい。"
+        assert notes(folder)["files"][name]["text"] == TEXTS[name]

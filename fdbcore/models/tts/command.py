@@ -34,13 +34,18 @@ _CHUNK_BYTES: Final = 1 << 16
 _KEPT_BYTES: Final = 4096  # the end of its standard error, whose last line an error message quotes
 
 
-SETTINGS: Final = (Setting("timeout_s", "for each text", int, TIMEOUT_S, unit="s", least=1),)
+SETTINGS: Final = (
+    Setting("timeout_s", "for each text", int, TIMEOUT_S, unit="s", least=1),
+    Setting("alive", "whether one process speaks all texts, a line each", bool, False),
+)
 
 
-def command(address: str) -> CommandSpeaker:
+def command(address: str) -> Speaker:
     """The speaker "exec:COMMAND ARGUMENT ...", split as a shell splits it. SETTINGS may precede the command."""
+    from fdbcore.models.tts.alive import LineSpeaker
+
     words, settings = command_of(address, SETTINGS)
-    return CommandSpeaker(words, **settings)
+    return (LineSpeaker if settings["alive"] else CommandSpeaker)(words, settings["timeout_s"])
 
 
 class CommandSpeaker(Speaker):

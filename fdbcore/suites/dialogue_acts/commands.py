@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ PROMPTS_HELP: Final = "Prompt files that go before the shipped ones; paper: the 
 TTS_HELP: Final = (
     "Who speaks: open-jtalk (default for Japanese), hibari (default for English), exec:COMMAND (a text in UTF-8 on its "
     "standard input, a WAV on its standard output, a process a text, which is given 120 s; exec:timeout_s=N COMMAND: "
-    "N s), dir:FOLDER (recordings that are there: ID.wav, ID.flac, ...)."
+    "N s; exec:alive=true COMMAND: one process for all), dir:FOLDER (recordings that are there: ID.wav, ID.flac, ...)."
 )
 
 
@@ -94,13 +95,16 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
-    from fdbcore.suites.dialogue_acts.speak import default_speaker, speak_records
+    from fdbcore.suites.dialogue_acts.speak import ASSISTANT, default_speaker, speak_records
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     folder: Path = options["dir"]
     records, problems = records_in(folder)
     with told_as("--tts", "tts"):
         voice = speaker(options["tts"] or default_speaker(locale_of(records)))
+    if options["assistant"]:
+        folder /= ASSISTANT
+        records = [replace(record, user_text=record.references[0].text) for record in records]
     problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
         console.complain(line)
@@ -190,6 +194,11 @@ COMMANDS: Final = (
         (
             Option("DIR", kind="path", required=True),
             Option("--tts", TTS_HELP, metavar="SPEAKER"),
+            Option(
+                "--assistant",
+                "Speak the first good reply of each record, to DIR/assistant/ID.wav instead.",
+                kind="flag",
+            ),
         ),
         _speak,
     ),

@@ -27,7 +27,7 @@ from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 SPEAK_SCHEMA: Final = "fdbcore.speak/1"
-RECORDS, SPEAK = "records.jsonl", "speak.json"
+RECORDS, SPEAK, ASSISTANT = "records.jsonl", "speak.json", "assistant"
 SPEAKERS: Final = {"ja": "open-jtalk", "en": "hibari"}
 RATE_HZ: Final = 24_000
 SILENCE_SAMPLES: Final = 2_880
