@@ -401,7 +401,7 @@ def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(
         "takeover_by_activity_unwanted": 1, "cut_off_per_labelled_a_pause": 0
     }  # fmt: skip
     page = " ".join((tmp_path / "out" / "report.html").read_text().split())
-    assert "Pause handling: began to speak in the pause: outputs in 0% of 1 pause." in page
+    assert "Pause handling: began to speak in the pause: outputs in 0 of 1 pause." in page
     assert "silent in the pause and answered after the user is blamed, too" in page
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.report.format import counted
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.report.judging import judging_took
+from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.fdb_v1.measures import BY_ID, MEASURES, SuiteMeasure
 from fdbcore.suites.fdb_v1.results import ranges_told
@@ -45,7 +47,7 @@ def card(document: V1Document) -> Scorecard:
     problems = [Problem(**problem) for problem in document["problems"]]
     conditions = [name for name in conditions_of(document["version"]) if _rows_of(document, name)]
     whole = [row for row in document["rows"] if row["group"] is None]
-    return Scorecard(
+    found = Scorecard(
         NAMES[document["version"]],
         _scales(document),
         {name: name for name in conditions},
@@ -59,7 +61,6 @@ def card(document: V1Document) -> Scorecard:
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
         notes=(*NOTES, *([PUBLISHED] if document["published"] else [])),
         facts=_facts(document),
-        statements=[*_told(document), *ranges_told(document)],
         subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
         subsets_by="folder",
         conditions_by="task",
@@ -73,6 +74,7 @@ def card(document: V1Document) -> Scorecard:
         },
         level=settings["level"],
     )
+    return replace(found, statements=[*_told(document, found), *ranges_told(document)])
 
 
 def _rows_of(document: V1Document, condition: str) -> list[V1Row]:
@@ -128,21 +130,21 @@ def _facts(document: V1Document) -> list[str]:
     return [f"{len(samples)} samples", f"systems: {', '.join(systems)}"]
 
 
-def _told(document: V1Document) -> Iterator[str]:
-    """What the systems did, in a sentence a task: by our own measures, since these need no words."""
+def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
+    """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
     whole = [row for row in document["rows"] if row["group"] is None]
     for condition in dict.fromkeys(row["condition"] for row in whole):
         name, text = TOLD[condition] if document["version"] == V1 else RESPOND
         what = "pause" if condition == PAUSE else "sample"
+        rows = [row for row in whole if row["condition"] == condition]
         shares = [
-            f"{row['system']} in {figure['value']:.0%} of {counted(figure['n'], what)}"
-            for row in whole
-            if row["condition"] == condition
-            and (figure := row["measures"].get(name)) is not None
-            and figure["value"] is not None
+            f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
+            for row in rows
+            if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
         ]
         if shares:
-            yield f"{condition.capitalize()}: {text} {', '.join(shares)}."
+            better = verdicts(card, condition, [row["system"] for row in rows])
+            yield " ".join([f"{condition.capitalize()}: {text} {', '.join(shares)}.", *better])
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
 
