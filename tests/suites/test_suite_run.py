@@ -372,7 +372,12 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     out = tmp_path / "scores"
     scoring = ["score", "--suite", "dialogue-acts", str(tmp_path / "run"), "--out", str(out), "--json"]
     shown = CliRunner().invoke(main, scoring)
-    assert len(json.loads(shown.stdout)["problems"]) == 1, "only that nobody annotated it"
+    content = json.loads(shown.stdout)
+    assert len(content["problems"]) == 1, "only that nobody annotated it"
+    (timing,) = content["timing"]
+    assert (timing["system"], timing["calls"]) == ("p", 1)
+    latency = timing["measures"]["response_latency_ms"]
+    assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live.after_s))
 
 
 def test_a_recogniser_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.analysis.summary_types import Measures
 from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
 from fdbcore.suites.dialogue_acts.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
@@ -228,6 +229,14 @@ class Diagnosis(ActErrors):
     kind: Kind
 
 
+class LiveTiming(TypedDict):
+    """The timing measures of a system, pooled over the calls in which its replies were given."""
+
+    system: str
+    calls: int
+    measures: Measures
+
+
 class ActsDocument(TypedDict):
     """The scores of responses on sets of records."""
 
@@ -244,6 +253,7 @@ class ActsDocument(TypedDict):
     problems: list[LeftOut]
     warnings: list[str]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
+    timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]
     turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
 
 

@@ -28,6 +28,7 @@ from fdbcore.suites.dialogue_acts.annotators import (
 )
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.live_timing import live_timing
 from fdbcore.suites.dialogue_acts.paper import paper_files
 from fdbcore.suites.dialogue_acts.prompts import folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
@@ -76,6 +77,9 @@ def score(
         used.append(annotated_with(task, usage))
     settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
+    calls = [(response.system, response.live.call) for response in responses if response.live is not None]
+    if timing := list(live_timing(calls)):
+        content["timing"] = timing
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, all_took(used))
 

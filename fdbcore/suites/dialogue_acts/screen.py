@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
-from fdbcore.suites.dialogue_acts import turn_view
+from fdbcore.suites.dialogue_acts import live_timing, turn_view
 from fdbcore.suites.dialogue_acts.card import name_of, tags_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ LARGEST: Final = 3
 def details(document: ActsDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
     blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
+    if "timing" in document:
+        blocks.append(live_timing.details(document["timing"], width))
     return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
 
 

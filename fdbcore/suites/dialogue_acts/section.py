@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
-from fdbcore.suites.dialogue_acts import turn_view
+from fdbcore.suites.dialogue_acts import live_timing, turn_view
 from fdbcore.suites.dialogue_acts.card import name_of, several_conditions, tags_of
 from fdbcore.suites.dialogue_acts.confusion import confusion
 from fdbcore.suites.dialogue_acts.svg import definitions
@@ -38,7 +38,8 @@ def legend(document: ActsDocument) -> str:
 def section(document: ActsDocument) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
     turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
-    if turns and not document["rows"]:
+    turns += live_timing.section(document["timing"]) if "timing" in document else ""
+    if "turns" in document and not document["rows"]:
         return turns
     several = several_conditions(document)
     return turns + render(

@@ -12,6 +12,7 @@ from fdbcore.suites.dialogue_acts.annotate import annotate
 from fdbcore.suites.dialogue_acts.annotators import Annotating, all_took, annotated_with
 from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.live_timing import live_timing
 from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     Annotation,
@@ -88,6 +89,8 @@ def score_turns(
     )
     content = document([scored], responses, [*problems, *unmatched], settings, annotated_with=used)
     told = [_call_json(call, acts) for call in calls]
+    if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
+        content["timing"] = timing
     content["turns"] = {
         "locale": prompts.locale,
         "calls": told,
