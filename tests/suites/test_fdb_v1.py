@@ -23,6 +23,8 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import suite
+from fdbcore.report.scorecard.screen import rows_table
+from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -512,6 +514,10 @@ def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
     assert values == {"compat_takeover_unwanted": 1.0, "compat_backchannels_per_s": 0.001, "compat_jsd": 0.957}
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Moshi (ICC)" in page
+    card = suite("fdb-v1").card(found)
+    rows = [row for row in card.rows if (row.group, row.condition) == ("published", "backchannel")]
+    lines = rows_table(scales_of(card, rows), rows, 100)
+    assert any(re.search(r"Moshi \(ICC\) +55 +1\.000 +0\.001 +0\.957$", line) for line in lines), lines
 
 
 def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> None:

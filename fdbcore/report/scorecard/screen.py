@@ -71,9 +71,17 @@ def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) ->
 
 
 def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
-    """Main scales that pool cases in one way, with their intervals."""
-    cells = [[_with_interval(row, scale) for scale in scales] for row in rows]
-    return _group(f"{pools} [95 % interval]", _heads(scales), _with_n(scales, rows, cells))
+    """Main scales that pool cases in one way, with their intervals; without them where no row has one."""
+    limited = [scale for scale in scales if any(_figure(row, scale).interval for row in rows)]
+    cells = [
+        [
+            _with_interval(row, scale) if scale in limited else number_text(_figure(row, scale).value, scale)
+            for scale in scales
+        ]
+        for row in rows
+    ]
+    title = f"{pools} [95 % interval]" if limited else pools
+    return _group(title, _heads(scales), _with_n(scales, rows, cells))
 
 
 def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:
