@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchmarks.harness import print_table
-from benchmarks.voices import line_table, lines, workshop
+from benchmarks.voices import gains, line_table, lines, workshop
 from benchmarks.voices.dialogues import CUTS_DB
 from benchmarks.voices.healths import warned_share
 from benchmarks.voices.labelled import labelled_in
@@ -100,6 +100,8 @@ def _lines(options: argparse.Namespace, names: Mapping[str, bool]) -> None:
             _show(figure, cut_db, [line.name for line in chosen], list(names), figures)
     for name in (name for name, is_peer in names.items() if not is_peer):
         _warnings(name, [line.name for line in chosen], figures, healths)
+    if options.gains:
+        _gains(made, [name for name in names if not names[name]])
     if peers:
         _summary([line.name for line in chosen], [name for name in names if not names[name]], peers, figures)
     rows = [(name, f"{audio_s[name] / max(seconds[name], 1e-9):,.0f}") for name in names]
@@ -186,6 +188,13 @@ def _summary(chosen: Sequence[str], ours: Sequence[str], peers: Sequence[str], f
     print_table("Ours beside the best other", ("line", *units, *transfers, *others), rows)
 
 
+def _gains(made: Sequence[Made], ours: Sequence[str]) -> None:
+    """What a gain of a whole call, and an offset, do to each of our detectors, whether it is right or wrong."""
+    header = ("line", *(f"{name}: {kind}" for name in ours for kind in gains.CHANGES))
+    rows = [(line, *(f"{share:.1%}" for share in shares)) for line, shares in gains.moved_shares(made, ours)]
+    print_table("Floor events that move by more than a tick (10 ms)", header, rows)
+
+
 def _shown(value: float | int | None, shown_as: str) -> str:
     return "" if value is None else format(value, shown_as)
 
@@ -226,6 +235,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--vad", action="append", metavar="NAME", help="only this detector of ours; may be repeated")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--brief", action="store_true", help="four tables of the first truth")
+    parser.add_argument("--gains", action="store_true", help="also show how many events a gain or an offset moves")
     parser.add_argument("--json", type=Path, help="write all figures here")
     parser.add_argument(
         "--table", type=Path, help="write where each line lies, and what it does to edges, here: what fdbcore ships"

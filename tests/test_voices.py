@@ -11,9 +11,11 @@ import soundfile
 from scipy.signal import welch
 
 from benchmarks import bench_voices
+from benchmarks.bench_turns import floor_events
 from benchmarks.voices import files, lines
 from benchmarks.voices.clips import Phrase
 from benchmarks.voices.dialogues import CUTS_DB, Dialogue, dialogue
+from benchmarks.voices.gains import Change, unlike
 from benchmarks.voices.labelled import speech_of
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.peers import silero_spans
@@ -299,6 +301,38 @@ def test_the_command_prints_tables_and_writes_figures(
     assert placed["clean"].place["snr_db"] == INAUDIBLE_DB
     assert placed["clean"].unit_f1 == pytest.approx(clean["unit_f1"], abs=0.002)
     assert "Sides of dialogues that were left out" in shown
+
+
+def test_events_that_move_by_more_than_a_tick_are_counted_on_both_sides() -> None:
+    plain = np.zeros((1000, 2), dtype=np.bool_)
+    plain[100:200, 0] = plain[300:400, 1] = plain[500:600, 0] = True
+    n_events = 2 * sum(map(len, floor_events(plain).values()))
+    assert n_events > 2
+    assert unlike(plain, plain) == (0, n_events)
+    for late, moved in ((1, 0), (2, 2)):
+        changed = plain.copy()
+        changed[500 : 500 + late, 0] = False
+        assert unlike(plain, changed) == (0, n_events), "where the gap begins does not move"
+        changed = plain.copy()
+        changed[400 : 400 + late, 1] = True
+        assert unlike(plain, changed) == (moved, n_events)
+
+
+def test_a_change_is_a_gain_then_an_offset_in_16_bit() -> None:
+    assert Change(-20, 0.25).of(np.array([1000, -15, 32_767], np.int16)).tolist() == [8292, 8190, 11_469]
+    assert Change(offset=0.01).of(np.array([32_700], np.int16)).tolist() == [32_767]
+
+
+@pytest.mark.slow
+def test_the_command_shows_what_a_gain_and_an_offset_move(
+    clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [str(clips), "--line", "clean", "--vad", "energy", "--no-peers", "--brief", "--gains"]
+    bench_voices.main([*command, "--dialogues", "1", "--seconds", "30", "--cache", str(tmp_path / "cache")])
+    table = capsys.readouterr().out.partition("Floor events that move by more than a tick (10 ms)")[2].splitlines()
+    assert "energy: gain of -3 to -24 dB" in table[1]
+    assert [row.split()[0] for row in table[3:5]] == ["clean", "all"]
+    assert all(float(share[:-1]) < 5 for row in table[3:5] for share in row.split()[1:])
 
 
 def test_music_needs_tracks(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

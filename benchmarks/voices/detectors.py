@@ -6,6 +6,7 @@ A detector takes the path of a recording with two channels, and gives the activi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,11 @@ from benchmarks.voices.speech import Bools
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.session.vad import make_vads
 from fdbcore.sources.sessions import session_inputs
-from fdbcore.types import SILENT_FRAME
+from fdbcore.types import SILENT_FRAME, Pcm
 
 
-def ours(name: str) -> Detector:
-    """The detector that `--vad name` asks for, a tick at a time as in replay."""
+def ours(name: str, change: Callable[[Pcm], Pcm] = lambda frame: frame) -> Detector:
+    """The detector that `--vad name` asks for, a tick at a time as in replay. change: of each frame, int16 (480,)."""
 
     def detect(path: Path) -> Bools:
         (session,) = session_inputs([path])
@@ -33,7 +34,7 @@ def ours(name: str) -> Detector:
                 if frames[0] is None and frames[1] is None:
                     break
                 for vad, frame, active in zip(vads, frames, found, strict=True):
-                    active.append(vad.push(SILENT_FRAME if frame is None else frame))
+                    active.append(vad.push(change(SILENT_FRAME if frame is None else frame)))
                 tick += 1
         sides = [active[vad.delay_ticks :] + vad.finish() for vad, active in zip(vads, found, strict=True)]
         return np.array(sides, dtype=np.bool_).T
