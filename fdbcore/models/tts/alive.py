@@ -17,18 +17,20 @@ from selectors import EVENT_READ, DefaultSelector
 from signal import SIGKILL
 from subprocess import PIPE
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, InputError, SettingsError
-from fdbcore.models.tts.command import MOST_BYTES
 from fdbcore.models.tts.folder import read_mono
 from fdbcore.protocols import Speaker
 from fdbcore.runtime.process_group import signal_group
 from fdbcore.runtime.redaction import without_secrets
+
+MOST_BYTES: Final = 600 * 48_000 * 4
+"""How much a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
 
 
 class LineSpeaker(Speaker):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, InputError, SettingsError
+from fdbcore.models.tts.alive import MOST_BYTES, LineSpeaker
 from fdbcore.models.tts.folder import read_mono
 from fdbcore.protocols import Speaker
 from fdbcore.runtime.address import Setting, command_of
@@ -25,9 +26,6 @@ from fdbcore.runtime.redaction import without_secrets
 
 TIMEOUT_S: Final = 120
 """The time limit for one text. A command that loads a model loads it for each text."""
-
-MOST_BYTES: Final = 600 * 48_000 * 4
-"""How much a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
 
 _MOST_CHARACTERS: Final = 200
 _CHUNK_BYTES: Final = 1 << 16
@@ -42,8 +40,6 @@ SETTINGS: Final = (
 
 def command(address: str) -> Speaker:
     """The speaker "exec:COMMAND ARGUMENT ...", split as a shell splits it. SETTINGS may precede the command."""
-    from fdbcore.models.tts.alive import LineSpeaker
-
     words, settings = command_of(address, SETTINGS)
     return (LineSpeaker if settings["alive"] else CommandSpeaker)(words, settings["timeout_s"])
 
