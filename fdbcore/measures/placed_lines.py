@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.measures.health.figures import DOUBTFUL_TAIL_MS, ROOM_TAIL_MS
 from fdbcore.measures.health.measured_lines import MEASURED_KINDS, MeasuredLine, measured_lines, place
 from fdbcore.measures.reading import Reading
 from fdbcore.types import SIDES, Side, other_side
@@ -36,6 +37,8 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
             lines[side] = _line("not measured", f"nothing was measured for {name}: {UNKNOWN}")
         elif at is None:
             lines[side] = _line("not known", f"too little is heard beside the speech to know the line: {UNKNOWN}")
+        elif known["tail_ms"] is not None and DOUBTFUL_TAIL_MS <= known["tail_ms"] < ROOM_TAIL_MS:
+            lines[side] = _line("not known", f"either a room, or a voice that ends slowly: {UNKNOWN}")
         else:
             findings = [finding for finding in health["findings"] if finding["side"] == side]
             ids = {finding["id"] for finding in findings}

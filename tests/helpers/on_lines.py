@@ -21,7 +21,7 @@ def health_at(of_a: MeasuredLine, of_b: MeasuredLine) -> dict[str, Any]:
             "under_db": None if at["softest_db"] is None else at["softest_db"] + snr_db,
             "after_db": None if at["after_db"] is None else at["after_db"] + snr_db,
             "fall_ms": at["fall_ms"],
-            "tail_ms": at["fall_ms"],
+            "tail_ms": 100.0 if line.is_room else 30.0,
             "high_drop_db": at["high_drop_db"],
             "speech_s": 3.0,
         }

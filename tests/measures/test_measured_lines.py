@@ -172,8 +172,8 @@ def test_a_room_is_named_by_what_a_room_does_to_each_sound(
     """A side may lie on a line in all that places it, and have sounds that die away as none does there."""
     line = next(line for line in measured_lines()["silero"].lines if line.name == own)
     recording = drawn_recording(tmp_path / "call", "A 0-2 5-6 | B 2.4-4")
-    for tail, is_like in ((line.place["fall_ms"], True), (tail_ms, False)):
-        health = health_at(line, line)
+    health = health_at(line, line)
+    for tail, is_like in ((health["sides"]["A"]["tail_ms"], True), (tail_ms, False)):
         health["sides"]["A"]["tail_ms"] = tail
         write_json(recording.path / HEALTH, health)
         placed = placed_lines(Reading(recording.path))
@@ -181,6 +181,12 @@ def test_a_room_is_named_by_what_a_room_does_to_each_sound(
         assert placed["A"] is not None
         like = placed["A"]["like"]
         assert (like is not None and like["name"].startswith(may_be_like)) == is_like
+    health["sides"]["A"]["tail_ms"] = 60.0
+    write_json(recording.path / HEALTH, health)
+    placed = placed_lines(Reading(recording.path))
+    assert placed is not None
+    assert placed["A"] is not None
+    assert placed["A"]["text"] == f"either a room, or a voice that ends slowly: {UNKNOWN}"
 
 
 def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ QUICKEST: Final = 0.1
 QUICKER: Final = 0.35
 ROOM_TAIL_MS: Final = 66.0
 """In a room, 20 dB take longer: so long they take with a reverberation time of 0.2 s."""
+DOUBTFUL_TAIL_MS: Final = 55.0
+"""From this on to that of a room, it may be either a dry room or a voice that ends slowly."""
 
 PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
 STOPBAND: Final = slice(45, 75)  # 4.5 to 7.5 kHz: synthetic voices have little in the lower half of it
