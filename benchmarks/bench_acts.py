@@ -11,8 +11,8 @@ from benchmarks.bench_align import PLAIN_PAIRS, Floats, check_equal, plain_align
 from benchmarks.harness import best_seconds, met, print_table
 from fdbcore.stats.bootstrap import RESAMPLES, bootstrap_columns
 from fdbcore.stats.significance import sign_flip_p
-from fdbcore.suites.dialogue_acts.alignment import align_acts_batch
-from fdbcore.suites.dialogue_acts.scoring import score_pairs
+from fdbcore.suites.dialogue_acts.scoring.alignment import align_acts_batch
+from fdbcore.suites.dialogue_acts.scoring.scores import score_pairs
 
 PAIRS = 1_000_000
 ITEMS, SYSTEMS = 1_000, 10

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchmarks.harness import best_seconds, met, print_table
 from fdbcore.stats.bootstrap import MEDIAN, RESAMPLES, Statistic, bootstrap_ci, mean
-from fdbcore.suites.dialogue_acts.alignment import ACTS, ActAlignments, PackedActs, align_acts_batch
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActAlignments, PackedActs, align_acts_batch
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, tags_in
 
 Weighted = list[tuple[int, int]]

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from fdbcore.session.conformance import vad_faults
     from fdbcore.session.turns import detect_turns
     from fdbcore.session.windows import WindowVad
-    from fdbcore.suites.dialogue_acts.alignment import ActAlignment, align_acts, align_acts_batch
+    from fdbcore.suites.dialogue_acts.scoring.alignment import ActAlignment, align_acts, align_acts_batch
     from fdbcore.types import TurnEvent, TurnSettings
 
 _HOMES = {
-    "ActAlignment": "suites.dialogue_acts.alignment",
+    "ActAlignment": "suites.dialogue_acts.scoring.alignment",
     "Call": "analysis.corpus",
     "Clock": "protocols",
     "Endpoint": "protocols",
@@ -63,8 +63,8 @@ _HOMES = {
     "Vad": "protocols",
     "VirtualClock": "clock",
     "WindowVad": "session.windows",
-    "align_acts": "suites.dialogue_acts.alignment",
-    "align_acts_batch": "suites.dialogue_acts.alignment",
+    "align_acts": "suites.dialogue_acts.scoring.alignment",
+    "align_acts_batch": "suites.dialogue_acts.scoring.alignment",
     "call_rows": "analysis.rows",
     "compare": "analysis.comparison",
     "detect_turns": "session.turns",

@@ -73,7 +73,7 @@ ENDPOINTS: Final = {
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "pipecat": "fdbcore.endpoints.webrtc.whip_client:pipecat",
     "pipecats": "fdbcore.endpoints.webrtc.whip_client:pipecat",
-    "rehearsed": "fdbcore.suites.fdb_v3.rehearsed:rehearsed",
+    "rehearsed": "fdbcore.suites.fdb_v3.smoke.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
     "twilios": "fdbcore.endpoints.vendors.twilio:twilio",
@@ -165,7 +165,7 @@ SPEAKERS: Final = {
 
 WORLDS: Final = {
     "file": "fdbcore.worlds.tools_file:tools_file",
-    "fdb-v3": "fdbcore.suites.fdb_v3.world:fdb_v3_world",
+    "fdb-v3": "fdbcore.suites.fdb_v3.world.world:fdb_v3_world",
 }
 """Each makes a world, which answers calls of tools, from its whole address: "file:tools.py?latency=normal"."""
 

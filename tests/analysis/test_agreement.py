@@ -18,9 +18,9 @@ from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import columns
 from fdbcore.stats.raters import kappa
-from fdbcore.suites.dialogue_acts.agreement import Key, Labelled, agreement, read_labels
-from fdbcore.suites.dialogue_acts.alignment import ActSequence, align_acts
+from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
+from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence, align_acts
 
 Pair = tuple[list[tuple[str, float]], list[tuple[str, float]]]
 

@@ -18,10 +18,10 @@ from fdbcore.cli.main import main
 from fdbcore.registry import speaker
 from fdbcore.report.scorecard.columns import columns
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.alignment import ActSequence
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl
+from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
-from fdbcore.suites.dialogue_acts.speak import speak_records
+from fdbcore.suites.dialogue_acts.writing.speak import speak_records
 
 # The example of section 4.1.1 and the four of Table 2: the paper's references and replies, and from all scripts, in
 # exact fractions, WLCS, WED and its parts (deletion, insertion, substitution).

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Reference, Response, Step
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet
 
 LETTERS = dict(zip(("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), ACTS, strict=True))

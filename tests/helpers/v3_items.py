@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fdbcore.suites.fdb_v3.ours_rows import OursItem
-from fdbcore.suites.fdb_v3.ours_terms import MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.ours.rows import OursItem
+from fdbcore.suites.fdb_v3.ours.terms import MEASURES, FailureClass
 
 NOTHING: dict[str, float | None] = dict.fromkeys(MEASURES)
 

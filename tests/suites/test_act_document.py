@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from fdbcore.stats.significance import holm
-from fdbcore.suites.dialogue_acts import baselines
-from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence
-from fdbcore.suites.dialogue_acts.comparison import COMPARED, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
-from fdbcore.suites.dialogue_acts.scoring import MEASURES, SystemScores, system_row
+from fdbcore.suites.dialogue_acts.scoring import baselines
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence
+from fdbcore.suites.dialogue_acts.scoring.comparison import COMPARED, ScoringSettings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, without_response
 from fdbcore.types import Problem
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.suites.dialogue_acts import baselines
-from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence, pack_acts
-from fdbcore.suites.dialogue_acts.baselines import (
+from fdbcore.suites.dialogue_acts.scoring import baselines
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence, pack_acts
+from fdbcore.suites.dialogue_acts.scoring.baselines import (
     BEST_CONSTANT,
     MOST_FREQUENT,
     SHUFFLED,
@@ -23,7 +23,7 @@ from fdbcore.suites.dialogue_acts.baselines import (
     most_frequent,
     shuffled_row,
 )
-from fdbcore.suites.dialogue_acts.scoring import (
+from fdbcore.suites.dialogue_acts.scoring.scores import (
     MEASURES,
     References,
     SystemScores,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.errors import ActError
-from fdbcore.suites.dialogue_acts.alignment import (
+from fdbcore.suites.dialogue_acts.scoring.alignment import (
     ACTS,
     ActSequence,
     ActWarning,
@@ -42,7 +42,7 @@ SIGNS = {"match": "=", "substitution": "x", "deletion": "-", "insertion": "+"}
 
 
 @pytest.mark.filterwarnings(
-    "ignore::fdbcore.suites.dialogue_acts.alignment.ActWarning"
+    "ignore::fdbcore.suites.dialogue_acts.scoring.alignment.ActWarning"
 )  # the weights of 4.1.1 sum to 0.9
 @pytest.mark.parametrize("case", WORKED_CASES)
 def test_worked_cases_of_the_paper(case: str) -> None:

@@ -15,13 +15,13 @@ from fdbcore import align_acts
 from fdbcore.cli.main import main
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
-from fdbcore.suites.dialogue_acts.baselines import best_constant
-from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.page.words import reasons
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
+from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
+from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
+from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
 from fdbcore.suites.dialogue_acts.suite import SUITE
-from fdbcore.suites.dialogue_acts.words import reasons
 
 FEW = ScoringSettings(resamples=50)
 

@@ -23,11 +23,11 @@ from fdbcore.cli.main import main
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
-from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.picture import picture
+from fdbcore.suites.dialogue_acts.page.picture import picture
+from fdbcore.suites.dialogue_acts.page.svg import style
+from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.suites.dialogue_acts.suite import SUITE
-from fdbcore.suites.dialogue_acts.svg import style
-from fdbcore.suites.dialogue_acts.words import mean, span
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as BrowserPage

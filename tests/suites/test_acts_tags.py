@@ -16,8 +16,8 @@ from fakes.writers import record
 from fdbcore import align_acts
 from fdbcore.cli.main import main
 from fdbcore.errors import ActError
-from fdbcore.suites.dialogue_acts.alignment import ACTS, align_acts_batch, pack_acts
-from fdbcore.suites.dialogue_acts.prompts import SHIPPED, Prompts, folder_of
+from fdbcore.suites.dialogue_acts.models.prompts import SHIPPED, Prompts, folder_of
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, align_acts_batch, pack_acts
 from fdbcore.suites.dialogue_acts.tag_sets import paper_acts, tags_in
 
 ISO = Path("iso-24617-2")

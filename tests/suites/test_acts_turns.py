@@ -17,7 +17,7 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 
 from fdbcore.cli.main import main
-from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 
 pytestmark = [NEEDS_OPENAI]
 

@@ -14,9 +14,9 @@ from fakes.writers import label, record, steps
 
 from fdbcore import registry
 from fdbcore.errors import PartyError, RecordingError
-from fdbcore.suites.dialogue_acts.annotate import Annotated, annotate, references
-from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
-from fdbcore.suites.dialogue_acts.prompts import Prompts
+from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, references
+from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step
 
 pytestmark = [NEEDS_GEMINI]

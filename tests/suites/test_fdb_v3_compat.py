@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from oracles import fdb_v3 as oracle
 
-from fdbcore.suites.fdb_v3 import compat
-from fdbcore.suites.fdb_v3.compat import CompatScores, compat_scores, first_response_s, tool_call_s
-from fdbcore.suites.fdb_v3.compat_terms import TERMS
-from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
-from fdbcore.suites.fdb_v3.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.compat import measures as compat
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.compat.measures import CompatScores, compat_scores, first_response_s, tool_call_s
+from fdbcore.suites.fdb_v3.compat.terms import TERMS
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
 
 EXPECTED = (FunctionCall("track_order", {"order_id": "A1"}),)
 

@@ -22,9 +22,9 @@ from fakes.rehearsed_server import rehearsed_over
 from fakes.smoke_chat import cascade, smoke_chat
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.known_sounds import smoke_records
-from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER
-from fdbcore.suites.fdb_v3.smoke import SMOKE
+from fdbcore.suites.fdb_v3.smoke.known_sounds import smoke_records
+from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER
+from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 

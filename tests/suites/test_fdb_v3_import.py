@@ -18,10 +18,10 @@ from jsonschema import Draft202012Validator
 from fdbcore.audio.decode import AudioFile
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3 import schemas
-from fdbcore.suites.fdb_v3.compat import passes
-from fdbcore.suites.fdb_v3.logs import LoggedCall
-from fdbcore.suites.fdb_v3.repairs import repaired
-from fdbcore.suites.fdb_v3.results import SystemResult, wanted
+from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
+from fdbcore.suites.fdb_v3.compat.measures import passes
+from fdbcore.suites.fdb_v3.released.repairs import repaired
+from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
 
 ID = "travel_01"
 SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"

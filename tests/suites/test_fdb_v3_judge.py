@@ -19,11 +19,11 @@ from fdbcore.models.account import Vendor
 from fdbcore.registry import judge
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat import argument_accuracy, compat_scores, passes
-from fdbcore.suites.fdb_v3.judging import JudgedCases, judge_cases
-from fdbcore.suites.fdb_v3.judging_screen import judging_details
-from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.results import wanted
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
+from fdbcore.suites.fdb_v3.compat.measures import argument_accuracy, compat_scores, passes
+from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
+from fdbcore.suites.fdb_v3.judging.screen import judging_details
+from fdbcore.suites.fdb_v3.released.results import wanted
 
 pytestmark = NEEDS_OPENAI
 

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from helpers.released_folder import release, result
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3 import compat
-from fdbcore.suites.fdb_v3.compat import compat_scores
-from fdbcore.suites.fdb_v3.compat_terms import TERMS
-from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.compat import measures as compat
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
+from fdbcore.suites.fdb_v3.compat.measures import compat_scores
+from fdbcore.suites.fdb_v3.compat.terms import TERMS
 from fdbcore.suites.fdb_v3.published import published
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
 
 COUNTS = {
     "GPT-Realtime": (96, 13, 14, 76, "27 20 13", "16 24 8 12", "18 10 7 8 10"),

@@ -17,9 +17,9 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.known_sounds import known_sound, level, smoke_records
-from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, rehearsal
-from fdbcore.suites.fdb_v3.smoke import FOLDER
+from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level, smoke_records
+from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER, rehearsal
+from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER
 from fdbcore.types import FRAME_SAMPLES
 
 RECORDS: dict[str, Any] = {name: record for name, record in smoke_records().items()}

@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3 import schemas
-from fdbcore.suites.fdb_v3.smoke import SMOKE
-from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
+from fdbcore.suites.fdb_v3.agree.tagging import CLASSES, holds_tags, tag_agreement
+from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 
 LABELS: dict[str, set[str]] = {
     record["id"]: set(record["disfluencies"]) for record in json.loads(SMOKE.read_text())["record"]

@@ -22,10 +22,10 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
-from fdbcore.suites.fdb_v3.logs import LoggedCall
-from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome, state_differences
-from fdbcore.suites.fdb_v3.results import SystemResult
+from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
+from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TEXT, NUMBER, WHOLE = "string", "number", "integer"

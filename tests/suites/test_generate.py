@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 from fdbcore import registry
 from fdbcore.errors import InputError, PartyError, RecordingError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS
-from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
-from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
-from fdbcore.suites.dialogue_acts.generate import (
+from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
+from fdbcore.suites.dialogue_acts.models.checks import NEAR_DUPLICATE, SeenRequests, check_record
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic
+from fdbcore.suites.dialogue_acts.records import read_records
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.sets import GENERATED as SETTINGS
+from fdbcore.suites.dialogue_acts.sets import RECORDS
+from fdbcore.suites.dialogue_acts.writing.generate import (
     DROPPED,
     REPLIES,
     GenerationPlan,
     GenerationProgress,
     generate,
 )
-from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
-from fdbcore.suites.dialogue_acts.records import read_records
-from fdbcore.suites.dialogue_acts.sets import GENERATED as SETTINGS
-from fdbcore.suites.dialogue_acts.sets import RECORDS
 
 pytestmark = [NEEDS_OPENAI]
 

@@ -9,9 +9,9 @@ import pytest
 from fakes.writers import record
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.suites.dialogue_acts.alignment import ACTS
-from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic, folder_of, record_schema, steps_schema
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic, folder_of, record_schema, steps_schema
 from fdbcore.suites.dialogue_acts.records import Record, parse_steps
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 
 TOPIC = Topic("タイマー", "三分")
 

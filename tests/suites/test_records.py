@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.errors import ActError, InputError
-from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.records import (
     Annotation,
     Record,
@@ -24,6 +23,7 @@ from fdbcore.suites.dialogue_acts.records import (
     read_records,
     read_responses,
 )
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.types import Problem
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)

@@ -19,8 +19,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from fdbcore.errors import InputError
-from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl, read_records, read_responses
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 
 DATA = Path(str(files("fdbcore.suites.dialogue_acts") / "data"))
 SMOKE = DATA / "smoke"

@@ -33,11 +33,11 @@ from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runs.runner import run_cases
 from fdbcore.session.converse import LiveSettings
-from fdbcore.suites.dialogue_acts import users
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
-from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
+from fdbcore.suites.dialogue_acts.writing import users
+from fdbcore.suites.dialogue_acts.writing.speak import RECORDS, speak_records
 from fdbcore.types import FRAME_BYTES, Pcm
 
 pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
@@ -377,6 +377,7 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     (timing,) = content["timing"]
     assert (timing["system"], timing["calls"]) == ("p", 1)
     latency = timing["measures"]["response_latency_ms"]
+    assert response.live.after_s is not None
     assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live.after_s))
 
 

@@ -15,7 +15,7 @@ from fdbcore.report.format import counted
 from fdbcore.types import Option, Problem, clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.generate import GenerationProgress, Price
+    from fdbcore.suites.dialogue_acts.writing.generate import GenerationProgress, Price
 
 MODEL_HELP: Final = (
     "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
@@ -32,9 +32,9 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.clock import utc_today
     from fdbcore.registry import model
     from fdbcore.runs.services import ends_soon
-    from fdbcore.suites.dialogue_acts import generate as made
-    from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
+    from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
     from fdbcore.suites.dialogue_acts.sets import RECORDS
+    from fdbcore.suites.dialogue_acts.writing import generate as made
 
     told = Prompts(options["locale"], folder_of(options["prompts"]))
     plan = made.GenerationPlan(options["n"], told.topics(options["topics"]), told, options["seed"])
@@ -84,7 +84,7 @@ def _tokens(progress: GenerationProgress) -> str:
 
 
 def _summary(progress: GenerationProgress, price: Price | None) -> str:
-    from fdbcore.suites.dialogue_acts.generate import cost_usd
+    from fdbcore.suites.dialogue_acts.writing.generate import cost_usd
 
     cost = "" if price is None else f", {cost_usd(progress.usage, price):.4f} USD"
     replies = f"{progress.usage.replies} answers: {_tokens(progress)}{cost}"
@@ -95,7 +95,7 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
-    from fdbcore.suites.dialogue_acts.speak import ASSISTANT, default_speaker, speak_records
+    from fdbcore.suites.dialogue_acts.writing.speak import ASSISTANT, default_speaker, speak_records
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     folder: Path = options["dir"]
@@ -122,7 +122,7 @@ def reasons(problems: Iterable[Problem]) -> list[str]:
 
 def _what_is_there(folder: Path) -> str:
     from fdbcore.recording.files import read_json
-    from fdbcore.suites.dialogue_acts.speak import SPEAK
+    from fdbcore.suites.dialogue_acts.writing.speak import SPEAK
 
     notes = read_json(folder / SPEAK)
     done = [file for file in notes["files"].values() if file]

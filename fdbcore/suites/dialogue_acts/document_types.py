@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
-from fdbcore.suites.dialogue_acts.alignment import Operation
+from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
-from fdbcore.suites.dialogue_acts.turn_types import TurnsJson
+from fdbcore.suites.dialogue_acts.turns.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]

@@ -16,8 +16,8 @@ from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.annotate import annotate, first_requests, references
-from fdbcore.suites.dialogue_acts.annotators import (
+from fdbcore.suites.dialogue_acts.models.annotate import annotate, first_requests, references
+from fdbcore.suites.dialogue_acts.models.annotators import (
     Annotating,
     Named,
     all_took,
@@ -26,13 +26,12 @@ from fdbcore.suites.dialogue_acts.annotators import (
     named,
     of_every_set,
 )
-from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.document import document
-from fdbcore.suites.dialogue_acts.live_timing import live_timing
-from fdbcore.suites.dialogue_acts.paper import paper_files
-from fdbcore.suites.dialogue_acts.prompts import folder_of
+from fdbcore.suites.dialogue_acts.models.prompts import folder_of
+from fdbcore.suites.dialogue_acts.page.paper import paper_files
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
-from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
+from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
+from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import (
     GENERATED,
     RECORDS,
@@ -44,8 +43,9 @@ from fdbcore.suites.dialogue_acts.sets import (
     sets_of_runs,
     without_response,
 )
-from fdbcore.suites.dialogue_acts.turn_estimates import expected_turns
-from fdbcore.suites.dialogue_acts.turn_scoring import score_turns
+from fdbcore.suites.dialogue_acts.turns.estimates import expected_turns
+from fdbcore.suites.dialogue_acts.turns.live_timing import live_timing
+from fdbcore.suites.dialogue_acts.turns.scores import score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit

@@ -14,8 +14,8 @@ from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
-from fdbcore.suites.dialogue_acts.spoken_turns import ASIDE, answering, spoken_turns
-from fdbcore.suites.dialogue_acts.turn_words import texts, told_texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, answering, spoken_turns
+from fdbcore.suites.dialogue_acts.turns.words import texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
 

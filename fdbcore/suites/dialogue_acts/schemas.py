@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fdbcore.report.schemas import as_text, schema_of
-from fdbcore.suites.dialogue_acts.rating_agreement import SCHEMA
-from fdbcore.suites.dialogue_acts.rating_types import RepliesRated
+from fdbcore.suites.dialogue_acts.agree.rating_agreement import SCHEMA
+from fdbcore.suites.dialogue_acts.agree.rating_types import RepliesRated
 
 
 def schema_file() -> Path:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.recording.files import read_json
 from fdbcore.recording.run import read_plan
-from fdbcore.suites.dialogue_acts.prompts import Prompts, folder_of
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, tags_in
 from fdbcore.types import Problem

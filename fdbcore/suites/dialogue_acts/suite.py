@@ -82,13 +82,13 @@ class DialogueActs(Suite):
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The shipped set; Open JTalk speaks what has not been spoken yet."""
-        from fdbcore.suites.dialogue_acts.users import shipped
+        from fdbcore.suites.dialogue_acts.writing.users import shipped
 
         shipped(folder, show)
 
     def side_a(self, data: str) -> SideA:
         """The users of a data set, as `fdbcore dataset speak` left them; see `users.side_a` for the settings."""
-        from fdbcore.suites.dialogue_acts.users import side_a
+        from fdbcore.suites.dialogue_acts.writing.users import side_a
 
         return side_a(data)
 
@@ -127,7 +127,7 @@ class DialogueActs(Suite):
 
     def holds_labels(self, path: Path) -> bool:
         """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
-        from fdbcore.suites.dialogue_acts.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
 
         return path.suffix == SUFFIX or holds_ratings(path)
 
@@ -135,12 +135,12 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-        from fdbcore.suites.dialogue_acts import rating_screen
-        from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
-        from fdbcore.suites.dialogue_acts.agreement_screen import screen
-        from fdbcore.suites.dialogue_acts.prompts import folder_of
-        from fdbcore.suites.dialogue_acts.rating_agreement import rating_agreement
-        from fdbcore.suites.dialogue_acts.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.agree import rating_screen
+        from fdbcore.suites.dialogue_acts.agree.agreement import agreement, read_labels
+        from fdbcore.suites.dialogue_acts.agree.agreement_screen import screen
+        from fdbcore.suites.dialogue_acts.agree.rating_agreement import rating_agreement
+        from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.models.prompts import folder_of
         from fdbcore.suites.dialogue_acts.sets import prompts_in
         from fdbcore.suites.dialogue_acts.tag_sets import tags_in
 
@@ -157,45 +157,45 @@ class DialogueActs(Suite):
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
-        from fdbcore.suites.dialogue_acts import turn_card
-        from fdbcore.suites.dialogue_acts.card import card
+        from fdbcore.suites.dialogue_acts.page.card import card
+        from fdbcore.suites.dialogue_acts.turns import card as turn_card
 
         found = cast("ActsDocument", document)
         return turn_card.card(found) if "turns" in found and not found["rows"] else card(found)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
-        from fdbcore.suites.dialogue_acts.screen import details
+        from fdbcore.suites.dialogue_acts.page.screen import details
 
         return details(cast("ActsDocument", document), width)
 
     def style(self) -> str:
         """The style of the pictures and of the drawing of acts against acts."""
-        from fdbcore.suites.dialogue_acts.section import style
+        from fdbcore.suites.dialogue_acts.page.section import style
 
         return style()
 
     def legend(self, document: Mapping[str, Any]) -> str:
         """How to read the picture of an alignment."""
-        from fdbcore.suites.dialogue_acts.section import legend
+        from fdbcore.suites.dialogue_acts.page.section import legend
 
         return legend(cast("ActsDocument", document))
 
     def picture(self, case: ScoredCase) -> str:
         """The user's request and the alignment."""
-        from fdbcore.suites.dialogue_acts.picture import view
+        from fdbcore.suites.dialogue_acts.page.picture import view
 
         return view(case)
 
     def section(self, document: Mapping[str, Any]) -> str:
         """Which acts go wrong: the drawing of acts against acts."""
-        from fdbcore.suites.dialogue_acts.section import section
+        from fdbcore.suites.dialogue_acts.page.section import section
 
         return section(cast("ActsDocument", document))
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
         """The examples, and the drawings of acts against acts."""
-        from fdbcore.suites.dialogue_acts.figures import figures
+        from fdbcore.suites.dialogue_acts.page.figures import figures
 
         return figures(cast("ActsDocument", document))
 

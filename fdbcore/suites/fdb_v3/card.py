@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.report.format import counted
-from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
+from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.findings import findings
-from fdbcore.suites.fdb_v3.ours_card import OURS, TEST, ours_differences, ours_figures
-from fdbcore.suites.fdb_v3.ours_card import TERMS as OUR_TERMS
-from fdbcore.suites.fdb_v3.ours_terms import FAILURES
+from fdbcore.suites.fdb_v3.ours.card import OURS, TEST, ours_differences, ours_figures
+from fdbcore.suites.fdb_v3.ours.card import TERMS as OUR_TERMS
+from fdbcore.suites.fdb_v3.ours.terms import FAILURES
 from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
 from fdbcore.types import Problem

@@ -15,17 +15,17 @@ from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
-from fdbcore.suites.fdb_v3.logged import logged_calls
-from fdbcore.suites.fdb_v3.logs import AsrWord, LoggedCall, SystemLog, user_end_s
-from fdbcore.suites.fdb_v3.outcome import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.playing import records_of_run
-from fdbcore.suites.fdb_v3.results import SystemResult, wanted
+from fdbcore.suites.fdb_v3.released.logged import logged_calls
+from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
     from fdbcore.recording.run_types import Outcome, PlannedCase
-    from fdbcore.suites.fdb_v3.judging_types import V3Verdicts
+    from fdbcore.suites.fdb_v3.judging.judging_types import V3Verdicts
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 RECORD: Final = "record"

@@ -17,7 +17,7 @@ MOST_COLUMNS: Final = 100
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.suites.fdb_v3 import reading, screen
-    from fdbcore.suites.fdb_v3.smoke import SMOKE
+    from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 
     is_right = True
     for name in options["file"]:
@@ -33,7 +33,7 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 def _import(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.runtime.whole_files import whole_file
     from fdbcore.suites.fdb_v3 import screen
-    from fdbcore.suites.fdb_v3.released import import_folder
+    from fdbcore.suites.fdb_v3.released.folder import import_folder
 
     folder: Path = options["path"]
     out: Path = options["out"]

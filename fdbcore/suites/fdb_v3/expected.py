@@ -18,8 +18,8 @@ from fdbcore.runs.judge_options import expected_of
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.hearing import LANGUAGE, hear, sides_to_hear, take_words
-from fdbcore.suites.fdb_v3.judging import plan_of
-from fdbcore.suites.fdb_v3.rubrics import SPEECH
+from fdbcore.suites.fdb_v3.judging.judge import plan_of
+from fdbcore.suites.fdb_v3.judging.rubrics import SPEECH
 from fdbcore.suites.fdb_v3.scoring import KEPT_ANSWERS, V3Scoring, read
 from fdbcore.types.usage import ExpectedUse
 from fdbcore.types.words import as_text

@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.logs import AsrWord, user_end_s
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.types import SIDES, Problem, Side
 
 LANGUAGE: Final = "en"

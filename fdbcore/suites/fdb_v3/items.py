@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from fdbcore.measures.reading import Reading
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
-from fdbcore.suites.fdb_v3.compat_rows import values_of
-from fdbcore.suites.fdb_v3.ours_rows import OursItem
-from fdbcore.suites.fdb_v3.questions import labelled_pairs
+from fdbcore.suites.fdb_v3.compat.measures import failure, matches_exactly
+from fdbcore.suites.fdb_v3.compat.rows import values_of
+from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs
+from fdbcore.suites.fdb_v3.ours.rows import OursItem
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:

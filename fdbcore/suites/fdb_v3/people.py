@@ -12,13 +12,13 @@ import numpy as np
 
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.stats.raters import spearman
-from fdbcore.suites.fdb_v3.ours_terms import COMPARED, MEASURES
+from fdbcore.suites.fdb_v3.ours.terms import COMPARED, MEASURES
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
 from fdbcore.types import SideA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.ours_rows import OursItem
-    from fdbcore.suites.fdb_v3.ours_types import OursRanks
+    from fdbcore.suites.fdb_v3.ours.ours_types import OursRanks
+    from fdbcore.suites.fdb_v3.ours.rows import OursItem
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 PEOPLE: Final = "people, "

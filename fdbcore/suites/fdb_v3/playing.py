@@ -17,9 +17,9 @@ from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
 from fdbcore.suites.fdb_v3.reading import faults_of, look_at
-from fdbcore.suites.fdb_v3.released import import_folder
-from fdbcore.suites.fdb_v3.smoke import SMOKE
-from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
+from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
 
 if TYPE_CHECKING:

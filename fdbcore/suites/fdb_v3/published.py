@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat_terms import TERMS
+from fdbcore.suites.fdb_v3.compat.terms import TERMS
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 if TYPE_CHECKING:

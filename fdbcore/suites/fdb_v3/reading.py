@@ -13,8 +13,8 @@ from typing import Any, Final, cast
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError
 from fdbcore.runtime.shape import misfits
-from fdbcore.suites.fdb_v3.released import SCHEMA
-from fdbcore.suites.fdb_v3.repairs import FUNCTIONS
+from fdbcore.suites.fdb_v3.released.folder import SCHEMA
+from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.types import TICKS_PER_S, Problem
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 
 RepairKind: TypeAlias = Literal[
     "missing_argument",

@@ -13,10 +13,10 @@ from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenario_types
+from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement
+from fdbcore.suites.fdb_v3.agree.verdict_agreement_types import VerdictAgreement
 from fdbcore.suites.fdb_v3.document_types import V3Document
-from fdbcore.suites.fdb_v3.released import SCHEMA
-from fdbcore.suites.fdb_v3.tagging_types import DisfluencyAgreement
-from fdbcore.suites.fdb_v3.verdict_agreement_types import VerdictAgreement
+from fdbcore.suites.fdb_v3.released.folder import SCHEMA
 
 SCENARIOS: Final = "scenarios"
 DOCUMENTS: Final = {

@@ -17,21 +17,21 @@ from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
-from fdbcore.suites.fdb_v3.compat_rows import compat_of, log_of, slices_of_cases
+from fdbcore.suites.fdb_v3.compat.rows import compat_of, log_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
-from fdbcore.suites.fdb_v3.judging import judge_cases
-from fdbcore.suites.fdb_v3.ours_rows import OursItem, comparisons_of, items_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.judging.judge import judge_cases
+from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, namesakes, playing_of
 from fdbcore.suites.fdb_v3.published import published
-from fdbcore.suites.fdb_v3.released import import_folder
-from fdbcore.suites.fdb_v3.released_audio import replayed
+from fdbcore.suites.fdb_v3.released.audio import replayed
+from fdbcore.suites.fdb_v3.released.folder import import_folder
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost, V3Played
-    from fdbcore.suites.fdb_v3.judging_types import V3Judging
+    from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging
     from fdbcore.suites.fdb_v3.published_types import V3Published
     from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
 

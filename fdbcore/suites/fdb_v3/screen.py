@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat import CompatRate, LatencySummary, compat_scores
-from fdbcore.suites.fdb_v3.compat_terms import TERMS, CompatTerm
-from fdbcore.suites.fdb_v3.results import SystemResult
+from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
+from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
+from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
 
 if TYPE_CHECKING:

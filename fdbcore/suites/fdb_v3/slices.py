@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, get_args
 
-from fdbcore.suites.fdb_v3.compat import CompatRate, passes
-from fdbcore.suites.fdb_v3.logs import SystemLog
-from fdbcore.suites.fdb_v3.released_types import Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.compat.logs import SystemLog
+from fdbcore.suites.fdb_v3.compat.measures import CompatRate, passes
+from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry

@@ -110,8 +110,8 @@ class ToolsUnderDisfluency(Suite):
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
-        from fdbcore.suites.fdb_v3.tagging import holds_tags
-        from fdbcore.suites.fdb_v3.verdict_tables import holds_verdicts
+        from fdbcore.suites.fdb_v3.agree.tagging import holds_tags
+        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
 
         return holds_tags(path) or holds_verdicts(path)
 
@@ -119,10 +119,10 @@ class ToolsUnderDisfluency(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
-        from fdbcore.suites.fdb_v3 import tagging_screen, verdict_screen
-        from fdbcore.suites.fdb_v3.tagging import tag_agreement
-        from fdbcore.suites.fdb_v3.verdict_agreement import verdict_agreement
-        from fdbcore.suites.fdb_v3.verdict_tables import holds_verdicts
+        from fdbcore.suites.fdb_v3.agree import tagging_screen, verdict_screen
+        from fdbcore.suites.fdb_v3.agree.tagging import tag_agreement
+        from fdbcore.suites.fdb_v3.agree.verdict_agreement import verdict_agreement
+        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
 
         if any(map(holds_verdicts, paths)):
             verdicts = verdict_agreement(paths)
@@ -144,8 +144,8 @@ class ToolsUnderDisfluency(Suite):
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Known defects of the published measures, how far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.compat_screen import defects
-        from fdbcore.suites.fdb_v3.judging_screen import judging_details
+        from fdbcore.suites.fdb_v3.compat.screen import defects
+        from fdbcore.suites.fdb_v3.judging.screen import judging_details
         from fdbcore.suites.fdb_v3.published import published_details
 
         found = cast("V3Document", document)
@@ -155,7 +155,7 @@ class ToolsUnderDisfluency(Suite):
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging_page import section
+        from fdbcore.suites.fdb_v3.judging.page import section
 
         return section(cast("V3Document", document))
 

@@ -1,0 +1,213 @@
+"""How far two annotators agree on the acts of the same replies, be they people or models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.raters import kappa
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    Annotation,
+    Response,
+    read_records,
+    read_responses,
+)
+from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats, packed, score_pairs
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
+from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement
+
+AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
+
+Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One reply with what one annotator sees in it."""
+
+    where: str
+    text: str
+    annotation: Annotation
+
+
+def read_labels(
+    path: Path, annotator: str | None = None, as_given: bool = False, tags: TagSet | None = None
+) -> tuple[dict[Key, Labelled], list[Problem]]:
+    """The annotations in a file of responses, or in a file of records: those of their first references.
+
+    annotator: whose annotations to read; in records, the annotator has the name of the file, and the system is
+    `reference`. tags: None for the acts of the paper. Raises SettingsError if the file has none by this annotator, or
+    if it has several annotators and none is chosen.
+    """
+    responses, problems = _responses(path, as_given, tags)
+    chosen = _chosen(responses, annotator, path)
+    return {
+        (response.id, response.system, one.repeat): Labelled(response.where, response.text, one)
+        for response in responses
+        for one in response.annotations
+        if one.annotator == chosen and response.text is not None
+    }, problems
+
+
+def _chosen(responses: Sequence[Response], annotator: str | None, path: Path) -> str:
+    there = list(dict.fromkeys(one.annotator for response in responses for one in response.annotations))
+    if annotator in there:
+        return str(annotator)
+    if annotator is None and len(there) == 1:
+        return there[0]
+    wanted = "one annotator" if annotator is None else f"annotations of {annotator}"
+    raise SettingsError(f"{path}: expected {wanted}, got those of {', '.join(there) or 'nobody'}")
+
+
+def _responses(path: Path, as_given: bool, tags: TagSet | None) -> tuple[list[Response], list[Problem]]:
+    if _holds_responses(path):
+        return read_responses(path, as_given, tags)
+    records, problems = read_records(path, as_given, tags)
+    responses = []
+    for record in records:
+        reference = record.references[0]
+        annotation = replace(reference.annotation, annotator=path.stem)
+        responses.append(Response(record.id, REFERENCE, reference.text, (annotation,), where=record.where))
+    return responses, problems
+
+
+def _holds_responses(path: Path) -> bool:
+    """Whether the first line that is JSON names a system, as lines of responses do."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return True  # whose reader says what is wrong
+    for line in lines:
+        try:
+            return "system" in json.loads(line)
+        except (ValueError, TypeError, RecursionError):
+            continue
+    return True
+
+
+def agreement(
+    a: Mapping[Key, Labelled],
+    b: Mapping[Key, Labelled],
+    problems: Sequence[Problem] = (),
+    resamples: int = RESAMPLES,
+    tags: TagSet | None = None,
+) -> ActsAgreement:
+    """How far two annotators agree on the replies that both labelled, as JSON values.
+
+    `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
+    weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
+    `kappa`: Cohen's kappa of the acts as the cheapest script of WED pairs them; an act that only one annotator has is
+    paired with `none`. As that script seeks agreement, kappa is higher here than for labels of spans that are fixed
+    beforehand. `importance_difference`: the mean absolute difference of the importances of matched acts. `confusion`:
+    counts, [a][b]. Intervals resample records. tags: None for the acts of the paper.
+    """
+    keys, left_out = _common(a, b)
+    if not keys:
+        raise InputError("expected replies that both have labelled, got none")
+    sides = [[labels[key].annotation.sequence for key in keys] for labels in (a, b)]
+    scores, alignments = score_pairs(packed(sides[0], "given", tags), packed(sides[1], "given", tags))
+    confusions, gaps = confusion_counts(alignments), importance_gaps(alignments)
+    same = [[act for act, _ in left] == [act for act, _ in right] for left, right in zip(*sides, strict=True)]
+    ids, side = np.array([key[0] for key in keys]), len(alignments.references.tags.names) + 1
+    measured: dict[str, tuple[Floats, Statistic]] = {
+        "wed": (scores[:, 1], mean),
+        "wlcs_a": (scores[:, 5], mean),
+        "wlcs_b": (scores[:, 0], mean),
+        "identical": (np.array(same, dtype=np.float64), mean),
+        "kappa": (confusions, kappa),
+        "importance_difference": (gaps, ratio_of_sums),
+    }
+    estimates = {
+        name: bootstrap_ci(values, ids, statistic, resamples=resamples)
+        for name, (values, statistic) in measured.items()
+    }
+    return {
+        "schema": AGREEMENT_SCHEMA,
+        "annotators": [labels[keys[0]].annotation.annotator for labels in (a, b)],
+        "n": len(keys),
+        "replies": len({key[:2] for key in keys}),
+        "records": len(set(ids.tolist())),
+        "measures": {
+            name: {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
+            for name, estimate in estimates.items()
+        },
+        "acts": [*alignments.references.tags.names, NO_ACT],
+        "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
+        "problems": [{"where": each.where, "reason": each.reason} for each in dict.fromkeys((*problems, *left_out))],
+    }
+
+
+def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:
+    """The replies that both labelled, and those left out because the other has none or another text."""
+    keys, problems = [], []
+    for key, label in a.items():
+        if key not in b:
+            problems.append(Problem(label.where, f"only the first has {_reply(key)}"))
+        elif b[key].text != label.text:
+            problems.append(Problem(label.where, f"expected the same reply in both, got two texts of {_reply(key)}"))
+        else:
+            keys.append(key)
+    alone = [Problem(label.where, f"only the second has {_reply(key)}") for key, label in b.items() if key not in a]
+    return keys, problems + alone
+
+
+def _reply(key: Key) -> str:
+    id, system, repeat = key
+    return f"the reply of {system} to {id}" + (f", annotation {repeat}" if repeat > 1 else "")
+
+
+def confusion_counts(alignments: ActAlignments) -> Floats:
+    """How often each act of the first is paired with each act of the second: (replies, n²), row by row of (n, n).
+
+    n: how many acts there are, and one for none.
+    """
+    none = len(alignments.references.tags.names)
+    counts = np.zeros((len(alignments), (none + 1) ** 2))
+    for reply, pairs in enumerate(_pairs(alignments)):
+        for left, right in pairs:
+            codes = [none if act is None else act[0] for act in (left, right)]
+            counts[reply, (none + 1) * codes[0] + codes[1]] += 1
+    return counts
+
+
+def importance_gaps(alignments: ActAlignments) -> Floats:
+    """The summed absolute difference of importance of matched acts, and how many acts match: (replies, 2)."""
+    gaps = np.zeros((len(alignments), 2))
+    for reply, pairs in enumerate(_pairs(alignments)):
+        matched = [
+            abs(left[1] - right[1]) / UNITS_PER_WEIGHT
+            for left, right in pairs
+            if left and right and left[0] == right[0]
+        ]
+        gaps[reply] = sum(matched), len(matched)
+    return gaps
+
+
+def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:
+    """For each reply, the (act code, weight) of both sides as the path pairs them."""
+    sides = (alignments.references, alignments.predictions)
+    for reply, alignment in enumerate(alignments):
+        left, right = (
+            list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
+            for side in sides
+            for start, end in [side.offsets[reply : reply + 2].tolist()]
+        )
+        yield [
+            (
+                None if step.reference_index is None else left[step.reference_index],
+                None if step.prediction_index is None else right[step.prediction_index],
+            )
+            for step in alignment.path
+        ]

@@ -1,0 +1,281 @@
+"""Turns a scores document into a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.stats.significance import pairs_needed
+from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
+from fdbcore.suites.dialogue_acts.page.published import CAUTION
+from fdbcore.suites.dialogue_acts.page.terms import LEGEND, LEGEND_OF_ROWS, TERMS
+from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
+from fdbcore.suites.dialogue_acts.records import REFERENCE
+from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
+from fdbcore.suites.dialogue_acts.scoring.findings import leads
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        Diagnosis,
+        ItemJson,
+        PublishedRow,
+        RowJson,
+        ScoredSet,
+        ScoredWith,
+    )
+
+SCALES: Final = (
+    Scale("wed", "WED", -1, main=True),
+    Scale("insertion", "missing", -1, part="parts of WED", adds_to="wed"),
+    Scale("deletion", "redundant", -1, part="parts of WED", adds_to="wed"),
+    Scale("substitution", "swapped", -1, part="parts of WED", adds_to="wed"),
+    Scale("wlcs", "WLCS", 1, main=True),
+    Scale("recall", "recall", 1, part="ours"),
+    Scale("f1", "F1", 1, part="ours"),
+    Scale("uniform_wed", "WED", -1, part="uniform"),
+    Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
+)
+PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
+KINDS: Final = ("system", "ceiling", "baseline")
+ROWS: Final = {
+    BEST_CONSTANT: "best constant",
+    MOST_FREQUENT: "most frequent",
+    SHUFFLED: "shuffled",
+    REFERENCE: "ceiling",
+}
+"""Short names of rows; the legend explains them."""
+
+
+def card(document: ActsDocument) -> Scorecard:
+    """The scorecard of a document. A condition is a set as one annotator labels it; each has the baselines, too."""
+    settings = document["settings"]
+    seen = [(of, name) for of in document["sets"] for name in _annotators(of, document)]
+    published = list(published_rows(document["published"]))
+    cases = [_case(item, document) for item in document["items"]]
+    found = Scorecard(
+        "Do the replies have the right dialogue acts?",
+        SCALES,
+        {_condition(of["name"], name): _heading(of, name) for of, name in seen}
+        | {row.condition: f"{row.condition}: {PUBLISHED}" for row in published},
+        [*(row for of, name in seen for row in _rows(document, of, name)), *published],
+        list(_differences(document)),
+        [
+            Telling("least", "wed", cases[one["item"]])
+            if one["case"] == "smallest"
+            else Telling("most", one["case"], cases[one["item"]])
+            for one in document["cases"]
+        ],
+        document["warnings"],
+        [Problem(**problem) for problem in document["problems"]],
+        _caption(document),
+        f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons; "
+        f"detectable: the least true difference found with power {settings.get('power', 0):.0%} at this n",
+        (*document.get("notes", ()), LEGEND, LEGEND_OF_ROWS, _settings(settings), *((CAUTION,) if published else ())),
+        _facts(document),
+        subsets=list(_topics(document)),
+        subsets_by="topic",
+        cases=cases,
+        terms=TERMS,
+        evidence=_evidence(document),
+        level=settings.get("level", 0.95),
+    )
+    return replace(found, statements=leads(found))
+
+
+def _evidence(document: ActsDocument) -> dict[str, str]:
+    """What the figures rest on, in words."""
+    settings: Mapping[str, object] = document["settings"]
+    in_words: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "fdbcore": ("made with", lambda version: f"fdbcore {version}"),
+        "annotators": ("annotators", ", ".join),
+        "repeats": ("annotations of each reply", str),
+        "as_given": ("importances", lambda as_given: "as given" if as_given else "scaled so that they sum to 1"),
+        "merged": ("neighbouring steps of one act", lambda merged: "one step" if merged else "left apart"),
+        "partial_credit": ("swaps of related acts", lambda is_given: "cost less" if is_given else "cost as any other"),
+        "first_reference": ("references", lambda first: "the first alone" if first else "the nearest of each record's"),
+        "level": ("level of intervals", lambda level: f"{100 * level:g} %"),
+        "resamples": ("resamples", lambda n: f"{n:,}"),
+        "seed": ("seed", str),
+        "power": ("power of a detectable difference", lambda power: f"{100 * power:g} %"),
+    }
+    found = {name: text(settings[key]) for key, (name, text) in in_words.items() if key in settings}
+    for one in document["settings"].get("annotated_with", []):
+        found[f"annotation of {one['set']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
+    for of in document["sets"]:
+        topics = ", ".join(f"{topic} {n}" for topic, n in of["topics"].items())
+        by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
+        found[f"set {of['name']}"] = f"{of['n']:,} records in {of['locale']}{by}: {topics}"
+    return found
+
+
+def _facts(document: ActsDocument) -> list[str]:
+    """What was scored: sets, systems, annotators."""
+    systems = dict.fromkeys(row["system"] for row in document["rows"] if row["kind"] == "system")
+    annotators = dict.fromkeys(row["annotator"] for row in document["rows"] if row["annotator"] is not None)
+    sets = ", ".join(f"{of['name']} ({of['n']} records, {of['locale']})" for of in document["sets"])
+    return [
+        sets,
+        f"replies of {', '.join(systems) or 'no system'}",
+        f"acts labelled by {', '.join(annotators) or 'nobody'}",
+    ]
+
+
+def _caption(document: ActsDocument) -> str:
+    sets = "; ".join(f"{of['name']}: n = {of['n']}" for of in document["sets"])
+    settings = document["settings"]
+    return (
+        f"Dialogue acts of replies against references ({sets}). WED: weighted dialogue-act edit "
+        "distance, lower is better, the sum of what is missing (insertion), redundant (deletion) and swapped "
+        "(substitution). WLCS: weighted LCS, higher is better. uniform: all acts weigh the same. "
+        f"SD: of single replies; CI: bootstrap over records, {settings.get('resamples', '?')} resamples. "
+        "Recall and F1 are not measures of the original benchmark."
+    )
+
+
+def _annotators(of: ScoredSet, document: ActsDocument) -> list[str]:
+    rows = [row for row in document["rows"] if row["set"] == of["name"]]
+    return list(dict.fromkeys(row["annotator"] for row in rows if row["annotator"]))
+
+
+def tags_of(document: ActsDocument) -> TagSet:
+    """The acts of a document."""
+    return parsed(document["tag_set"]) if "tag_set" in document else paper_acts()
+
+
+def _condition(of: str, annotator: str) -> str:
+    return f"{of}, annotated by {annotator}"
+
+
+def _heading(of: ScoredSet, annotator: str) -> str:
+    written = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
+    return f"{of['name']}: {of['n']} records ({of['locale']}){written}; replies annotated by {annotator}"
+
+
+def several_conditions(document: ActsDocument) -> bool:
+    """Whether there is more than one set, or more than one annotator of it."""
+    return len({(row["set"], row["annotator"]) for row in document["rows"] if row["annotator"] is not None}) > 1
+
+
+def _rows(document: ActsDocument, of: ScoredSet, annotator: str) -> list[ScoreRow]:
+    """Systems first, then the other kinds; within a kind, the smallest distance first."""
+    own = [row for row in document["rows"] if row["set"] == of["name"] and row["annotator"] in (annotator, None)]
+    uniform = {row["system"]: row for row in own if row["weights"] == "uniform"}
+    found = []
+    for row in (row for row in own if row["weights"] == "given"):
+        figures = _figures(row)
+        if row["system"] in uniform:
+            figures |= {f"uniform_{name}": one for name, one in _figures(uniform[row["system"]]).items()}
+        found.append(
+            ScoreRow(_condition(of["name"], annotator), row["kind"], name_of(row), row["n"], figures, _note(row))
+        )
+    return sorted(found, key=_place)
+
+
+def _place(row: ScoreRow) -> tuple[int, float]:
+    wed = row.figures["wed"].value
+    return KINDS.index(row.group), float("inf") if wed is None else wed
+
+
+def _figures(row: RowJson | PublishedRow) -> dict[str, Figure]:
+    return {name: Figure(one["mean"], one.get("sd"), one.get("ci95")) for name, one in row["measures"].items()}
+
+
+def name_of(row: RowJson | ItemJson | Diagnosis) -> str:
+    """The system of a row, an item or a diagnosis; the ceiling and the baselines have short names."""
+    system: str = row["system"]
+    return system if row.get("kind", "system") == "system" else ROWS.get(system, system)
+
+
+def _note(row: RowJson) -> str:
+    """How many requests got no reply, and how many records are in no mean."""
+    if row["kind"] == "baseline":
+        return row.get("note", "")
+    none = f"{row['no_reply']} not replied to (scored as empty)" if row["no_reply"] else ""
+    lost = f"{row['unscored']} unscored (in no mean)" if row["unscored"] else ""
+    return ", ".join(filter(None, [none, lost]))
+
+
+def _differences(document: ActsDocument) -> Iterator[Difference]:
+    """The differences, pair by pair, in the order of the scales."""
+    places = {scale.id: place for place, scale in enumerate(SCALES)}
+    needed = pairs_needed(document["settings"].get("level", 0.95))
+    pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
+    for (of, annotator, a, b), found in pairs:
+        for one in sorted(found, key=lambda one: places[one["measure"]]):
+            tests = one["p"], one["p_holm"], one["smallest_detectable"] if one["n"] >= needed else None, needed
+            yield Difference(
+                _condition(of, annotator), a, b, one["measure"], one["n"], one["difference"], one["ci95"], *tests
+            )
+
+
+def _topics(document: ActsDocument) -> Iterator[ScoreRow]:
+    for found in document["diagnosis"]:
+        for topic in found["topics"]:
+            figures = {name: Figure(topic[name]) for name in ("wed", "wlcs")}
+            yield ScoreRow(
+                _condition(found["set"], found["annotator"]),
+                found["kind"],
+                name_of(found),
+                topic["n"],
+                figures,
+                subset=topic["topic"],
+            )
+
+
+def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
+    texts = item["reference"]["text"], item["response"]["text"] or "", item["background"]
+    return ScoredCase(
+        _condition(item["set"], item["annotator"]),
+        name_of(item),
+        item["id"],
+        item["user"],
+        item["scores"],
+        item["topic"],
+        f"annotation {item['repeat']}" if item["repeat"] > 1 else "",
+        language(document, item["set"]),
+        _tags(item, tags_of(document).names),
+        texts,
+        {"item": item, "tag_set": document.get("tag_set") or paper_acts().to_json()},
+        item["response"].get("live", {}).get("call", ""),
+    )
+
+
+def language(document: ActsDocument, name: str) -> str:
+    """The language of the texts of a set."""
+    return next((str(of["locale"]) for of in document["sets"] if of["name"] == name), "ja-JP")
+
+
+def _tags(item: ItemJson, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The acts of an item: all of them, and by what happened to them."""
+    references, replies = acts_of(item)
+    found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
+    for step in item["path"]:
+        for steps, index in ((references, step["reference_index"]), (replies, step["prediction_index"])):
+            if index is not None:
+                found["act"].add(steps[index]["act"])
+                found[OPERATIONS[step["operation"]]].add(steps[index]["act"])
+    return {name: tuple(act for act in names if act in acts) for name, acts in found.items()}
+
+
+def published_rows(rows: Sequence[PublishedRow]) -> Iterator[ScoreRow]:
+    """The figures of the paper, by the set that they were measured on."""
+    for row in rows:
+        condition = f"set written and annotated by {row['set']}"
+        yield ScoreRow(condition, "published", row["system"], None, _figures(row))
+
+
+def _settings(settings: ScoredWith) -> str:
+    repeats = f", {settings.get('repeats')} annotations of each reply (their spread is in the intervals)"
+    given = "; importances as given, whatever they sum to" if settings.get("as_given") else ""
+    return (
+        f"Intervals: {settings.get('level', 0.95):.0%} percentile bootstrap over records, "
+        f"{settings.get('resamples', 0):,} resamples, seed {settings.get('seed')}"
+        f"{repeats if settings.get('repeats', 1) > 1 else ''}; "
+        f"SD of single replies, n - {settings.get('sd_ddof')}{given}."
+    )

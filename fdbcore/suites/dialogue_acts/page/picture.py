@@ -1,0 +1,247 @@
+"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
+from fdbcore.suites.dialogue_acts.page.svg import drawing
+from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
+from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
+from fdbcore.suites.dialogue_acts.turns.live_replies import live_view
+from fdbcore.types.scorecard import ScoredCase
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.document_types import ItemJson, StepJson
+
+WIDTH: Final = 420
+MARGIN: Final = 6
+ROW: Final = WIDTH - 2 * MARGIN  # what 1.00 is wide, unless a row or the cost needs more
+BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
+SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
+PADDING: Final = 6
+BOLD: Final = 1.15  # of the width of regular letters
+
+
+class Block(NamedTuple):
+    """An act in a row, from x to x + width. operation: what happened to it."""
+
+    act: str
+    importance: float
+    x: float
+    width: float
+    operation: str
+
+
+def view(case: ScoredCase) -> str:
+    """The view of a case on the page, as HTML: the background of the user, and the picture."""
+    item: ItemJson = case.item["item"]
+    background = item["background"]
+    about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
+    live = item["response"].get("live")
+    drawn = picture(item, case.lang, parsed(case.item["tag_set"]))
+    return about + drawn + (live_view(live) if live else "") + _why(item, case.lang)
+
+
+def _why(item: ItemJson, lang: str) -> str:
+    """The annotator's reason for each act of both sides, as HTML; "" if none is given."""
+    asked, given = acts_of(item)
+    sides = {"the good reply": asked, f"the reply of {item['system']}": given}
+    lists = {who: [step for step in steps if step.get("rationale")] for who, steps in sides.items()}
+    parts = [
+        f"<p>Acts of {xml(who)}, and the annotator's reasons</p>"
+        f"<ol>{''.join(_reason(step, lang) for step in steps)}</ol>"
+        for who, steps in lists.items()
+        if steps
+    ]
+    return f'<details class="why"><summary>Why these acts</summary>{"".join(parts)}</details>' if parts else ""
+
+
+def _reason(step: ActJson, lang: str) -> str:
+    named = f"{xml(step['act'])} {weight(step['importance'])}"
+    return f'<li><b>{named}</b> <span lang="{xml(lang)}">{xml(step.get("rationale", ""))}</span></li>'
+
+
+def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str:
+    """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
+
+    The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
+    is linked to its counterpart; the link of a swapped act is dotted. A missing act (dashed) and a redundant act
+    (hatched) have no link. The bar at the bottom puts all costs end to end: its length is the distance (WED).
+    """
+    pen = _Pen(tags or paper_acts(), lang)
+    reference, reply = _rows(item)
+    pen.said("The user", item["user"])
+    index = item["reference"].get("index") or 0
+    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item["reference"]["text"])
+    pen.row(reference)
+    pen.links(item["path"], reference, reply)
+    pen.row(reply)
+    pen.said(f"The reply of {item['system']}", item["response"]["text"])
+    pen.costs(item["path"], reference, reply, _unit(item), headline(item))
+    for sentence in reasons(item):
+        pen.sentence(sentence)
+    return drawing(
+        "".join(pen.parts), WIDTH, pen.y + MARGIN, " ".join([headline(item) + ".", *reasons(item)]), "picture"
+    )
+
+
+def _unit(item: ItemJson) -> float:
+    """The width of 1.00 at which the longest row fits."""
+    sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
+    return float(ROW / max(1.0, item["scores"]["wed"], *sums))
+
+
+def _rows(item: ItemJson) -> tuple[list[Block], list[Block]]:
+    of_reference = {step["reference_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
+    of_reply = {step["prediction_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
+    unit, (references, replies) = _unit(item), acts_of(item)
+    return _blocks(references, of_reference, unit), _blocks(replies, of_reply, unit)
+
+
+def _blocks(steps: Sequence[ActJson], became: Mapping[int | None, str], unit: float) -> list[Block]:
+    starts = accumulate((step["importance"] * unit for step in steps), initial=float(MARGIN))
+    return [
+        Block(step["act"], step["importance"], x, step["importance"] * unit, became[index])
+        for index, (step, x) in enumerate(zip(steps, starts, strict=False))
+    ]
+
+
+class _Pen:
+    """Draws from top to bottom: `y` is where the next part begins."""
+
+    def __init__(self, tags: TagSet, lang: str) -> None:
+        self.tags = tags
+        self.lang = lang
+        self.parts: list[str] = []
+        self.y = 0.0
+
+    def said(self, who: str, text: str | None) -> None:
+        """Who said what, over as many lines as needed."""
+        self.parts.append(text_lines([who], MARGIN, self.y + 15, 0, "caption"))
+        if text is None:
+            self._lines(["(no reply)"], "muted", self.y + 32, 18)
+        else:
+            self._lines(wrap(text, ROW / SAID_PX - 1), "said", self.y + 33, 19, self.lang)
+
+    def sentence(self, text: str) -> None:
+        """An explaining sentence."""
+        self._lines(wrap(text, ROW / TEXT_PX), "reason", self.y + 15, 17)
+
+    def _lines(self, lines: Sequence[str], css: str, baseline: float, leading: float, lang: str = "") -> None:
+        self.parts.append(text_lines(lines, MARGIN, baseline, leading, css, lang))
+        self.y = baseline + (len(lines) - 1) * leading + 8
+
+    def row(self, blocks: Sequence[Block]) -> None:
+        """The acts of one side."""
+        self.parts += [_block(block, self.tags.by_name[block.act], self.y) for block in blocks]
+        self.y += BLOCK_HEIGHT
+
+    def links(self, path: Sequence[StepJson], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+        """Between the rows: which acts belong together, and what each step costs."""
+        top, bottom = self.y, self.y + GAP
+        for step in path:
+            above, below = _ends(step, reference, reply)
+            if above and below:
+                self.parts.append(_link(above, below, self.tags.by_name[above.act].colour, top, bottom, step["cost"]))
+            elif above:
+                self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
+            elif below:
+                self.parts.append(_fitting(below, ("redundant {}", "{}"), step["cost"], bottom - 7))
+        self.y = bottom
+
+    def costs(
+        self,
+        path: Sequence[StepJson],
+        reference: Sequence[Block],
+        reply: Sequence[Block],
+        unit: float,
+        title: str,
+    ) -> None:
+        """The costs end to end: all of a missing or redundant act; of two swapped acts half of each, or less for
+        related ones.
+        """
+        self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
+        self._lines(wrap(title, ROW / (BOLD * TEXT_PX)), "strong", self.y + 22, 17)
+        x = float(MARGIN)
+        for step in path:
+            sides = [block for block in _ends(step, reference, reply) if block]
+            whole = sum(block.importance for block in sides)
+            for block in sides if step["cost"] else ():
+                cost = step["cost"] * block.importance / whole
+                colour = self.tags.by_name[block.act].colour
+                self.parts.append(_cost(block, colour, cost, x, cost * unit, self.y))
+                x += cost * unit
+        self.y += COST_HEIGHT + 6 if x > MARGIN else 0
+
+
+def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
+    above, below = step["reference_index"], step["prediction_index"]
+    return (None if above is None else reference[above]), (None if below is None else reply[below])
+
+
+def _block(block: Block, tag: Tag, y: float) -> str:
+    title = f"{block.act} {weight(block.importance)}, {block.operation}"
+    middle, room = block.x + block.width / 2, block.width - PADDING
+    name = next((name for name in (tag.name, tag.short) if _fits(name, NAME_PX, room)), "")
+    value = weight(block.importance)
+    texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{name}</text>' if name else ""
+    if _fits(value, WEIGHT_PX, room):
+        texts += f'<text class="weight" x="{number(middle)}" y="{number(y + (31 if name else 24))}">{value}</text>'
+    return _piece(block, tag.colour, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
+
+
+def _piece(
+    block: Block, colour: str, x: float, width: float, y: float, height: float, title: str = "", texts: str = ""
+) -> str:
+    """A piece of an act in its colour, with the sign of what happened to it."""
+    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    inner = _inset(x, width, y, height)
+    described = f"<title>{xml(title)}</title>" if title else ""
+    over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
+    return (
+        f'<g class="block {block.operation}">{described}<rect class="fill" fill="{colour}" {place}/>{over}{texts}</g>'
+    )
+
+
+def _cost(block: Block, colour: str, cost: float, x: float, width: float, y: float) -> str:
+    text = weight(cost)
+    label = f'<text class="weight" x="{number(x + width / 2)}" y="{number(y + 14)}">{text}</text>'
+    return _piece(block, colour, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
+
+
+def _inset(x: float, width: float, y: float, height: float) -> str:
+    """The frame within a block, with space to its neighbours."""
+    by = min(2.0, width / 4)
+    return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
+
+
+def _link(above: Block, below: Block, colour: str, top: float, bottom: float, cost: float) -> str:
+    same = above.act == below.act
+    looks = f'class="link match" fill="{colour}"' if same else 'class="link swap"'
+    left, right, low_left, low_right = above.x + 1, above.x + above.width - 1, below.x + 1, below.x + below.width - 1
+    middle = (top + bottom) / 2
+    outline = (
+        f"M{number(left)} {number(top)}C{number(left)} {number(middle)} {number(low_left)} {number(middle)} "
+        f"{number(low_left)} {number(bottom)}H{number(low_right)}C{number(low_right)} {number(middle)} "
+        f"{number(right)} {number(middle)} {number(right)} {number(top)}Z"
+    )
+    halfway = Block(above.act, 0, (left + low_left) / 2, (right - left + low_right - low_left) / 2, "")
+    texts = ("same act", "=") if same else ("swapped {}", "{}")
+    return f'<path {looks} d="{outline}"/>' + _fitting(halfway, texts, cost, middle + 4)
+
+
+def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
+    """The first of the texts that fits into the block, centred in it."""
+    filled = [text.format(weight(cost)) for text in texts]
+    text = next((text for text in filled if _fits(text, NAME_PX, block.width + PADDING)), "")
+    x = number(block.x + block.width / 2)
+    return f'<text class="cost middle" x="{x}" y="{number(y)}">{escape(text)}</text>' if text else ""
+
+
+def _fits(text: str, size_px: float, room: float) -> bool:
+    return BOLD * width_em(text) * size_px <= room

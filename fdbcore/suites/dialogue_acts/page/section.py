@@ -1,0 +1,90 @@
+"""What only the page of this suite shows: how to read its pictures, and which acts go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.report.html.templates import render, static
+from fdbcore.suites.dialogue_acts.page.card import name_of, several_conditions, tags_of
+from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions
+from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
+from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
+from fdbcore.suites.dialogue_acts.scoring.confusion import confusion
+from fdbcore.suites.dialogue_acts.turns import live_timing
+from fdbcore.suites.dialogue_acts.turns import view as turn_view
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
+
+OPEN: Final = 2  # diagnoses; the others are folded
+MOST: Final = 6  # acts in a list
+
+
+def style() -> str:
+    """The style sheet of pictures and of `section`, for light and dark."""
+    return style_of_drawings() + static("section.css", PACKAGE)
+
+
+def legend(document: ActsDocument) -> str:
+    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
+
+    Signs are the acts with their colours, and what happened to them.
+    """
+    acts = [(act.name, "", act.colour) for act in tags_of(document).acts]
+    signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
+    return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
+
+
+def section(document: ActsDocument) -> str:
+    """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
+    turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
+    turns += live_timing.section(document["timing"]) if "timing" in document else ""
+    if "turns" in document and not document["rows"]:
+        return turns
+    several = several_conditions(document)
+    return turns + render(
+        "section.html",
+        PACKAGE,
+        diagnosis=[
+            {
+                "system": name_of(found),
+                "is_open": number < OPEN,
+                "place": f"{found['set']}, {found['annotator']}" if several else "",
+                "drawn": confusion(found, tags_of(document)),
+                "lists": [
+                    _ranked("Missing", _total(document, found, "insertion"), found["missing"].items()),
+                    _ranked("Redundant", _total(document, found, "deletion"), found["redundant"].items()),
+                    _ranked(
+                        "Swapped",
+                        _total(document, found, "substitution"),
+                        (
+                            (f"{swap['predicted']} instead of {swap['reference']}", swap["weight"])
+                            for swap in found["swapped"]
+                        ),
+                    ),
+                ],
+            }
+            for number, found in enumerate(document["diagnosis"])
+        ],
+    )
+
+
+def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
+    """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
+    rows = (row for row in document["rows"] if row["weights"] == "given" and row["set"] == found["set"])
+    return next(
+        row["measures"][measure]["mean"]
+        for row in rows
+        if (row["system"], row["annotator"]) == (found["system"], found["annotator"])
+    )
+
+
+def _ranked(title: str, total: float | None, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
+    listed = sorted(pairs, key=lambda pair: -pair[1])
+    return {
+        "title": title,
+        "total": mean(total),
+        "first": [(name, mean(value)) for name, value in listed[:MOST]],
+        "more": len(listed) - MOST,
+    }

@@ -1,0 +1,1 @@
+"""Scores of replies against their references, and what they show: comparisons, baselines, differences."""

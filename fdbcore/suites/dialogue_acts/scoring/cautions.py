@@ -1,0 +1,96 @@
+"""Warnings that a reader must see before any number of a document."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.stats.bootstrap import LEVEL
+from fdbcore.stats.significance import POWER, detectable_difference, items_needed
+from fdbcore.suites.dialogue_acts.records import Annotation, Response
+from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
+from fdbcore.suites.dialogue_acts.sets import RecordSet
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
+
+NOBODY: Final = "nobody"
+"""The annotator of a system that has no annotated reply."""
+RANKING_DIFFERENCE: Final = 0.05
+"""In WLCS: how far apart the paper's two systems are. A set that cannot show that is too small for a ranking."""
+
+
+def cautions(
+    sets: Sequence[RecordSet],
+    responses: Iterable[Response],
+    rows: Sequence[RowJson],
+    compared: Sequence[ComparisonJson],
+) -> list[str]:
+    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
+    labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
+    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    return [
+        *(text for of in sets for text in _too_small(of, rows, compared)),
+        *(text for of in sets for text in _no_ceiling(of, rows)),
+        *(text for of in sets for text in _above_ceiling(of, rows)),
+        *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
+    ]
+
+
+def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[ComparisonJson]) -> Iterator[str]:
+    """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
+
+    If there is only one system, its own scores are used: their spread is that of differences between systems whose
+    scores correlate by a half.
+    """
+    spreads = [one["sd"] for one in compared if one["set"] == of.name and one["measure"] == "wlcs"]
+    spreads = spreads or [
+        row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")
+    ]
+    sd = max((spread for spread in spreads if spread is not None), default=0.0)
+    detectable = detectable_difference(sd, len(of.records))
+    if detectable is None:
+        yield f"{of.name}: {len(of.records)} records are too few for any comparison"
+    elif detectable > RANKING_DIFFERENCE:
+        needed = items_needed(sd, RANKING_DIFFERENCE)
+        yield (
+            f"{of.name}: {len(of.records)} records are too few for a ranking. Two systems must be {detectable:.2f} "
+            f"apart in WLCS for a test to tell them apart (two-sided {1 - LEVEL:.0%}, power {POWER:.0%}); "
+            f"to tell {RANKING_DIFFERENCE:g} it takes about {needed:,}."
+        )
+
+
+def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+    """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
+    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row["set"] == of.name and row["annotator"] is not None:
+            kinds[row["annotator"]].add(row["kind"])
+    for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
+        whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
+        yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
+
+
+def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+    """A warning for each system that is nearer to the references than their own second annotation is."""
+    own = [row for row in rows if row["set"] == of.name and row["weights"] == "given"]
+    means = {(row["annotator"], row["system"], row["kind"]): row["measures"]["wed"]["mean"] for row in own}
+    for (annotator, _, kind), ceiling in means.items():
+        for (theirs, system, other), wed in means.items():
+            is_above = wed is not None and ceiling is not None and wed < ceiling
+            if kind == "ceiling" and other == "system" and theirs == annotator and is_above:
+                yield (
+                    f"{of.name}: {system} has a smaller WED than the ceiling: the annotations of {annotator} vary more "
+                    "than this system differs"
+                )
+
+
+def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
+    scaled = sum(annotation.scaled_from is not None for annotation in annotations)
+    sums = [math.fsum(step.importance for step in annotation.steps) for annotation in annotations]
+    odd = sum(abs(total - 1) > SUM_TOLERANCE for total in sums)
+    for count, what in ((scaled, "were scaled to it"), (odd, "are scored as they are")):
+        if count:
+            yield f"{name}: the importances of {count} of {len(sums)} annotations do not sum to 1 and {what}"

@@ -1,0 +1,150 @@
+"""Compares systems on a set: means with intervals, paired differences, and what this many records can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
+from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
+
+COMPARED: Final = ("wlcs", "wed", "f1")
+"""The measures by which systems are compared. Holm's family is all comparisons of a document."""
+
+SD_DDOF: Final = 1
+COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringSettings:
+    """How the figures of a document are computed.
+
+    as_given: importances were used as they are, whatever they sum to. merged: neighbours of one act were one step.
+    first_reference: replies were scored against the first reference of a record alone. partial_credit: swaps of related
+    acts cost the factors of the tag set. resamples: the number of
+    resamples of each interval, and of flips of each permutation test.
+    """
+
+    as_given: bool = False
+    merged: bool = True
+    first_reference: bool = False
+    partial_credit: bool = False
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+
+def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:
+    """The rows of one set as JSON values: mean, SD of single replies (ddof SD_DDOF) and interval of each measure."""
+    estimates = _estimates([row.values for row in rows], settings)
+    return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
+
+
+def _estimates(blocks: Sequence[Floats], settings: ScoringSettings) -> list[list[Estimate]]:
+    """The estimates of the columns of each block (records, repeats, columns); blocks of the same shape share draws."""
+    found: dict[int, list[Estimate]] = {}
+    for repeats in {block.shape[1] for block in blocks}:
+        alike = [k for k, block in enumerate(blocks) if block.shape[1] == repeats]
+        columns = np.concatenate([blocks[k] for k in alike], axis=2)
+        estimates = iter(bootstrap_columns(columns, resamples=settings.resamples, seed=settings.seed))
+        found |= {k: [next(estimates) for _ in range(blocks[k].shape[2])] for k in alike}
+    return [found[k] for k in range(len(blocks))]
+
+
+def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
+    sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * len(MEASURES)
+    found = {
+        "set": row.set,
+        "system": row.system,
+        "annotator": row.annotator,
+        "kind": row.kind,
+        "weights": row.weights,
+        "n": row.n,
+        "no_reply": row.no_reply,
+        "unscored": len(row.values) - row.n,
+        **({"note": row.note} if row.note else {}),
+        **({"pairs": row.pairs} if row.pairs is not None else {}),
+        "measures": {
+            measure: {"mean": estimate.value, "sd": sd, "ci95": _from_0(estimate.interval)}
+            for measure, estimate, sd in zip(MEASURES, estimates, sds, strict=True)
+        },
+    }
+    return cast("RowJson", found)
+
+
+def _from_0(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    """The interval of a mean that cannot be below 0; the shuffled references' is computed from a sum that can."""
+    return (max(0.0, interval[0]), max(0.0, interval[1])) if interval else None
+
+
+def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[ComparisonJson]:
+    """Paired differences between all systems of a set and annotator, on the records that both are scored on.
+
+    `difference` is a - b. `p` is from a sign-flip permutation test. `p_holm` is corrected for all comparisons returned.
+    """
+    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
+    found: list[ComparisonJson] = []
+    for _, alike in groupby(sorted(systems, key=_place), key=_place):
+        found += _compared(list(combinations(alike, 2)), settings)
+    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    for one in found:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    return found
+
+
+def _place(row: SystemScores) -> tuple[str, str]:
+    return row.set, row.annotator or ""
+
+
+def _compared(
+    pairs: Sequence[tuple[SystemScores, SystemScores]], settings: ScoringSettings
+) -> Iterator[ComparisonJson]:
+    """The comparisons of pairs of rows of one set and annotator; all use the same draws and flips.
+
+    Only `p_holm` is still missing.
+    """
+    differences = [_differences(a, b) for a, b in pairs]
+    estimates = _estimates(differences, settings)
+    items = [item_means(difference) for difference in differences]
+    flipped = sign_flip_p(np.hstack(items), flips=settings.resamples, seed=settings.seed) if items else []
+    p_values = iter(flipped)
+    for (a, b), own, means in zip(pairs, estimates, items, strict=True):
+        for k, measure in enumerate(COMPARED):
+            there = means[~np.isnan(means[:, k]), k]
+            sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
+            yield {
+                "set": a.set,
+                "annotator": a.annotator,
+                "measure": measure,
+                "a": a.system,
+                "b": b.system,
+                "n": own[k].clusters,
+                "difference": own[k].value,
+                "ci95": own[k].interval,
+                "p": next(p_values),
+                "sd": sd,
+                "smallest_detectable": None if sd is None else detectable_difference(sd, len(there)),
+                "p_holm": None,
+            }
+
+
+def _differences(a: SystemScores, b: SystemScores) -> Floats:
+    """(records, repeats, compared measures); of the means over repeats if the numbers of repeats differ."""
+    left, right = a.values[..., COLUMNS], b.values[..., COLUMNS]
+    if left.shape != right.shape:
+        left, right = item_means(left)[:, None], item_means(right)[:, None]
+    return np.asarray(left - right)
+
+
+def item_means(values: Floats) -> Floats:
+    """The mean of each item over its repeats, (items, columns); NaN where it has none."""
+    counts = (~np.isnan(values)).sum(axis=1)
+    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    return means

@@ -1,0 +1,112 @@
+"""Where replies and references differ: which acts are missing, redundant or swapped, by topic, with examples.
+
+Everything is computed from the `items` of a document.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActErrors,
+        CaseJson,
+        ItemJson,
+        SwapJson,
+        TopicScores,
+    )
+
+CASES: Final = ("insertion", "deletion", "substitution", "smallest")
+"""The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
+
+
+def diagnosis(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> ActErrors:
+    """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic.
+
+    acts: the names of the tag set.
+    """
+    matrix, none = act_matrix(items, acts), len(acts)
+    swapped: list[SwapJson] = [
+        {"reference": acts[r], "predicted": acts[p], "weight": matrix[r, p]}
+        for r, p in np.argwhere(matrix[:none, :none] > 0).tolist()
+        if r != p
+    ]
+    return {
+        "acts": [*acts, NO_ACT],
+        "matrix": matrix.tolist(),
+        "missing": {act: matrix[k, none] for k, act in enumerate(acts) if matrix[k, none] > 0},
+        "redundant": {act: matrix[none, k] for k, act in enumerate(acts) if matrix[none, k] > 0},
+        "swapped": sorted(swapped, key=lambda one: -one["weight"]),
+        "topics": _topics(items),
+    }
+
+
+def act_matrix(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> Floats:
+    """The mean weight per reply of each [act of the reference][act of the reply], (n, n); the last of both is none.
+
+    A deleted or inserted act weighs its importance, a matched pair the mean of the two, a substituted pair what it
+    costs: this mean, times the factor of the two acts if related acts get credit. So the cells off the diagonal sum to
+    the mean WED: the last row to its deletions, the last column to its insertions.
+    """
+    codes: dict[str | None, int] = {act: code for code, act in enumerate((*acts, None))}
+    matrix = np.zeros((len(codes),) * 2)
+    for item in items:
+        references, replied = item["reference"]["steps"], item["response"]["steps"]
+        for step in item["path"]:
+            asked, given = _step(references, step["reference_index"]), _step(replied, step["prediction_index"])
+            weights = [one["importance"] for one in (asked, given) if one]
+            weight = step["cost"] if step["operation"] == "substitution" else sum(weights) / len(weights)
+            matrix[codes[asked and asked["act"]], codes[given and given["act"]]] += weight
+    return matrix / max(len(items), 1)
+
+
+def _step(steps: Sequence[ActJson], index: int | None) -> ActJson | None:
+    return None if index is None else steps[index]
+
+
+def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:
+    of_topic: defaultdict[str, list[ItemJson]] = defaultdict(list)
+    for item in items:
+        of_topic[item["topic"]].append(item)
+    return [
+        {
+            "topic": topic,
+            "n": len({item["id"] for item in members}),
+            "wlcs": float(np.mean([item["scores"]["wlcs"] for item in members])),
+            "wed": float(np.mean([item["scores"]["wed"] for item in members])),
+        }
+        for topic, members in of_topic.items()
+    ]
+
+
+def cases(items: Sequence[ItemJson], of: str | None = None) -> list[CaseJson]:
+    """The items to show as examples, by their index: the largest cost of each kind, and the smallest distance.
+
+    of: the name of the set that they are from; None: of any. Of equal items, the one with the most acts, then the
+    first. Items without a reply show nothing, and are left out; so is the ceiling.
+    """
+    candidates = [
+        place
+        for place, item in enumerate(items)
+        if item["kind"] == "system" and item["response"]["steps"] and of in (None, item["set"])
+    ]
+    found: list[CaseJson] = []
+    for case in CASES:
+        place = min(candidates, key=lambda place: _rank(case, items[place]), default=None)
+        if place is not None and (case == "smallest" or items[place]["scores"][case] > 0):
+            found.append({"case": case, "item": place})
+    return found
+
+
+def _rank(case: str, item: ItemJson) -> tuple[float, int]:
+    cost = item["scores"]["wed"] if case == "smallest" else -item["scores"][case]
+    return cost, -len(item["reference"]["steps"]) - len(item["response"]["steps"])

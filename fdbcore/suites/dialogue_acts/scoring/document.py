@@ -1,0 +1,281 @@
+"""The JSON document of scored responses: what `fdbcore score --json` prints, and what its page and screen show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fdbcore._version import __version__
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
+from fdbcore.stats.bootstrap import LEVEL
+from fdbcore.stats.significance import POWER
+from fdbcore.suites.dialogue_acts.page.published import published
+from fdbcore.suites.dialogue_acts.records import Response, steps_json
+from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
+from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions
+from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnosis
+from fdbcore.suites.dialogue_acts.scoring.forms import first_references, has_neighbours, merged_responses, merged_set
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
+from fdbcore.suites.dialogue_acts.turns.live_replies import live_json, live_notes
+from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        AnnotatedWith,
+        Diagnosis,
+        ItemJson,
+        ResponseJson,
+        ScoredSet,
+        ScoredWith,
+    )
+
+DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
+
+
+def document(
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    problems: Sequence[Problem] = (),
+    settings: ScoringSettings | None = None,
+    with_published: bool = False,
+    annotated_with: Sequence[AnnotatedWith] = (),
+) -> ActsDocument:
+    """Everything that can be computed from the responses on the sets, as JSON values.
+
+    problems: what was left out before. What is left out here (responses without a record, records without a response,
+    replies without annotation) is added to it. annotated_with: of models that were to annotate; what these did not
+    annotate is already among the problems.
+    """
+    settings = settings or ScoringSettings()
+    neighbours = list(_neighbours(sets, responses, settings.merged))
+    if settings.merged:
+        sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
+    credited = sets
+    if not settings.partial_credit:
+        sets = [replace(of, tags=of.tags.without_credit) for of in sets]
+    every_reference = sets
+    if settings.first_reference:
+        sets = [first_references(of) for of in sets]
+    asked = {(one["set"], one["annotator"]) for one in annotated_with}
+    answers, unmatched = matched(sets, responses, problems)
+    rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
+    by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
+    summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
+    compared = comparisons(rows, settings)
+    items = [item for row in rows for item in _items(row, answers)]
+    left_out = [*problems, *unmatched, *_unscored(answers, asked)]
+    return {
+        "schema": DOCUMENT_SCHEMA,
+        "settings": _settings_json(settings, rows, len(compared), annotated_with),
+        "tag_set": credited[0].tags.to_json(),
+        "sets": [_set_json(of) for of in sets],
+        "rows": summaries,
+        "comparisons": compared,
+        "items": items,
+        "cases": [case for of in sets for case in cases(items, of.name)],
+        "diagnosis": list(_diagnoses(items, credited[0].tags.names)),
+        "published": published() if with_published else [],
+        "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
+        "warnings": [
+            *cautions(sets, responses, summaries, compared),
+            *neighbours,
+        ],
+        "notes": [
+            *_of_references(every_reference, rows, responses, settings),
+            *_of_credit(sets, credited, rows, responses, settings),
+            *live_notes(responses),
+        ],
+    }
+
+
+def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
+    """A warning for each set, and for the responses, in which an act follows itself."""
+    labelled = {of.name: [r.annotation for one in of.records.values() for r in one.references] for of in sets}
+    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    for name, own in labelled.items():
+        if count := sum(map(has_neighbours, own)):
+            done = "such steps were merged" if is_merged else "such steps are scored apart"
+            yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
+
+
+def _of_references(
+    sets: Sequence[RecordSet], rows: Sequence[SystemScores], responses: Sequence[Response], settings: ScoringSettings
+) -> Iterator[str]:
+    """For each set with several good replies to a record: the mean WED by the nearest, and by the first alone."""
+    for of in sets:
+        if all(len(record.references) == 1 for record in of.records.values()):
+            continue
+        told = _means_by(of, first_references(of), rows, responses)
+        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
+        yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
+
+
+def _of_credit(
+    plain: Sequence[RecordSet],
+    credited: Sequence[RecordSet],
+    rows: Sequence[SystemScores],
+    responses: Sequence[Response],
+    settings: ScoringSettings,
+) -> Iterator[str]:
+    """For each set whose tag set has related acts: the mean WED without and with partial credit for them."""
+    for of, with_tags in zip(plain, credited, strict=True):
+        if with_tags.tags.related:
+            without = replace(of, tags=of.tags.without_credit)
+            told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
+            used = "with credit here" if settings.partial_credit else "without credit here"
+            yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
+
+
+def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], responses: Sequence[Response]) -> str:
+    """The mean WED of each system on a set in two forms: "good 0.314 and 0.413"."""
+    told = []
+    for row in rows:
+        if (
+            row.set == one.name
+            and row.kind == "system"
+            and row.weights == "given"
+            and row.annotator not in (None, NOBODY)
+        ):
+            means = []
+            for chosen in (one, other):
+                (own,) = (answers for answers in matched([chosen], responses)[0] if answers.system == row.system)
+                values = system_row(own, str(row.annotator), "given").values[..., MEASURES.index("wed")]
+                means.append(float(np.nanmean(values)))
+            told.append(f"{fitted(row.system, NAME_COLUMNS)} {means[0]:.3f} and {means[1]:.3f}")
+    return ", ".join(told)
+
+
+def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
+    """The rows of a set: systems, ceiling, baselines; each first with its importances, then with uniform ones."""
+    if not of.records:
+        return
+    own = [one for one in answers if one.set.name == of.name]
+    found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
+    yield from (row for row in found if row.kind == "system")
+    yield from (row for row in found if row.kind == "ceiling")
+    yield from baseline_rows(of, seed)
+
+
+def annotators(one: Answers, of_set: Sequence[Answers]) -> list[str]:
+    """The annotators of a system's replies; if none of its replies is annotated, those of the other systems."""
+    return _annotators([one]) or _annotators(of_set) or [NOBODY]
+
+
+def _annotators(answers: Sequence[Answers]) -> list[str]:
+    replies = [reply for one in answers for reply in one.responses.values()]
+    return list(dict.fromkeys(annotation.annotator for reply in replies for annotation in reply.annotations))
+
+
+def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) -> Iterator[Problem]:
+    for one in answers:
+        expected = annotators(one, [other for other in answers if other.set.name == one.set.name])
+        for reply in one.responses.values():
+            there = {annotation.annotator for annotation in reply.annotations}
+            missing = [name for name in expected if name not in there and (one.set.name, name) not in asked]
+            if missing and not no_reply(reply):
+                whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
+                reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"
+                yield Problem(reply.where or reply.id, reason)
+
+
+def _settings_json(
+    settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
+) -> ScoredWith:
+    labelled = [row for row in rows if row.annotator is not None]
+    return {
+        "fdbcore": __version__,
+        "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
+        "repeats": max((len(row.repeats) for row in labelled), default=1),
+        "annotated_with": list(annotated_with),
+        "as_given": settings.as_given,
+        "merged": settings.merged,
+        "first_reference": settings.first_reference,
+        "partial_credit": settings.partial_credit,
+        "resamples": settings.resamples,
+        "seed": settings.seed,
+        "level": LEVEL,
+        "power": POWER,
+        "sd_ddof": SD_DDOF,
+        "family": compared,
+    }
+
+
+def _set_json(of: RecordSet) -> ScoredSet:
+    records = of.records.values()
+    topics = [record.topic for record in records]
+    return {
+        "name": of.name,
+        "n": len(topics),
+        "locale": ", ".join(dict.fromkeys(record.locale for record in records)),
+        "generators": list(dict.fromkeys(record.generator for record in records if record.generator)),
+        "topics": {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
+    }
+
+
+def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
+    """The replies of a system with their scores; baselines and uniform importances have no items."""
+    if row.scored is None or row.cells is None or row.weights != "given":
+        return
+    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
+    records = list(one.set.records.values())
+    scores = row.scored.scores.tolist()
+    for number, (index, which) in enumerate(row.cells.tolist()):
+        record, repeat = records[index], row.repeats[which]
+        which_reference = int(row.scored.reference[number])
+        reference = record.references[which_reference]
+        yield {
+            "set": row.set,
+            "id": record.id,
+            "topic": record.topic,
+            "system": row.system,
+            "annotator": str(row.annotator),
+            "kind": row.kind,
+            "repeat": repeat,
+            "background": record.background,
+            "user": record.user_text,
+            "reference": {
+                "text": reference.text,
+                "steps": steps_json(reference.annotation.steps),
+                "index": which_reference,
+            },
+            "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
+            "scores": dict(zip(MEASURES, scores[number], strict=True)),
+            "path": [
+                {
+                    "operation": step.operation,
+                    "reference_index": step.reference_index,
+                    "prediction_index": step.prediction_index,
+                    "cost": step.cost,
+                }
+                for step in row.scored.alignment(number).path
+            ],
+        }
+
+
+def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
+    steps = annotated(response, annotator, repeat) or ()
+    found: ResponseJson = {"text": response.text, "steps": steps_json(steps)}
+    if response.reason:
+        found["reason"] = response.reason
+    if response.live is not None:
+        found["live"] = live_json(response.live)
+    return found
+
+
+def _diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
+    for (of, system, annotator), own in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
+        listed = list(own)
+        yield {
+            "set": of,
+            "system": system,
+            "annotator": annotator,
+            "kind": listed[0]["kind"],
+            **diagnosis(listed, acts),
+        }

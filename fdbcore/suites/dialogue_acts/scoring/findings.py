@@ -1,0 +1,129 @@
+"""Says in plain words which system is better, or that this cannot be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fdbcore.report.format import counted, p_value
+from fdbcore.report.scorecard.columns import fitted
+from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
+
+MOST_COLUMNS: Final = 60  # of a name within a sentence
+NOT_TRUTH: Final = (
+    "The acts of replies are judged here, not their truth: a wrong temperature and the right one are both an Answer."
+)
+
+
+def leads(card: Scorecard) -> list[str]:
+    """One statement per condition, which names its condition if there are several; and what is not judged."""
+    found = list(dict.fromkeys(row.condition for row in card.rows if row.group != "published"))
+    statements: list[str] = []
+    for condition in found:
+        text = " ".join(_statement(card, condition))
+        statements.append(f"On {fitted(condition, 2 * MOST_COLUMNS)}: {text}" if len(found) > 1 else text)
+    return [*statements, NOT_TRUTH] if statements else ["Nothing was scored."]
+
+
+def _statement(card: Scorecard, condition: str) -> Iterator[str]:
+    rows = [row for row in card.rows if row.condition == condition]
+    systems = [row for row in rows if row.group == "system" and row.n]
+    if not systems:
+        yield "No system was scored."
+    elif len(systems) == 1:
+        yield from _alone(systems[0], rows)
+    else:
+        yield from _ranking(card, systems)
+
+
+def _named(system: str) -> str:
+    """The name of a system within a sentence."""
+    return f"“{fitted(system, MOST_COLUMNS)}”"
+
+
+def _wed(row: ScoreRow) -> Figure:
+    return row.figures.get("wed", NO_FIGURE)
+
+
+def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
+    wed = _wed(row)
+    interval = f" (95 % interval {span(wed.interval)})" if wed.interval else ""
+    yield (
+        f"{_named(row.system)} is at a mean distance (WED) of {mean(wed.value)} from the reference replies{interval}, "
+        f"over {counted(row.n or 0, 'record')}; 0 is the same acts in the same order."
+    )
+    marks = [f"{other.system} {mean(_wed(other).value)}" for other in rows if other.group != "system" and other.n]
+    if marks:
+        yield f"For comparison: {', '.join(marks)}."
+
+
+def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
+    """systems: the systems of one condition, the one with the smallest distance first."""
+    best, condition = systems[0].system, systems[0].condition
+    own = [one for one in card.differences if one.condition == condition and best in (one.a, one.b)]
+    by_wed = [one for one in own if one.scale == "wed" and one.n]
+    apart = [_other(one, best) for one in own if one.scale == "wed" and not one.n]
+    beaten = [one for one in by_wed if card.better(one) == best]
+    if len(beaten) == len(by_wed) == 1:
+        yield (
+            f"{_named(best)} answers better than {_named(_other(beaten[0], best))}: its distance from the "
+            f"reference replies (WED) is lower by {_by(beaten[0])}."
+        )
+    elif beaten:
+        others = "; ".join(f"than that of {_named(_other(one, best))} by {_by(one)}" for one in beaten)
+        rank = "best" if len(beaten) == len(by_wed) and not apart else "better than some"
+        yield f"{_named(best)} answers {rank}: its distance from the reference replies (WED) is lower {others}."
+    for one in by_wed:
+        if card.better(one) is None:
+            yield _undecided(one, card)
+    if apart:
+        yield (
+            f"{_named(best)} has the least distance (WED). But no record is scored both for it and for "
+            f"{', '.join(map(_named, apart))}, so they cannot be compared."
+        )
+    yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])
+
+
+def _undecided(one: Difference, card: Scorecard) -> str:
+    ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
+    text = (
+        f"Nobody can tell from {counted(one.n, 'record')} whether {_named(ahead)} or {_named(other)} answers "
+        f"better. The first is nearer to the reference replies: its distance (WED) is lower by {_by(one)}."
+    )
+    if one.interval and min(one.interval) * max(one.interval) > 0:
+        made = counted(len(card.differences), "comparison")
+        text += f" But corrected for the {made} made here, p is {p_value(one.p_corrected)}."
+    if few := one.too_few(card.level):
+        text += f" {few[0].upper()}{few[1:]}."
+    elif one.detectable is not None:
+        found = f"a true difference of {mean(one.detectable)} is found four times in five"
+        text += f" With {counted(one.n, 'record')}, {found}."
+    return text
+
+
+def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> Iterator[str]:
+    """A reply of one act can have all of the weighted LCS, so that measure may prefer the other system."""
+    ahead = [one for one in compared if one.value and (one.value > 0) != (one.a == best)]
+    if ahead:
+        others = "; ".join(
+            f"{_named(_other(one, best))} is ahead of {_named(best)} by {_by(one)}"
+            f"{', which may be chance' if card.better(one) is None else ''}"
+            for one in ahead
+        )
+        yield (
+            f"By weighted LCS alone, {others}. That measure counts what a reply has in common with the reference, and "
+            "not what it leaves out."
+        )
+
+
+def _by(one: Difference) -> str:
+    """By how much the better system is ahead: a difference above 0, whatever the order of the two."""
+    value = one.value or 0.0
+    limits = one.interval and (one.interval if value > 0 else [-one.interval[1], -one.interval[0]])
+    interval = f"95 % interval {span(limits)}, " if limits else ""
+    return f"{mean(abs(value))} ({interval}n = {one.n})"
+
+
+def _other(one: Difference, system: str) -> str:
+    return one.b if one.a == system else one.a

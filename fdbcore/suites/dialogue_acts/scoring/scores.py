@@ -1,0 +1,215 @@
+"""Scores of replies against their references, item by item: each act sequence is aligned with its reference.
+
+Measures of an item: `wlcs`, and `wed` with its parts `deletion` (redundant), `insertion` (missing) and `substitution`
+(swapped), are those of the paper (sections 4.1.1 and 4.1.2). `wlcs` uses the importances of the reply, so a reply of
+one act can reach 1. `recall` (ours) uses the importances of the reference instead, and `f1` is the harmonic mean of the
+two.
+
+WED is symmetric, but no metric: equal acts match at no cost whatever they weigh, so a detour by a sequence with other
+weights can be shorter. The triangle inequality holds between sequences of equally many acts of equal weight.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
+from fdbcore.suites.dialogue_acts.scoring.alignment import (
+    UNITS_PER_WEIGHT,
+    ActAlignment,
+    ActAlignments,
+    ActSequence,
+    ActWarning,
+    PackedActs,
+    align_acts_batch,
+    pack_acts,
+)
+from fdbcore.suites.dialogue_acts.sets import Answers
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import Kind, Weights
+
+MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
+
+WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
+"""uniform: all acts of a sequence have the same weight, on both sides; a control."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Indexes: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestScores:
+    """The scores of predictions, each against the nearest reference of its record.
+
+    scores: (predictions, measures). reference: which reference of the record counted, (predictions,). alignments and
+    chosen: those of all pairs, and which pair counted.
+    """
+
+    scores: Floats
+    reference: Indexes
+    alignments: ActAlignments
+    chosen: Indexes
+
+    def alignment(self, prediction: int) -> ActAlignment:
+        """How the prediction matches the reference that counted."""
+        return self.alignments[int(self.chosen[prediction])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class References:
+    """The references of the records of a set; those of record k are packed[starts[k]:starts[k] + counts[k]]."""
+
+    packed: PackedActs
+    starts: Indexes
+    counts: Indexes
+
+    @classmethod
+    def of(cls, records: Iterable[Record], weights: Weights, tags: TagSet | None = None) -> Self:
+        """The references of the records, in their order."""
+        sequences = [[reference.annotation.sequence for reference in record.references] for record in records]
+        counts = np.array([len(choices) for choices in sequences], dtype=np.intp)
+        flat = [sequence for choices in sequences for sequence in choices]
+        return cls(packed(flat, weights, tags), np.cumsum(counts) - counts, counts)
+
+    def score(self, records: Indexes, predictions: PackedActs) -> NearestScores:
+        """Each prediction k against the references of record records[k].
+
+        The reference with the smallest WED counts, for all measures; of equal ones, that with the greatest WLCS, then
+        the first.
+        """
+        counts = self.counts[records]
+        starts = np.cumsum(counts) - counts
+        owners = np.repeat(np.arange(len(records)), counts)
+        choices = np.repeat(self.starts[records] - starts, counts) + np.arange(len(owners))
+        scores, alignments = score_pairs(taken(self.packed, choices), taken(predictions, owners))
+        order = np.lexsort((-scores[:, MEASURES.index("wlcs")], scores[:, MEASURES.index("wed")], owners))
+        chosen = order[starts]
+        return NearestScores(scores[chosen], chosen - starts, alignments, chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemScores:
+    """The scores of one system, ceiling or baseline on one set.
+
+    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN if a record has no
+    score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many records got no reply;
+    these score as replies without acts. scored, cells: the alignments, and the record and repeat of each (k, 2); None
+    for a baseline. note: what a baseline replies, and what it ties with.
+    """
+
+    set: str
+    system: str
+    annotator: str | None
+    kind: Kind
+    weights: Weights
+    values: Floats
+    singles: Floats
+    no_reply: int = 0
+    scored: NearestScores | None = None
+    cells: Indexes | None = None
+    repeats: tuple[int, ...] = (1,)
+    pairs: int | None = None
+    note: str = ""
+
+    @property
+    def n(self) -> int:
+        """How many records are scored."""
+        return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
+
+
+def score_pairs(references: PackedActs, predictions: PackedActs) -> tuple[Floats, ActAlignments]:
+    """All measures of the pairs (references k, predictions k), (pairs, measures), and their alignments."""
+    there = align_acts_batch(references, predictions)
+    precision, recall = there.weighted_lcs, align_acts_batch(predictions, references).weighted_lcs
+    total = precision + recall
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return np.column_stack(
+        [precision, there.wed, there.deletion, there.insertion, there.substitution, recall, f1]
+    ), there
+
+
+def packed(sequences: Sequence[ActSequence], weights: Weights, tags: TagSet | None = None) -> PackedActs:
+    """The sequences, with their importances as they are, or all the same. tags: None for the acts of the paper."""
+    if weights == "uniform":
+        sequences = [[(act, 1 / len(sequence)) for act, _ in sequence] for sequence in sequences]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ActWarning)  # sums were judged where the lines were read
+        return pack_acts(sequences, tags=tags)
+
+
+def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
+    """The sequences with the numbers `which`, in that order."""
+    lengths = np.diff(sequences.offsets)[which]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    items = np.repeat(sequences.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ActWarning)
+        weights = sequences.weights[items] / UNITS_PER_WEIGHT
+        return PackedActs(sequences.acts[items], weights, offsets, tags=sequences.tags)
+
+
+def no_reply(response: Response) -> bool:
+    """Whether the system gave no reply, or only spaces."""
+    return not (response.text or "").strip()
+
+
+def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ...] | None:
+    """The acts of a response by one annotator; no acts if there is no reply; None if it is not annotated."""
+    if no_reply(response):
+        return ()
+    found = (a.steps for a in response.annotations if (a.annotator, a.repeat) == (annotator, repeat))
+    return next(found, None)
+
+
+def annotated_by(response: Response, annotator: str, repeats: int, rules: str) -> bool:
+    """Whether the response has this many annotations by the annotator under these rules, or needs none."""
+    there = {one.repeat for one in response.annotations if (one.annotator, one.rules) == (annotator, rules)}
+    return no_reply(response) or there >= set(range(1, repeats + 1))
+
+
+def without(response: Response, annotator: str) -> Response:
+    """The response without its annotations by an annotator."""
+    return replace(response, annotations=tuple(a for a in response.annotations if a.annotator != annotator))
+
+
+def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScores:
+    """The scores of a system's replies, as one annotator labels them."""
+    records = list(answers.set.records.values())
+    replies = [answers.responses.get(record.id) for record in records]
+    labels = [label for reply in answers.responses.values() for label in reply.annotations]
+    repeats = tuple(sorted({label.repeat for label in labels if label.annotator == annotator})) or (1,)
+    cells, sequences = [], []
+    for index, reply in enumerate(replies):
+        for which, repeat in enumerate(repeats):
+            steps = annotated(reply, annotator, repeat) if reply is not None else None
+            if steps is not None:
+                cells.append((index, which))
+                sequences.append([(step.act, step.importance) for step in steps])
+    places = np.array(cells, dtype=np.intp).reshape(-1, 2)
+    tags = answers.set.tags
+    scored = References.of(records, weights, tags).score(places[:, 0], packed(sequences, weights, tags))
+    values = np.full((len(records), len(repeats), len(MEASURES)), np.nan)
+    values[places[:, 0], places[:, 1]] = scored.scores
+    silent = sum(reply is not None and no_reply(reply) for reply in replies)
+    kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
+    return SystemScores(
+        answers.set.name,
+        answers.system,
+        annotator,
+        kind,
+        weights,
+        values,
+        scored.scores,
+        silent,
+        scored,
+        places,
+        repeats,
+    )

@@ -1,0 +1,210 @@
+"""Scores the turns of any calls: words, acts, good replies by turn, and how the acts are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Model, Transcriber
+from fdbcore.suites.dialogue_acts.models.annotate import annotate
+from fdbcore.suites.dialogue_acts.models.annotators import Annotating, all_took, annotated_with
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
+from fdbcore.suites.dialogue_acts.records import (
+    Annotation,
+    LiveReply,
+    Lost,
+    Record,
+    Reference,
+    Response,
+    jsonl,
+    steps_json,
+)
+from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
+from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.sets import RecordSet
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, SaidTurn, turns_of_calls
+from fdbcore.suites.dialogue_acts.turns.live_timing import live_timing
+from fdbcore.suites.dialogue_acts.turns.references import Asked, read_turn_references
+from fdbcore.suites.dialogue_acts.turns.tables import follows, quarters, shares
+from fdbcore.types import Problem, Side
+from fdbcore.types.scorecard import Scored
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
+    from fdbcore.suites.dialogue_acts.turns.turn_types import CallOfTurns, TurnJson
+
+SET: Final = "turns"
+"""The name of the set of good replies by turn."""
+JAPANESE: Final = "ja-JP"
+CONTEXT: Final = 6
+"""So many turns before what is answered are the background of a turn."""
+ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
+
+Annotations = Mapping[str, tuple[Annotation, ...]]
+"""The annotations of turns, by the ids of `turn_id`."""
+
+
+def score_turns(
+    paths: Sequence[Path],
+    options: Mapping[str, Any],
+    models: Sequence[Model],
+    hears: Transcriber | None,
+    jobs: int,
+    out: Path,
+    show: Callable[[str], None],
+) -> Scored:
+    """The document of the turns of calls; see `Suite.score`. models: the annotators. hears: the recogniser."""
+    if not paths:
+        raise SettingsError("--turns: expected runs, recordings or audio, got none")
+    prompts = prompts_of(options)
+    given, problems = read_turn_references(options["references"], options["as_given"], prompts.tags)
+    calls, lost = turns_of_calls(paths, hears, prompts.locale.partition("-")[0], out, show)
+    problems += lost
+    pairs = list(to_annotate(calls))
+    labelled: Sequence[Response] = [response for _, response in pairs]
+    used: list[AnnotatedWith] = []
+    for model in models:
+        found = annotate(
+            labelled,
+            [record for record, _ in pairs],
+            model,
+            out / KEPT,
+            repeats=options["repeats"],
+            jobs=jobs,
+            prompts=prompts,
+            watch=lambda count, most: show(f"{count} of {most} turns annotated"),
+        )
+        labelled = found.responses
+        problems += found.problems
+        used.append(annotated_with(Annotating(RecordSet(SET, {}, tags=prompts.tags), model, prompts), found.usage))
+    if not models:
+        problems.append(Problem("turns", "expected annotations, got none (--annotator has them made)"))
+    acts = {response.id: response.annotations for response in labelled}
+    scored = RecordSet(SET, dict(_with_references(calls, given, prompts.locale)), tags=prompts.tags)
+    responses, unmatched = _responses(calls, given, acts)
+    settings = ScoringSettings(
+        options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
+    )
+    content = document([scored], responses, [*problems, *unmatched], settings, annotated_with=used)
+    told = [_call_json(call, acts) for call in calls]
+    if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
+        content["timing"] = timing
+    content["turns"] = {
+        "locale": prompts.locale,
+        "calls": told,
+        "shares": list(shares(told, prompts.tags.names)),
+        "follows": list(follows(told, prompts.tags.names)),
+        "quarters": list(quarters(told, prompts.tags.names)),
+    }
+    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, all_took(used))
+
+
+def prompts_of(options: Mapping[str, Any]) -> Prompts:
+    """The prompts by which turns are annotated."""
+    return Prompts(options["locale"] or JAPANESE, folder_of(options["prompts"]))
+
+
+def turn_id(call: CallTurns, said: SaidTurn) -> str:
+    """The id of a turn among all turns of a document."""
+    return f"{call.system}/{call.call}/{said.turn.side}{said.number}"
+
+
+def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]:
+    """Each turn with words, as a reply to what the other side said last; what was said before is its background."""
+    for call in calls:
+        known = [each for each in call.turns if each.words.text]
+        for said in known:
+            before = [each for each in known if each.turn.start_tick < said.turn.start_tick]
+            partner = [each for each in before if each.turn.side != said.turn.side][-1:]
+            told = [each for each in before if each not in partner][-CONTEXT:]
+            background = "\n".join(f"{each.turn.side}: {each.words.text}" for each in told)
+            heard = "".join(str(each.words.text) for each in partner)
+            name = turn_id(call, said)
+            yield Record(name, heard, (), background), Response(name, _speaker(call, said.turn.side), said.words.text)
+
+
+def _speaker(call: CallTurns, side: Side) -> str:
+    return call.system if side == "B" else f"A of {call.system}"
+
+
+def _with_references(
+    calls: Sequence[CallTurns], given: Mapping[Asked, tuple[Reference, ...]], locale: str
+) -> Iterator[tuple[str, Record]]:
+    """The good replies to each turn of A that is there, as a record."""
+    for asked, good in given.items():
+        texts = [_asked_text(call, asked.turn) for call in calls if asked.call in (call.call, call.user)]
+        if texts:
+            name = f"{asked.call} {asked.turn}"
+            yield name, Record(name, next(filter(None, texts), ""), good, topic=asked.call, locale=locale)
+
+
+def _asked_text(call: CallTurns, turn: int) -> str:
+    return next((each.words.text or "" for each in call.of("A") if each.number == turn), "")
+
+
+def _responses(
+    calls: Sequence[CallTurns], given: Mapping[Asked, tuple[Reference, ...]], acts: Annotations
+) -> tuple[list[Response], list[Problem]]:
+    """B's turn after each turn of A that has good replies, and what of the table fits no call."""
+    responses: list[Response] = []
+    problems: list[Problem] = []
+    for asked in given:
+        own = [call for call in calls if asked.call in (call.call, call.user)]
+        if not own:
+            problems.append(Problem(asked.call, f"turn {asked.turn}: expected a call of this name, got none"))
+        for call in own:
+            replied = _reply(call, asked.turn)
+            name = f"{asked.call} {asked.turn}"
+            if asked.turn > len(call.of("A")):
+                reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
+                problems.append(Lost.of(str(call.path), reason, (name, call.system)))
+            elif replied is None:
+                responses.append(Response(name, call.system, None, reason="no turn of B after it", set=SET))
+            elif replied.words.text is None:
+                problems.append(Lost.of(str(call.path), f"{name}: its words are not known", (name, call.system)))
+            else:
+                responses.append(_response(call, replied, asked.turn, name, acts))
+    return responses, problems
+
+
+def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
+    """B's first turn after a turn of A and before the next one; after 0, before A's first one."""
+    return next((each for each in call.of("B") if each.turn.after == turn and each.turn.part != "further"), None)
+
+
+def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: Annotations) -> Response:
+    asked = next((each.turn for each in call.of("A") if each.number == turn), None)
+    after_s = None if asked is None else replied.turn.start_s - asked.end_s
+    live = LiveReply(str(call.path), replied.turn.start_s, replied.turn.end_s, after_s, ())
+    annotations = acts.get(turn_id(call, replied), ())
+    return Response(name, call.system, replied.words.text, annotations, set=SET, live=live)
+
+
+def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
+    return {
+        "system": call.system,
+        "call": call.call,
+        "user": call.user,
+        "path": str(call.path),
+        "length_s": call.length_s,
+        "turns": [_turn_json(said, acts.get(turn_id(call, said), ())) for said in call.turns],
+        "asides": call.asides,
+    }
+
+
+def _turn_json(said: SaidTurn, annotations: Sequence[Annotation]) -> TurnJson:
+    return {
+        "side": said.turn.side,
+        "number": said.number,
+        "part": said.turn.part,
+        "after": said.turn.after,
+        "start_s": said.turn.start_s,
+        "end_s": said.turn.end_s,
+        "text": said.words.text,
+        "words_by": said.words.by,
+        "acts": [
+            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps)} for one in annotations
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Writes data sets: records by a language model, and clips of their users."""

@@ -1,0 +1,305 @@
+"""Generates records of the benchmark by a language model, as the paper does (section 3.3, appendix A).
+
+<folder>/replies.jsonl   every answer of the model, as it came (`fdbcore.models.cache`)
+         generate.json   the settings; then what was counted: records, tokens, cost, exact versions of the model
+         records.jsonl   the records, in the order of the plan
+         prompts/        the prompts of the user's own, which replies to the set are asked for and annotated with
+         dropped.jsonl   what could not be used: {"id", "topic", "instruction", "asked", "reason", "answer"}
+
+Records and what was dropped follow from the answers alone, so a run may be killed at any moment, and goes on as if it
+had not been.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from fdbcore.errors import InputError, PartyError, SettingsError
+from fdbcore.models.cache import KeptModel, Usage
+from fdbcore.protocols import Model
+from fdbcore.recording.files import read_json, write_json, write_text
+from fdbcore.recording.versions import versions
+from fdbcore.runtime.redaction import clean
+from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order
+from fdbcore.suites.dialogue_acts.models.checks import NEAR_DUPLICATE, SeenRequests, check_record
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic
+from fdbcore.suites.dialogue_acts.records import Record, jsonl
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, RECORDS
+
+DROPPED, REPLIES = "dropped.jsonl", "replies.jsonl"
+
+Draft: TypeAlias = Good[Record] | Bad | Left
+Price: TypeAlias = tuple[float, float]
+"""USD per million tokens, in and out."""
+
+
+class Item(NamedTuple):
+    """One record to generate: its id, such as "set-timer-001", its topic, and the seed of its request."""
+
+    id: str
+    topic: Topic
+    seed: int
+
+
+@dataclass(frozen=True)
+class GenerationPlan:
+    """What to generate: record k has topic k, starting again after the last topic, and is asked for with seed + k.
+
+    set: the name of the set, with which the ids begin; "": they begin with the topic.
+    """
+
+    n: int
+    topics: tuple[Topic, ...]
+    prompts: Prompts
+    seed: int = 0
+    set: str = ""
+
+    @property
+    def items(self) -> list[Item]:
+        """Every record, in order: the first topic of each name, then the second, so even few records are varied."""
+        numbers: Counter[str] = Counter()
+        nth: list[tuple[int, Topic]] = []
+        for topic in self.topics:
+            numbers[topic.name] += 1
+            nth.append((numbers[topic.name], topic))
+        order = [topic for _, topic in sorted(nth, key=lambda numbered: numbered[0])]
+        numbers.clear()
+        items = []
+        for index in range(self.n):
+            topic = order[index % len(order)]
+            numbers[topic.name] += 1
+            name = "-".join(filter(None, (_for_files(self.set), _for_files(topic.name) or "topic")))
+            items.append(Item(f"{name}-{numbers[topic.name]:03d}", topic, self.seed + index))
+        return items
+
+    def settings(self, model: Model) -> dict[str, Any]:
+        """Everything that decides the records except how many there are, as JSON values.
+
+        vendor: whose server it is; "" for one of one's own, which may have another address in the next job.
+        """
+        told = json.dumps(self.topics, ensure_ascii=False)
+        return {
+            "model": model.name,
+            "server": model.describe().get("server"),
+            "vendor": model.describe().get("vendor"),
+            "seed": self.seed,
+            "locale": self.prompts.locale,
+            "topics": hashlib.sha256(told.encode()).hexdigest()[:16],
+            "prompts": self.prompts.generation_hash,
+            "acts": self.prompts.acts_hash,
+            "most_asked": MOST_ASKED,
+            "near_duplicate": NEAR_DUPLICATE,
+        }
+
+
+def _for_files(name: str) -> str:
+    return re.sub(r"[^\w]+", "-", name).strip("-")
+
+
+@dataclass
+class GenerationProgress:
+    """How far a generation is. settled: the item that was settled last, and its result."""
+
+    plan: GenerationPlan
+    records: list[Record]
+    dropped: list[Mapping[str, Any]]
+    left: dict[str, str]
+    usage: Usage
+    settled: tuple[Item, Draft] | None = None
+
+    @property
+    def ended(self) -> int:
+        """How many items have a final result."""
+        return len(self.records) + len(self.dropped)
+
+
+def generate(
+    plan: GenerationPlan,
+    model: Model,
+    folder: Path,
+    jobs: int = 1,
+    price: Price | None = None,
+    watch: Callable[[GenerationProgress], None] = lambda progress: None,
+) -> GenerationProgress:
+    """Generate what the folder does not have yet, and write it; the same call continues where an earlier one ended.
+
+    The result does not depend on `jobs`, as far as the model's answers do not. watch: called after each item. Raises
+    SettingsError if the folder holds something else, or was begun with other settings or more records; PartyError if
+    the model cannot be reached. After an error or an interruption, the files hold what exists so far; without any
+    reply, there are no files.
+    """
+    settings = plan.settings(model)
+    plan = replace(plan, set=_set_name(folder))
+    _check_folder(folder, settings, plan.n)
+    with KeptModel(model, folder / REPLIES) as kept:
+        progress = GenerationProgress(plan, [], [], {}, kept.usage)
+        if not ((folder / GENERATED).is_file() and _has_replies(folder)):
+            write_json(folder / GENERATED, _summary(settings, progress, model, price))
+        try:
+            with closing(_settled(plan, kept, jobs)) as settled:
+                for item, draft in settled:
+                    _count(progress, item, draft)
+                    progress.usage = kept.usage
+                    watch(progress)
+        finally:
+            progress.usage = kept.usage
+            if _has_replies(folder):
+                _write(folder, settings, progress, model, price)
+            else:
+                _leave_nothing(folder)
+    return progress
+
+
+def _set_name(folder: Path) -> str:
+    """The name that the ids of a folder's set begin with, also where the folder has been renamed since."""
+    known = read_json(folder / GENERATED) if (folder / GENERATED).is_file() and _has_replies(folder) else None
+    return str(known.get("set", "")) if isinstance(known, dict) else folder.resolve().name
+
+
+def cost_usd(usage: Usage, price: Price) -> float:
+    """What the replies cost at `price` in USD per million tokens, in and out."""
+    return (usage.tokens_in * price[0] + usage.tokens_out * price[1]) / 1e6
+
+
+def _settled(plan: GenerationPlan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
+    """Every item and its draft, in order. What counts as a near-duplicate depends only on this order."""
+    seen = SeenRequests()
+    for number, example in enumerate(plan.prompts.examples, 1):
+        seen.add(f"example {number}", example["input"]["text"])
+    items = plan.items
+    tasks = [partial(_draft, plan.prompts, model, item) for item in items]
+    with closing(in_order(tasks, jobs)) as drafts:
+        for item, draft in zip(items, drafts, strict=True):
+            if isinstance(draft, Good):
+                draft = _unlike(seen, plan.prompts, model, item, draft)
+            if isinstance(draft, Good):
+                seen.add(item.id, draft.item.user_text)
+            yield item, draft
+
+
+def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) -> Good[Record] | Bad:
+    check = partial(
+        check_record,
+        item_id=item.id,
+        topic=item.topic.name,
+        generator=model.name,
+        locale=prompts.locale,
+        tags=prompts.tags,
+    )
+    return ask_for(model, prompts, prompts.record_request(item.topic, item.seed), check, last)
+
+
+def _unlike(seen: SeenRequests, prompts: Prompts, model: Model, item: Item, draft: Good[Record]) -> Draft:
+    """`draft`, or another one that is no near-duplicate of an earlier request."""
+    while True:
+        try:
+            seen.check(draft.item.user_text)
+            return draft
+        except InputError as error:
+            last = Bad(str(error), draft.text, draft.asked)
+        try:
+            another = _draft(prompts, model, item, last)
+        except PartyError as error:
+            if not error.transient:
+                raise
+            return Left(str(error))
+        if isinstance(another, Bad):
+            return another
+        draft = another
+
+
+def _count(progress: GenerationProgress, item: Item, draft: Draft) -> None:
+    progress.settled = item, draft
+    if isinstance(draft, Good):
+        progress.records.append(draft.item)
+    elif isinstance(draft, Left):
+        progress.left[item.id] = draft.reason
+    else:
+        about = {"id": item.id, "topic": item.topic.name, "instruction": item.topic.instruction}
+        why = {"asked": draft.asked, "refused": draft.refused, "reason": draft.reason, "answer": draft.text}
+        progress.dropped.append(about | why)
+
+
+def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
+    """SettingsError if the folder has something else, or replies from other settings or for more records."""
+    path = folder / GENERATED
+    if not path.is_file():
+        if folder.exists() and (
+            not folder.is_dir() or {item.name for item in folder.iterdir()} - {REPLIES, f"{GENERATED}.part"}
+        ):
+            raise SettingsError(f"{folder}: expected a new folder or that of a generated set, got something else")
+        return
+    there = read_json(path)
+    if there.get("schema") != GENERATED_SCHEMA:
+        raise SettingsError(f"{path}: expected schema {GENERATED_SCHEMA}, got {there.get('schema')!r}")
+    if not _has_replies(folder):
+        return
+    for name, value in settings.items():
+        if name != "server" and there["settings"].get(name, value) != value:  # older sets lack some
+            what = f"{name} {there['settings'][name]!r} there, {value!r} here"
+            raise SettingsError(f"{folder}: expected the settings that it was begun with, got others: {what}")
+    if n < there["n"]:
+        raise SettingsError(f"{folder}: expected at least the {there['n']} records that it was begun with, got {n}")
+
+
+def _has_replies(folder: Path) -> bool:
+    path = folder / REPLIES
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _leave_nothing(folder: Path) -> None:
+    """Remove the files of a generation without a single reply, so that the settings can still be changed."""
+    for name in (RECORDS, DROPPED, GENERATED, REPLIES):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # not empty: it holds prompts, perhaps
+        folder.rmdir()
+
+
+def _write(
+    folder: Path, settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
+) -> None:
+    """Write the results. Records that are complete are not written again, since people may have edited them."""
+    for name, text in progress.plan.prompts.own.items():
+        write_text(folder / PROMPTS / name, text)
+    was = read_json(folder / GENERATED) if (folder / GENERATED).is_file() else {}
+    if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
+        write_text(folder / RECORDS, jsonl(progress.records))
+        lines = (json.dumps(clean(dropped), ensure_ascii=False) for dropped in progress.dropped)
+        write_text(folder / DROPPED, "".join(f"{line}\n" for line in lines))
+    write_json(folder / GENERATED, _summary(settings, progress, model, price))
+
+
+def _summary(
+    settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
+) -> dict[str, Any]:
+    refused = sum(dropped["refused"] for dropped in progress.dropped)
+    scaled = {
+        record.id: annotation.scaled_from
+        for record in progress.records
+        if (annotation := record.references[0].annotation).scaled_from is not None
+    }
+    cost = None if price is None else {"usd_per_million": list(price), "usd": cost_usd(progress.usage, price)}
+    return {
+        "schema": GENERATED_SCHEMA,
+        "settings": settings,
+        "set": progress.plan.set,
+        "n": progress.plan.n,
+        "complete": progress.ended == progress.plan.n,
+        "records": len(progress.records),
+        "scaled": scaled,
+        "dropped": {"refused": refused, "unusable": len(progress.dropped) - refused},
+        "left": progress.left,
+        "usage": asdict(progress.usage),
+        "cost": cost,
+        "model": model.describe(),
+        "versions": versions(),
+    }

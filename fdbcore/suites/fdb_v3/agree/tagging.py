@@ -1,0 +1,131 @@
+"""How far raters agree on the disfluencies of recordings: Krippendorff's alpha of each class, with intervals.
+
+A table of tags is a CSV with a header, a row a recording and rater:
+
+- `recording`: its id; `rater`: who tagged it, the file's name if the column is missing.
+- `disfluencies`: the classes that it has, with spaces between; empty for none.
+
+A file of recorded scenarios stands for its labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+
+import numpy as np
+
+from fdbcore.errors import SettingsError
+from fdbcore.sources.rater_tables import columns_of, rated_rows
+from fdbcore.stats.bootstrap import bootstrap_times
+from fdbcore.stats.raters import interval_alpha
+from fdbcore.suites.fdb_v3.agree.verdict_tables import first_of
+from fdbcore.suites.fdb_v3.reading import look_at
+from fdbcore.suites.fdb_v3.released.folder import SCHEMA as SCENARIOS
+from fdbcore.suites.fdb_v3.released.released_types import Disfluency
+from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement, TagAgreement
+
+SCHEMA: Final = "fdbcore.disfluency_agreement/1"
+RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"
+CLASSES: Final[Sequence[Disfluency]] = get_args(Disfluency)
+
+Tags: TypeAlias = Mapping[str, frozenset[str]]
+"""The classes of each recording."""
+
+
+@dataclass(slots=True)
+class TagTables:
+    """What raters gave. tags: by rater and recording. problems: rows that were left out."""
+
+    tags: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def holds_tags(path: Path) -> bool:
+    """Whether it is a table of tags, by its header, or a file of recorded scenarios."""
+    if path.suffix.lower() != ".json":
+        return {RECORDING, TAGS} <= {*columns_of(path)}
+    try:
+        with open(path, encoding="utf-8") as file:
+            return SCENARIOS in file.read(1000)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
+    """The agreement of all raters in these files. SettingsError for a file that cannot be used, or too few raters."""
+    found = TagTables()
+    for path in paths:
+        _read_labels(path, found) if path.suffix.lower() == ".json" else _read_table(path, found)
+    if len(found.tags) < 2:
+        given = ", ".join(found.tags) or "nobody"
+        raise SettingsError(f"expected tags by two raters or more, got those of {given}{first_of(found.problems)}")
+    recordings = sorted(
+        name for name in {*chain(*found.tags.values())} if sum(name in tags for tags in found.tags.values()) > 1
+    )
+    if not recordings:
+        raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(found.problems)}")
+    return {
+        "schema": SCHEMA,
+        "raters": [{"name": name, "recordings": len(tags)} for name, tags in found.tags.items()],
+        "classes": [_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
+        "problems": [{"where": where, "reason": reason} for where, reason in found.problems],
+    }
+
+
+def _agreement(kind: Disfluency, raters: Sequence[Tags], recordings: Sequence[str]) -> TagAgreement:
+    """Of one class. Between 0 and 1 the metrics of nominal and of interval scales are the same."""
+    given = [[float(kind in tags[name]) if name in tags else np.nan for tags in raters] for name in recordings]
+    ratings = np.array(given)
+    alpha = bootstrap_times(partial(interval_alpha, ratings), len(ratings))
+    return {
+        "kind": kind,
+        "n": len(recordings),
+        "tagged": [int(count) for count in np.nansum(ratings, axis=0)],
+        "identical": float(np.mean(np.nanmin(ratings, axis=1) == np.nanmax(ratings, axis=1))),
+        "alpha": alpha.value,
+        "ci95": alpha.interval,
+        "reason": alpha.reason,
+    }
+
+
+def _read_labels(path: Path, found: TagTables) -> None:
+    """The labels of a file of recorded scenarios."""
+    file, faults = look_at(path)
+    if file is None:
+        raise SettingsError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
+    for record in file["record"]:
+        _add(path.stem, record["id"], frozenset(record.get("disfluencies", ())), str(path), found)
+
+
+def _read_table(path: Path, found: TagTables) -> None:
+    for where, row in rated_rows(path, (RECORDING, TAGS)):
+        _take(row, path, where, found)
+
+
+def _take(row: Mapping[str, str], path: Path, where: str, found: TagTables) -> None:
+    """Add the tags of a row."""
+    recording = row[RECORDING]
+    rater = row.get(RATER, "") if RATER in row else path.stem
+    tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
+    if not (recording and rater):
+        column = RATER if recording else RECORDING
+        found.problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
+    elif unknown := sorted(tags - {*CLASSES}):
+        reason = f"{TAGS}: left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
+        found.problems.append(Problem(where, reason))
+    else:
+        _add(rater, recording, tags, where, found)
+
+
+def _add(rater: str, recording: str, tags: frozenset[str], where: str, found: TagTables) -> None:
+    known = found.tags.setdefault(rater, {}).setdefault(recording, tags)
+    if known != tags:
+        raise SettingsError(f"{where}: expected one row for {recording} by {rater}, got a second one that differs")

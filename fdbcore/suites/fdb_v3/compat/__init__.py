@@ -1,0 +1,1 @@
+"""The published measures as the release computes them, each with its known defect."""

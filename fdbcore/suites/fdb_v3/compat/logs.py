@@ -1,0 +1,61 @@
+"""What the published measures read of one recording: the expected calls, and what the system said and called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+
+GAP_S = 2.0
+
+
+class LoggedCall(NamedTuple):
+    """A call that the system made. start_s: from the beginning of the user's recording."""
+
+    function: str
+    args: Mapping[str, Any]
+    start_s: float
+
+
+class AsrWord(NamedTuple):
+    """A word as a recogniser gives it, with its times from the beginning of the user's recording."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLog:
+    """One system on one recording.
+
+    expected: the calls of the label, references unresolved. calls: in the order of the log. transcript, words: what the
+    system said. user_end_s: by `user_end_s`; None if nobody listened to the user. arguments_right: a judge's verdict
+    for each expected call, None where it gave none; None: the exact matcher decides. response_right: a judge's verdict;
+    None: unscored. filler, key_start_s: what a judge took for filler ("" for none; None: no verdict), and where the key
+    information begins.
+    """
+
+    expected: tuple[FunctionCall, ...]
+    calls: tuple[LoggedCall, ...]
+    transcript: str
+    words: tuple[AsrWord, ...]
+    user_end_s: float | None
+    arguments_right: tuple[bool | None, ...] | None = None
+    response_right: bool | None = None
+    filler: str | None = None
+    key_start_s: float | None = None
+
+
+def user_end_s(words: Sequence[AsrWord]) -> float:
+    """When the user has finished, as published: the end of the last word before the first gap of more than 2.0 s.
+
+    0 without words. A pause of more than 2 s within the request ends it there.
+    """
+    for word, following in pairwise(words):
+        if following.start_s - word.end_s > GAP_S:
+            return word.end_s
+    return words[-1].end_s if words else 0.0

@@ -1,0 +1,114 @@
+"""The published measures of a system as rows of a document, with both labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import SystemLog
+from fdbcore.suites.fdb_v3.compat.measures import (
+    CompatRate,
+    LatencySummary,
+    argument_accuracy,
+    compat_scores,
+    completion_s,
+    first_response_s,
+    passes,
+    response_quality,
+    tool_call_s,
+    tool_selection_f1,
+    turn_taken,
+)
+from fdbcore.suites.fdb_v3.compat.terms import TERMS
+from fdbcore.suites.fdb_v3.released.results import wanted
+from fdbcore.suites.fdb_v3.slices import passed_by_slice
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.document_types import Label, V3Compat, V3Latency, V3Rate, V3Slice
+
+LABELS: Final[tuple[Label, ...]] = ("as_released", "repaired")
+WORDLESS: Final = ("passed", "preemptive")
+"""What can be told without words of the system."""
+
+
+def log_of(case: V3Case, label: Label) -> SystemLog:
+    """The log of a case with the calls that one of the labels expects, and the verdicts on them."""
+    if label == "as_released":
+        return case.log
+    expected = wanted(case.record.get("repaired", ()), case.log.calls)
+    return replace(case.log, expected=expected, arguments_right=case.repaired_right)
+
+
+def _is_heard(cases: Sequence[V3Case]) -> bool:
+    """Whether anybody listened. Without that, those that are known to have said nothing would stand for all."""
+    return any(case.b_words for case in cases) or all(case.b_words is not None for case in cases)
+
+
+def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
+    """A row for each label. What needs words is over the cases of which there are any; the others are unscored."""
+    for label in LABELS:
+        logs = [(case, log_of(case, label)) for case in cases]
+        heard = [log for case, log in logs if case.b_words is not None] if _is_heard(cases) else []
+        every, known = compat_scores([log for _, log in logs]), compat_scores(heard)
+        rates: dict[str, V3Rate] = {}
+        latencies: dict[str, V3Latency | None] = {}
+        for term in TERMS:
+            value = getattr(every if term.name in WORDLESS else known, term.name)
+            if isinstance(value, CompatRate):
+                rates[term.name] = {"value": value.rate, "n": value.n}
+            else:
+                latencies[term.name] = None if value is None else _latency(value)
+        yield {
+            "system": system,
+            "label": label,
+            "n": len(cases),
+            "heard": len(heard),
+            "rates": rates,
+            "latencies": latencies,
+            "failures": {name: count for name, count in every.failures.items()},
+        }
+
+
+def _latency(value: LatencySummary) -> V3Latency:
+    return {
+        "n": value.n,
+        "mean_s": value.mean_s,
+        "stdev_s": value.stdev_s,
+        "least_s": value.least_s,
+        "most_s": value.most_s,
+        "upper_median_s": value.upper_median_s,
+    }
+
+
+def slices_of_cases(system: str, cases: Sequence[V3Case]) -> Iterator[V3Slice]:
+    """Pass@1 by slice, a row for each slice and label."""
+    for label in LABELS:
+        found = passed_by_slice((case.record, log_of(case, label)) for case in cases)
+        for name, rate in found.items():
+            yield {"system": system, "slice": name, "label": label, "passed": round(rate.total), "n": rate.n}
+
+
+def values_of(case: V3Case) -> dict[str, float]:
+    """The published measures of one case that are known, by the ids of their scales."""
+    log, values = case.log, dict[str, float | None]()
+    for label in LABELS:
+        has_passed = passes(log_of(case, label))
+        values[f"compat_passed{'' if label == 'as_released' else '_repaired'}"] = (
+            None if has_passed is None else float(has_passed)
+        )
+    values["compat_tool_call"] = tool_call_s(log)
+    if case.b_words is not None:
+        taken = turn_taken(log)
+        values["compat_turn_take"] = float(taken)
+        if taken:
+            names = [call.function for call in log.expected], [call.function for call in log.calls]
+            values["compat_tool_selection"] = tool_selection_f1(*names)
+            values["compat_argument_accuracy"] = argument_accuracy(log)
+            values["compat_response_quality"] = response_quality(log)
+            values["compat_first_response"] = first_s = first_response_s(log)
+            if first_s is not None and first_s >= 0:
+                values["compat_filler"] = None if log.filler is None else float(bool(log.filler))
+                values["compat_completion"] = completion_s(log)
+    return {name: value for name, value in values.items() if value is not None}

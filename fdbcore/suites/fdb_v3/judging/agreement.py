@@ -1,0 +1,126 @@
+"""How far judges agree with the exact matcher and with each other: on arguments, on responses, and on filler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_times
+from fdbcore.stats.raters import kappas
+from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
+from fdbcore.suites.fdb_v3.judging.questions import Label, labelled_pairs, pair_key
+from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.cases import V3Case
+    from fdbcore.suites.fdb_v3.judging.judging_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
+
+MATCHER: Final = "exact matcher"
+
+Judged: TypeAlias = Literal["arguments", "response", "filler"]
+Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
+"""The verdicts of each judge on each case."""
+
+
+def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[V3JudgeAgreement]:
+    """Of each two that can be compared, over all systems, and over each of several."""
+    systems = list(dict.fromkeys(case.system for case in cases))
+    for what in ("arguments", "response", "filler"):
+        raters = _raters(what, cases, given)
+        for pair in combinations(raters, 2):
+            for system in [None, *(systems if len(systems) > 1 else ())]:
+                chosen = [number for number, case in enumerate(cases) if system in (None, case.system)]
+                counts = np.array([_counts(*(raters[name][number] for name in pair)) for number in chosen])
+                if counts.sum():
+                    yield _agreement(what, system, pair, counts, [cases[each].record["scenario"] for each in chosen])
+
+
+def _raters(what: Judged, cases: Sequence[V3Case], given: Given) -> dict[str, list[list[bool | None]]]:
+    """The verdicts of each rater on each case, in the same order."""
+    if what == "arguments":
+        pairs = [
+            [(wanted, made) for wanted, made in labelled_pairs(case, "as_released") if made is not None]
+            for case in cases
+        ]
+        found: dict[str, list[list[bool | None]]] = {
+            judge: [
+                [each.arguments[pair_key(*pair)].right for pair in own]
+                for each, own in zip(verdicts, pairs, strict=True)
+            ]
+            for judge, verdicts in given.items()
+        }
+        return {**found, MATCHER: [[matches_exactly(wanted.args, made.args) for wanted, made in own] for own in pairs]}
+    if what == "response":
+        return {
+            judge: [[None if each.response is None else each.response.right] for each in verdicts]
+            for judge, verdicts in given.items()
+        }
+    return {
+        judge: [
+            [each.speech.filler is not None if each.speech is not None and each.speech.n else None] for each in verdicts
+        ]
+        for judge, verdicts in given.items()
+    }
+
+
+def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list[int]:
+    """How often they say: no and no, no and yes, yes and no, yes and yes."""
+    both = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
+    return [both.count(each) for each in ((False, False), (False, True), (True, False), (True, True))]
+
+
+def _agreement(
+    what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
+) -> V3JudgeAgreement:
+    neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
+    clusters = np.unique(scenarios, return_inverse=True)[1]
+    tables = np.zeros((clusters.max() + 1, 4))
+    np.add.at(tables, clusters, counts)
+    tables = tables[tables.any(axis=1)]
+    return {
+        "what": what,
+        "system": system,
+        "raters": raters,
+        "n": int(counts.sum()),
+        "both": both,
+        "first_only": first_only,
+        "second_only": second_only,
+        "neither": neither,
+        "share": figure_of(bootstrap_times(lambda times: _shares(times @ tables), len(tables))),
+        "kappa": figure_of(bootstrap_times(lambda times: kappas(times @ tables), len(tables))),
+    }
+
+
+def _shares(tables: Floats) -> Floats:
+    shares: Floats = (tables[:, 0] + tables[:, 3]) / tables.sum(axis=1)
+    return shares
+
+
+def figure_of(estimate: Estimate) -> V3AgreementFigure:
+    """An estimate as JSON values."""
+    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
+
+
+def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
+    """Pass@1 of each system by each judge, and by the exact matcher."""
+    for system in dict.fromkeys(case.system for case in cases):
+        for rater in (*given, MATCHER):
+            known = []
+            for number, case in enumerate(cases):
+                if case.system == system:
+                    right = None if rater == MATCHER else right_by(given[rater][number], case, "as_released")
+                    has_passed = passes(replace(case.log, arguments_right=right))
+                    known += [] if has_passed is None else [has_passed]
+            yield {"system": system, "by": rater, "passed": sum(known), "n": len(known)}
+
+
+def right_by(verdicts: CaseVerdicts, case: V3Case, label: Label) -> tuple[bool | None, ...]:
+    """The verdict on each expected call of a label; one that was not made is wrong."""
+    return tuple(
+        False if made is None else verdicts.arguments[pair_key(wanted, made)].right
+        for wanted, made in labelled_pairs(case, label)
+    )

@@ -1,0 +1,126 @@
+"""What a judge is asked about a system on a recording, and whether its answer can be used."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fdbcore.errors import InputError
+from fdbcore.runs.asking import JudgeQuestion
+from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
+from fdbcore.suites.fdb_v3.compat.measures import paired_calls
+from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
+from fdbcore.suites.fdb_v3.released.results import wanted
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.types import TICKS_PER_S
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.cases import V3Case
+
+Label: TypeAlias = Literal["as_released", "repaired"]
+LABELS: Final[Sequence[Label]] = ("as_released", "repaired")
+PARTS: Final = ("filler", "key")
+"""What judge C looks for."""
+SLACK_S: Final = 0.5
+"""Times of a judge may lie so far beyond the words that it read."""
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def labelled_pairs(case: V3Case, label: Label) -> list[tuple[FunctionCall, LoggedCall | None]]:
+    """The expected calls of a label, each with the call that is compared with it, if there is one."""
+    expected = wanted(case.record.get(label, ()), case.log.calls)
+    return list(zip(expected, paired_calls(expected, case.log.calls), strict=True))
+
+
+def argument_questions(case: V3Case) -> dict[str, JudgeQuestion]:
+    """One for each pair of calls of either label, by `pair_key`."""
+    return {
+        pair_key(expected, made): JudgeQuestion(
+            ARGUMENTS,
+            {"function": expected.function, "expected": dict(expected.args), "given": dict(made.args)},
+            check_verdict,
+        )
+        for label in LABELS
+        for expected, made in labelled_pairs(case, label)
+        if made is not None
+    }
+
+
+def pair_key(expected: FunctionCall, made: LoggedCall) -> str:
+    """The same for calls of the same function with the same arguments."""
+    return json.dumps([expected.function, expected.args, made.args], sort_keys=True)
+
+
+def response_question(case: V3Case) -> JudgeQuestion | None:
+    """None if nothing was said, nobody knows what, or the record does not say what should be."""
+    intended = case.record.get("reply", "")
+    if case.b_words is None or not case.log.transcript.strip() or not intended:
+        return None
+    return JudgeQuestion(RESPONSE, {"good_answer": intended, "said": case.log.transcript}, check_verdict)
+
+
+def speech_question(case: V3Case) -> JudgeQuestion | None:
+    """None without words and their times."""
+    if not case.log.words:
+        return None
+    evidence = {
+        "user_ends_s": _user_end_s(case),
+        "words": [{"word": each.text, "from_s": each.start_s, "to_s": each.end_s} for each in case.log.words],
+        "calls": list(_calls(case)),
+    }
+    return JudgeQuestion(SPEECH, evidence, check_speech)
+
+
+def _user_end_s(case: V3Case) -> float | None:
+    """As published, by the first gap of 2.0 s; by the annotation where nobody listened to the user."""
+    if case.log.user_end_s is not None or case.user_end_tick is None:
+        return case.log.user_end_s
+    return case.user_end_tick / TICKS_PER_S
+
+
+def _calls(case: V3Case) -> Iterator[dict[str, Any]]:
+    for call in case.calls:
+        if call["complete_tick"] is not None:
+            told: dict[str, Any] = {"function": call["name"], "from_s": call["complete_tick"] / TICKS_PER_S}
+            yield told if call["end_tick"] is None else {**told, "to_s": call["end_tick"] / TICKS_PER_S}
+
+
+def check_verdict(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    """InputError unless the verdict is yes, no, null, or a probability of yes."""
+    right = marks["right"]
+    if not (right is None or isinstance(right, bool) or (isinstance(right, float) and 0 <= right <= 1)):
+        raise InputError(f"right: expected true, false or null, got {right!r}")
+
+
+def check_speech(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    """InputError unless both parts are words in a row that were said, with times among them, or there is none."""
+    words = evidence["words"]
+    said = f" {' '.join(_plain(each['word'] for each in words))} "
+    begins_s = min(each["from_s"] for each in words) - SLACK_S
+    ends_s = max(each["to_s"] for each in words) + SLACK_S
+    for part in PARTS:
+        text, span = marks[part], [marks[f"{part}_from_s"], marks[f"{part}_to_s"]]
+        if not isinstance(text, str):
+            raise InputError(f"{part}: expected a text, got {text!r}")
+        if not text.strip():
+            if span != [None, None]:
+                raise InputError(f"{part}: expected null for both times of an empty text, got {span}")
+            continue
+        if f" {' '.join(_plain([text]))} " not in said:
+            raise InputError(f"{part}: expected words in a row that were said, got {text[:80]!r}")
+        if not (all(map(_is_time, span)) and begins_s <= span[0] <= span[1] <= ends_s):
+            raise InputError(f"{part}: expected its times among those of the words, got {span}")
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _plain(texts: Iterable[str]) -> list[str]:
+    """The words without case and punctuation."""
+    return [word for text in texts for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold())]

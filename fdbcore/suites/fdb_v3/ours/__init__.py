@@ -1,0 +1,1 @@
+"""Our measures beside the published ones."""

@@ -1,0 +1,321 @@
+"""The calls of a system against the label: which belong together, which are right, and which wrong ones stand.
+
+Only calls whose arguments came count. What becomes of the others than plain right ones:
+
+- Two calls of one function: each expected call gets a call of its own, so that as many as possible are right; order
+  does not count here. An expected call without a right one gets the first call of its function that is left, as wrong.
+- A call that failed (error, time-out) and is made again later with the same arguments was tried again: it does not
+  count. Not tried again, it belongs to its expected call, but the step is not done.
+- A malformed call, after which its function is called in a form that is not refused, was put right: it does not count.
+  Nor does one of an unknown function after which any call is not refused. Otherwise it is a call with wrong arguments,
+  or of a wrong tool.
+- A cancelled call is withdrawn: it does not count, and another one may come after it. Its tool still runs: what that
+  changed is seen in the final state.
+- An optional call may be left out. If it is made, it is expected; it never takes the call of one that is required.
+- A further call with the arguments of a right one is a repeat. A further call of an expected function, after which a
+  right one of this function comes, was put right. Both do no harm unless they change the final state.
+- A reference ("$RESULT_0.flights[0].flight_id") has the value in the result of an earlier call of that function, or
+  in what the expected call returns. One that leads to nothing may have any value, like "$ANY".
+- A refused call that belongs to no expected one did nothing.
+- An argument that is left out has the function's own default. Values are compared by `plain_value`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fdbcore.runtime.json_values import resolved
+from fdbcore.suites.fdb_v3.pairing import right_pairs
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, plain_value, state_differences
+from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
+from fdbcore.suites.fdb_v3.world.services import functions_of
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RollbackEntry
+
+REFUSED: Final = ("unknown", "malformed")
+FAILED: Final = ("error", "timeout")
+_REFERENCE: Final = re.compile(r"\$RESULT_(\d+)", re.ASCII)
+
+
+class MadeCall(NamedTuple):
+    """A call whose arguments came, at `tick`. end_tick: of its result, or of its cancellation; None: not known."""
+
+    function: str
+    args: Mapping[str, Any]
+    tick: int
+    end_tick: int | None
+    status: str
+    result: Any
+
+    @property
+    def answered_tick(self) -> int | None:
+        """When the system had its result; None if it got none."""
+        return (self.tick if self.end_tick is None else self.end_tick) if self.status == "ok" else None
+
+
+def made_calls(calls: Iterable[HeldToolCall]) -> list[MadeCall]:
+    """The calls whose arguments came, by when they did."""
+    found = [
+        MadeCall(
+            call["name"],
+            call["arguments"] if isinstance(call["arguments"], dict) else {},
+            call["complete_tick"],
+            call["end_tick"],
+            call["status"],
+            call.get("result"),
+        )
+        for call in calls
+        if call["complete_tick"] is not None
+    ]
+    return sorted(found, key=lambda call: call.tick)
+
+
+@dataclass(frozen=True, slots=True)
+class CallReview:
+    """The calls of one system on one recording against a label.
+
+    label: its calls, references resolved as far as they lead to something. needs: for each, the numbers of the calls
+    whose results it refers to. calls: all that were made. pairs: the place of the call that was made for an expected
+    one, by its number. right: the numbers of those with right arguments. expected: the numbers that count: what is
+    required, and what is optional and was made. left: the places of the calls that count, and were made for nothing.
+    gone: the places of those that do not count. rollback: what the user took back, and what for.
+    """
+
+    label: Sequence[FunctionCall]
+    needs: Sequence[frozenset[int]]
+    calls: Sequence[MadeCall]
+    pairs: Mapping[int, int]
+    right: frozenset[int]
+    expected: Sequence[int]
+    left: Sequence[int]
+    gone: frozenset[int]
+    rollback: RollbackEntry
+
+    def expected_functions(self) -> list[str]:
+        """The functions of the expected calls."""
+        return [self.label[number].function for number in self.expected]
+
+    def made_functions(self) -> list[str]:
+        """The functions of the calls that count."""
+        return [call.function for place, call in enumerate(self.calls) if place not in self.gone]
+
+    def done(self, number: int) -> bool:
+        """Whether a right call was made for an expected one, and was answered."""
+        return number in self.right and self.calls[self.pairs[number]].status == "ok"
+
+    def missing(self) -> list[int]:
+        """The expected calls that were not made, or that failed and were not tried again."""
+        return [
+            number
+            for number in self.expected
+            if number not in self.pairs or (number in self.right and not self.done(number))
+        ]
+
+    def foreign(self) -> list[int]:
+        """The places of the calls of functions that the label does not have."""
+        known = {call.function for call in self.label}
+        return [place for place in self.left if self.calls[place].function not in known]
+
+    def wrong(self) -> list[int]:
+        """The places of the calls of expected functions whose wrong arguments stand."""
+        paired = [place for number, place in self.pairs.items() if number not in self.right]
+        return sorted([*paired, *(place for place in self._needless() if not self._comes_right(place))])
+
+    def undone(self) -> list[int]:
+        """The places of the calls with wrong arguments that were withdrawn, or put right by a later call."""
+        known = {call.function for call in self.label}
+        withdrawn = [
+            place
+            for place in self.gone
+            if self.calls[place].status == "cancelled" and self.calls[place].function in known
+        ]
+        put_right = (place for place in self._needless() if self._comes_right(place))
+        return sorted([*(place for place in withdrawn if not self._repeats(place)), *put_right])
+
+    def _needless(self) -> Iterator[int]:
+        """The calls of expected functions that are left, and repeat no right one. One that was refused did nothing."""
+        foreign = self.foreign()
+        for place in self.left:
+            if place not in foreign and self.calls[place].status not in REFUSED and not self._repeats(place):
+                yield place
+
+    def _repeats(self, place: int) -> bool:
+        return any(_alike(self.calls[place], self.calls[self.pairs[number]]) for number in self.right)
+
+    def _comes_right(self, place: int) -> bool:
+        function = self.calls[place].function
+        return any(self.pairs[number] > place and self.label[number].function == function for number in self.right)
+
+    def is_stale(self, place: int) -> bool:
+        """Whether a call has a value that the user took back.
+
+        Arguments are told by their names; where the label has none of these names, all values are looked at.
+        """
+        original, corrected = self.rollback.get("original", {}), self.rollback.get("corrected", {})
+        taken_back = {
+            name: value for name, value in original.items() if not (name in corrected and same(value, corrected[name]))
+        }
+        args = self.calls[place].args
+        if taken_back.keys() & {name for call in self.label for name in call.args}:
+            return any(name in args and same(value, args[name]) for name, value in taken_back.items())
+        return any(same(value, made) for value in taken_back.values() for made in args.values())
+
+    def unmet_needs(self) -> list[tuple[int, int]]:
+        """Of all references from an expected call to another: those whose call was made before that result had come.
+
+        Those of calls that were not made are among them.
+        """
+        return [(number, need) for number, need in self.references() if not self._had(number, need)]
+
+    def references(self) -> list[tuple[int, int]]:
+        """From each expected call to those that it refers to."""
+        return [(number, need) for number in self.expected for need in sorted(self.needs[number])]
+
+    def _had(self, number: int, need: int) -> bool:
+        if number not in self.pairs or need not in self.pairs:
+            return False
+        answered = self.calls[self.pairs[need]].answered_tick
+        return answered is not None and answered <= self.calls[self.pairs[number]].tick
+
+    def state_differences(self, found: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
+        """How the final state differs from that of the expected calls. found: None: what the calls that ran leave.
+
+        A right call may be made in other words than the label has: the state is that of its own words.
+        """
+        wanted = [
+            FunctionCall(call.function, call.args if number not in self.right else self.calls[self.pairs[number]].args)
+            for number, call in enumerate(self.label)
+            if number in self.expected
+        ]
+        if found is None:
+            ran = [call for call in self.calls if call.status not in (*REFUSED, *FAILED)]
+            found = outcome((FunctionCall(call.function, call.args) for call in ran), resolves=False).state
+        return state_differences(outcome(wanted, resolves=False).state, found)
+
+
+def review(
+    entries: Sequence[ExpectedCallEntry],
+    calls: Sequence[MadeCall],
+    rollback: RollbackEntry,
+    accepted: Collection[tuple[int, int]] = (),
+) -> CallReview:
+    """The calls against a label. calls: by their time. rollback: empty if the user took nothing back.
+
+    accepted: numbers of expected calls, and the places of calls that a judge takes for right for them.
+    """
+    raw = [FunctionCall(entry["function"], entry["args"]) for entry in entries]
+    label = outcome(raw).calls
+    needs = [frozenset(_referred(call.args, number)) for number, call in enumerate(raw)]
+    gone = frozenset(_gone(calls))
+    counting = [place for place in range(len(calls)) if place not in gone]
+    optional = {number for number, entry in enumerate(entries) if entry.get("optional", False)}
+    by_weight = sorted(range(len(raw)), key=lambda number: number in optional)
+    fits = [
+        [place for place in counting if (number, place) in accepted or _fits(number, calls[place], raw, label, calls)]
+        for number in range(len(raw))
+    ]
+    pairs = right_pairs(fits, by_weight)
+    right = frozenset(pairs)
+    for number in by_weight:
+        if number not in pairs:
+            free = (place for place in counting if place not in pairs.values())
+            place = next((each for each in free if calls[each].function == raw[number].function), None)
+            if place is not None:
+                pairs[number] = place
+    return CallReview(
+        label=label,
+        needs=needs,
+        calls=calls,
+        pairs=pairs,
+        right=right,
+        expected=[number for number in range(len(raw)) if number in pairs or number not in optional],
+        left=[place for place in counting if place not in pairs.values()],
+        gone=gone,
+        rollback=rollback,
+    )
+
+
+def same(expected: object, made: object) -> bool:
+    """Whether two values are the same by `plain_value`."""
+    return plain_value(expected) == plain_value(made)
+
+
+def _alike(one: MadeCall, other: MadeCall) -> bool:
+    return one.function == other.function and (
+        {name: plain_value(value) for name, value in _complete(one).items()}
+        == {name: plain_value(value) for name, value in _complete(other).items()}
+    )
+
+
+def _complete(call: MadeCall) -> dict[str, Any]:
+    """The arguments of a call, with the defaults of the function."""
+    return {**_defaults().get(call.function, {}), **call.args}
+
+
+@cache
+def _defaults() -> Mapping[str, Mapping[str, Any]]:
+    return {
+        name: {
+            each.name: each.default
+            for each in inspect.signature(function).parameters.values()
+            if each.default is not inspect.Parameter.empty
+        }
+        for name, function in functions_of(ReleasedServices()).items()
+    }
+
+
+def _referred(args: Mapping[str, Any], below: int) -> set[int]:
+    """The numbers of earlier expected calls whose results these arguments refer to."""
+    return {number for each in _REFERENCE.findall(json.dumps(args)) if (number := int(each)) < below}
+
+
+def _gone(calls: Sequence[MadeCall]) -> Iterator[int]:
+    """The places of the calls that do not count: withdrawn, tried again, or refused and then put right."""
+    for place, call in enumerate(calls):
+        later = [each for each in calls[place + 1 :] if each.status not in REFUSED]
+        if (
+            call.status == "cancelled"
+            or (call.status == "unknown" and later)
+            or (call.status == "malformed" and any(each.function == call.function for each in later))
+            or (call.status in FAILED and any(_alike(each, call) for each in later))
+        ):
+            yield place
+
+
+def _fits(
+    number: int, made: MadeCall, raw: Sequence[FunctionCall], label: Sequence[FunctionCall], calls: Sequence[MadeCall]
+) -> bool:
+    """Whether a call is right for an expected one."""
+    if made.function != raw[number].function or made.status in REFUSED:
+        return False
+    args = _complete(made)
+    return all(
+        name in args
+        and any(
+            (isinstance(value, str) and value.startswith("$")) or same(value, args[name])
+            for value in (label[number].args[name], *_in_results(wanted, made, raw, calls))
+        )
+        for name, wanted in raw[number].args.items()
+    )
+
+
+def _in_results(
+    wanted: object, made: MadeCall, raw: Sequence[FunctionCall], calls: Sequence[MadeCall]
+) -> Iterator[object]:
+    """The values that a reference has in the results that had come when the call was made."""
+    reference = _REFERENCE.match(wanted) if isinstance(wanted, str) else None
+    if reference is None or (number := int(reference[1])) >= len(raw):
+        return
+    for call in calls:
+        if call.function == raw[number].function and call.answered_tick is not None and call.answered_tick <= made.tick:
+            value = resolved(wanted, [*[None] * number, call.result])
+            if value != wanted:
+                yield value

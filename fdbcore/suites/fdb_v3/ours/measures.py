@@ -1,0 +1,149 @@
+"""Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
+
+What each measure is stands in `ours_terms`, and how calls belong to the label in `ours_calls`. The user's end is that
+of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what needs
+them is not known. Without speech the times of words count as speech. A system without speech, words and transcript is
+silent: it fails, whatever it called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
+from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
+from fdbcore.suites.fdb_v3.ours.calls import CallReview, MadeCall, made_calls, review
+from fdbcore.suites.fdb_v3.ours.terms import MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.ours.times import latencies
+from fdbcore.types import TICKS_PER_S, Span
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.cases import V3Case
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+
+LabelKind: TypeAlias = Literal["as_released", "repaired"]
+CORRECTION: Final = "SELF_CORRECTION"
+
+
+def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> dict[str, float | None]:
+    """The values of all measures of one recording, by their ids; None where it has none.
+
+    log: of this label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
+    judge takes for right is right. None: values decide alone.
+    """
+    calls = _reviewed(case, label, log)
+    speech, end = _speech(case), case.user_end_tick
+    right = {calls.pairs[number] for number in calls.right}
+    ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
+    stands = {*calls.wrong(), *calls.foreign()}
+    state_is_right = not calls.state_differences(case.state)
+    kept = None
+    if _corrects(case):
+        kept = state_is_right and not calls.wrong() and not calls.missing()
+    acted = any(calls.is_stale(place) for place in range(len(calls.calls)) if place not in right)
+    order = [calls.pairs.get(number, -1) for number in calls.expected]
+    references = calls.references()
+    found: dict[str, float | None] = {
+        "passed": _failure(calls, case) is None,
+        "tool_selection": tool_selection_f1(calls.expected_functions(), calls.made_functions()),
+        "arguments": len(calls.right) / len(calls.expected) if calls.expected else 1.0,
+        "in_order": (-1 not in order and order == sorted(order)) if len(order) > 1 else None,
+        "needs_met": 1 - len(calls.unmet_needs()) / len(references) if references else None,
+        "final_state": state_is_right,
+        "preemptive": None if ahead is None else bool(ahead),
+        "preemptive_right": sum(place in right for place in ahead) / len(ahead) if ahead else None,
+        "preemptive_wrong": None if ahead is None else any(place in stands for place in ahead),
+        "interrupted": None if end is None else any(start < end for start, _ in speech),
+        "corrected": kept,
+        "recovered": kept if acted else None,
+        "answered": None if end is None else any(last > end for _, last in speech),
+        "response": case.log.response_right,
+        **_filler(case.log.filler, case.b_words or ()),
+        **latencies(calls.calls, speech, end, case.log.key_start_s),
+    }
+    return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
+
+
+def failure(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> FailureClass | None:
+    """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes. log: as above."""
+    return _failure(_reviewed(case, label, log), case)
+
+
+def _reviewed(case: V3Case, label: LabelKind, log: SystemLog | None) -> CallReview:
+    entries, calls = case.record.get(label, []), made_calls(case.calls)
+    return review(entries, calls, case.record.get("rollback", {}), set(_accepted(log, entries, calls)))
+
+
+def _accepted(
+    log: SystemLog | None, entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall]
+) -> Iterator[tuple[int, int]]:
+    """The numbers of expected calls whose logged call a judge takes for right, and the places of these calls."""
+    if log is None or log.arguments_right is None:
+        return
+    numbers = iter(enumerate(entries))
+    for (function, args), made, is_right in zip(
+        log.expected, paired_calls(log.expected, log.calls), log.arguments_right, strict=True
+    ):
+        # The log leaves out optional calls that were not made.
+        number = next(number for number, entry in numbers if entry["function"] == function and entry["args"] == args)
+        if is_right and made is not None:
+            tick = round(made.start_s * TICKS_PER_S)
+            yield from (
+                (number, place) for place, call in enumerate(calls) if (call.function, call.tick) == (function, tick)
+            )
+
+
+def _failure(calls: CallReview, case: V3Case) -> FailureClass | None:
+    if not _speech(case) and not case.log.transcript.strip():
+        return "silent"
+    if calls.foreign():
+        return "wrong_tool"
+    if wrong := calls.wrong():
+        return _kind_of(wrong, calls)
+    if calls.missing():
+        return "missing_step"
+    if calls.unmet_needs():
+        return "wrong_order"
+    if calls.state_differences(case.state):
+        undone = calls.undone()
+        return _kind_of(undone, calls) if undone else "wrong_outcome"
+    return None
+
+
+def _kind_of(wrong: Sequence[int], calls: CallReview) -> FailureClass:
+    return "stale_value" if any(map(calls.is_stale, wrong)) else "wrong_argument"
+
+
+def _corrects(case: V3Case) -> bool:
+    """Whether the user takes something back."""
+    record = case.record
+    return record.get("rollback_test", False) or "rollback" in record or CORRECTION in record.get("disfluencies", [])
+
+
+def _speech(case: V3Case) -> Sequence[Span]:
+    """The stretches of the system's speech, in ticks."""
+    return case.b_speech or [
+        (round(word.start_s * TICKS_PER_S), round(word.end_s * TICKS_PER_S)) for word in case.b_words or ()
+    ]
+
+
+def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | None]:
+    """The filler's share of the words and of their time. filler: a judge's text; None: no verdict.
+
+    A word is filler if it belongs to the longest runs that words and filler have in common, in order.
+    """
+    found: dict[str, float | None] = {"filler_words": None, "filler_time": None}
+    if filler is None or not words:
+        return found
+    said = ["".join(re.findall(r"\w", word.text.lower())) for word in words]
+    blocks = SequenceMatcher(
+        None, said, ["".join(re.findall(r"\w", text)) for text in filler.lower().split()], autojunk=False
+    ).get_matching_blocks()
+    chosen = [word for block in blocks for word in words[block.a : block.a + block.size]]
+    found["filler_words"] = len(chosen) / len(words)
+    if total_s := sum(word.end_s - word.start_s for word in words):
+        found["filler_time"] = sum(word.end_s - word.start_s for word in chosen) / total_s
+    return found

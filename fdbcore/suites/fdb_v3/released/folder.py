@@ -1,0 +1,217 @@
+"""The released folder of Full-Duplex-Bench v3 as a file of recorded scenarios.
+
+    {example_id}_{speaker_id}/input.wav, metadata.json             the speaker's id is 24 hexadecimal digits
+    {speaker_id}/example_{example_id}/input.wav                    older
+    benchmark_data_v2.json                                         the scenarios; a metadata.json wins over it
+
+Beside a recording may lie what systems did: result_{provider}.json, output_{provider}.wav.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.audio.decode import AudioFile
+from fdbcore.errors import InputError
+from fdbcore.suites.fdb_v3.released.released_types import ReleasedCall, ReleasedScenario
+from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS, repaired
+from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.scenario_types import (
+        DataCard,
+        ExpectedCallEntry,
+        RecordedAudioEntry,
+        RecordedScenarioEntry,
+        RecordedScenarioFile,
+    )
+
+SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
+SCENARIOS: Final = "benchmark_data_v2.json"
+METADATA: Final = "metadata.json"
+CREDIT: Final = "Full-Duplex-Bench-v3 (Lin et al., arXiv 2604.04847), CC BY-NC 4.0, https://github.com/DanielLin94144/Full-Duplex-Bench"
+NOT_PUBLISHED: Final = "not published"
+
+_AUDIO: Final = ("input.wav", "input.flac", "input.opus")
+_FLAT: Final = re.compile(r"(.+)_([0-9a-f]{24})", re.ASCII)
+_SPEAKER: Final = re.compile(r"[0-9a-f]{24}", re.ASCII)
+_NESTED: Final = "example_"
+_RESULT: Final = re.compile(r"result_(.+)\.json")
+
+
+@dataclass(slots=True)
+class Imported:
+    """What was found in a folder. results: of each system, by the id of the record. problems: a line for each file
+    that was left out. unknown: the fields that are not understood, with the number of files. scenarios: by id, unread.
+    """
+
+    records: list[RecordedScenarioEntry] = field(default_factory=list)
+    results: dict[str, dict[str, SystemResult]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    unknown: Counter[str] = field(default_factory=Counter)
+    scenarios: dict[str, Any] = field(default_factory=dict)
+
+    def file(self) -> RecordedScenarioFile:
+        """The file of recorded scenarios."""
+        said = {each["scenario"] for each in self.records}
+        card: DataCard = {
+            "recordings": len(self.records),
+            "scenarios": len(said),
+            "silent_scenarios": len(self.scenarios.keys() - said),
+            "speakers": len({each["speaker"] for each in self.records}),
+            "annotators": NOT_PUBLISHED,
+            "guideline": NOT_PUBLISHED,
+            "agreement": NOT_PUBLISHED,
+            "synthetic": False,
+        }
+        return {"schema": SCHEMA, "credit": CREDIT, "card": card, "record": self.records}
+
+
+def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Imported:
+    """All recordings in a folder of the release. out: the file to write; paths in it start from its folder.
+
+    A recording or a result that cannot be used is a problem, and is left out. InputError if there is no recording.
+    """
+    found = Imported()
+    try:
+        found.scenarios = dict(_scenarios(folder))
+    except InputError as error:
+        found.problems.append(str(error))
+    recordings = sorted({path for name in _AUDIO for path in folder.rglob(name)})
+    if not recordings:
+        got = "found none" if folder.is_dir() else "got no such folder"
+        raise InputError(f"{folder}: expected folders with {', '.join(_AUDIO[:-1])} or {_AUDIO[-1]}, {got}")
+    for number, audio in enumerate(recordings, 1):
+        show(f"recording {number} of {len(recordings)}")
+        try:
+            record = _record(audio, out.parent, found)
+        except InputError as error:
+            found.problems.append(str(error))
+            continue
+        _add_results(record, audio.parent, out.parent, found)
+        found.records.append(record)
+    return found
+
+
+def _scenarios(folder: Path) -> Iterator[tuple[str, Any]]:
+    """The scenarios of all scenario files in the folder or beside it, by id."""
+    for path in [*sorted(folder.rglob(SCENARIOS)), folder.resolve().parent / SCENARIOS]:
+        if not path.is_file():
+            continue
+        content = released_json(path)
+        scenarios = content.get("scenarios") if isinstance(content, dict) else content
+        if not isinstance(scenarios, list) or not all(isinstance(each, dict) and "id" in each for each in scenarios):
+            raise InputError(f"{path}: expected a list of scenarios, each with an id, got something else")
+        yield from ((str(each["id"]), each) for each in scenarios)
+
+
+def _names(folder: Path) -> tuple[str, str]:
+    """The ids of the scenario and of the speaker, by the names of the folders."""
+    if match := _FLAT.fullmatch(folder.name):
+        return match[1], match[2]
+    if folder.name.startswith(_NESTED) and _SPEAKER.fullmatch(folder.parent.name):
+        return folder.name.removeprefix(_NESTED), folder.parent.name
+    form = "EXAMPLE_SPEAKER or SPEAKER/example_EXAMPLE, with 24 hexadecimal digits for SPEAKER"
+    raise InputError(f"{folder}: expected a folder {form}, got another name")
+
+
+def _record(audio: Path, base: Path, found: Imported) -> RecordedScenarioEntry:
+    folder = audio.parent
+    scenario_id, speaker = _names(folder)
+    metadata = folder / METADATA
+    if metadata.is_file():
+        content, where = released_json(metadata), str(metadata)
+    elif scenario_id in found.scenarios:
+        content, where = found.scenarios[scenario_id], f"{SCENARIOS}: {scenario_id}"
+    else:
+        raise InputError(f"{folder}: expected {METADATA}, or {scenario_id!r} in {SCENARIOS}, found neither")
+    table, unknown = known_table(content, ReleasedScenario, where)
+    scenario = cast("ReleasedScenario", table)
+    found.unknown.update(f"{where.rpartition(os.sep)[2].partition(':')[0]}: {name}" for name in unknown)
+    if scenario["id"] != scenario_id:
+        raise InputError(f"{where}: id: expected {scenario_id!r}, as the folder is named, got {scenario['id']!r}")
+    record_id = f"{scenario_id}_{speaker}"
+    if any(each["id"] == record_id for each in found.records):
+        raise InputError(f"{folder}: expected one recording of {record_id}, got two")
+    script = scenario["dialogue"][0].get("user", "")
+    released = [_expected(call, f"{where}: expected_tool_calls {n}", found)
+                for n, call in enumerate(scenario.get("expected_tool_calls", ()), 1)]  # fmt: skip
+    n_calls = scenario.get("num_expected_calls", len(released))
+    if n_calls != len(released):
+        raise InputError(f"{where}: num_expected_calls: expected {len(released)}, as calls are listed, got {n_calls}")
+    calls, repairs = repaired(released, script)
+    rollback = scenario.get("state_rollback_details", {})
+    more: dict[str, Any] = {
+        "title": scenario.get("title"),
+        "acting_notes": scenario.get("acting_notes"),
+        "latency_profile": scenario.get("latency_profile"),
+        "script": script,
+        "reply": scenario["dialogue"][-1].get("ai", ""),
+        "disfluencies": scenario.get("disfluency_features", []),
+        "rollback": {name.removesuffix("_param"): value for name, value in rollback.items()},
+        "as_released": released,
+        "repaired": calls,
+        "repairs": repairs,
+    }
+    record: dict[str, Any] = {
+        "id": record_id,
+        "scenario": scenario_id,
+        "speaker": speaker,
+        "domain": scenario["domain"],
+        "difficulty": scenario["difficulty"],
+        **{name: value for name, value in more.items() if value},
+        "rollback_test": scenario.get("state_rollback_test", False),
+        "audio": _audio(audio, base),
+    }
+    return cast("RecordedScenarioEntry", record)
+
+
+def _expected(call: Mapping[str, Any], where: str, found: Imported) -> ExpectedCallEntry:
+    known, unknown = known_table(call, ReleasedCall, where)
+    if known["function"] not in FUNCTIONS:
+        raise InputError(f"{where}: function: expected one of {', '.join(FUNCTIONS)}, got {known['function']!r}")
+    notes = [str(call[name]) for name in sorted(unknown) if isinstance(call.get(name), str)]
+    found.unknown.update(f"expected_tool_calls: {name}" for name in unknown if not isinstance(call.get(name), str))
+    entry: ExpectedCallEntry = {"function": known["function"], "args": known.get("args", {})}
+    if notes:
+        entry["note"] = "; ".join(notes)
+    return entry
+
+
+def _audio(path: Path, base: Path) -> RecordedAudioEntry:
+    with AudioFile(path) as file:
+        entry: RecordedAudioEntry = {
+            "path": os.path.relpath(path, base),
+            "rate_hz": file.rate_hz,
+            "channels": file.channels,
+        }
+        if file.bit_depth is not None:
+            entry["bit_depth"] = file.bit_depth
+        if file.stated_s is not None:
+            entry["length_s"] = round(file.stated_s, 3)
+    return entry
+
+
+def _add_results(record: RecordedScenarioEntry, folder: Path, base: Path, found: Imported) -> None:
+    """Note what systems did with a recording, and read it."""
+    for path in sorted(folder.glob("result_*.json")):
+        match = _RESULT.fullmatch(path.name)
+        assert match is not None
+        provider = match[1]
+        try:
+            result, unknown = read_result(path)
+        except InputError as error:
+            found.problems.append(str(error))
+            continue
+        found.unknown.update(f"result_*.json: {name}" for name in unknown)
+        found.results.setdefault(provider, {})[record["id"]] = result
+        audio = folder / f"output_{provider}.wav"
+        heard = {"audio": os.path.relpath(audio, base)} if audio.is_file() else {}
+        entry = {"provider": provider, "result": os.path.relpath(path, base), **heard}
+        record.setdefault("results", []).append(entry)  # type: ignore[arg-type]

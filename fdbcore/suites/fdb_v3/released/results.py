@@ -1,0 +1,167 @@
+"""Released results of systems, result_{provider}.json, as logs that the published measures read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.errors import InputError
+from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
+from fdbcore.suites.fdb_v3.pairing import right_pairs
+from fdbcore.suites.fdb_v3.released.released_types import ReleasedResult
+from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
+
+UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
+"""Fields whose values are tables of others: what is empty in them is a value."""
+LATEST_S: Final = 86_400.0
+"""Times are from the start of a stream: what is more than a day later is a time of the clock, or none."""
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.released.released_types import ReleasedToolCall, ReleasedWord
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """What one system did with one recording, as far as its file says. has_failed: it was not completed.
+
+    user_words: of the user, as far as they were transcribed. call_ends_s: when the result of each call came, where the
+    file says so.
+    """
+
+    has_failed: bool
+    transcript: str
+    words: tuple[AsrWord, ...]
+    user_words: tuple[AsrWord, ...]
+    user_end_s: float | None
+    calls: tuple[LoggedCall, ...]
+    call_ends_s: tuple[float | None, ...] = ()
+
+    def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
+        """The log by a label. An optional call that was not made is not expected."""
+        return SystemLog(wanted(expected, self.calls), self.calls, self.transcript, self.words, self.user_end_s)
+
+    def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
+        """Whether its calls leave the world as the expected ones do.
+
+        References count all calls of the label, also the optional ones that were not made.
+        """
+        entries = list(expected)
+        label = outcome(FunctionCall(entry["function"], entry["args"]) for entry in entries).calls
+        resolved: list[ExpectedCallEntry] = [
+            {**entry, "args": dict(call.args)} for entry, call in zip(entries, label, strict=True)
+        ]
+        made = outcome((FunctionCall(call.function, call.args) for call in self.calls), resolves=False)
+        return not state_differences(outcome(wanted(resolved, self.calls), resolves=False).state, made.state)
+
+
+def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) -> tuple[FunctionCall, ...]:
+    """The calls of a label, without the optional ones that were not made.
+
+    Each required call takes one of the calls of its function, if there is one, optional ones what is left: first those
+    whose arguments are right, then in their order.
+    """
+    entries = list(expected)
+    required = [number for number, entry in enumerate(entries) if not entry.get("optional", False)]
+    optional = [number for number, entry in enumerate(entries) if entry.get("optional", False)]
+    right = [
+        [
+            place
+            for place, call in enumerate(made)
+            if call.function == entry["function"] and matches_exactly(entry["args"], call.args)
+        ]
+        for entry in entries
+    ]
+    fitting = right_pairs(right, [*required, *optional])
+    left = Counter(call.function for call in made)
+    left.subtract(entries[number]["function"] for number in required)
+    kept = set(required)
+    for number in sorted(optional, key=lambda number: number not in fitting):
+        if left[entries[number]["function"]] > 0:
+            left[entries[number]["function"]] -= 1
+            kept.add(number)
+    return tuple(FunctionCall(entries[number]["function"], entries[number]["args"]) for number in sorted(kept))
+
+
+def read_result(path: Path) -> tuple[SystemResult, set[str]]:
+    """The result in a file, and the names of the fields that are not understood.
+
+    InputError in one line if it cannot be used.
+    """
+    content, unknown = released_table(path, ReleasedResult)
+    found = cast("ReleasedResult", content)
+    try:
+        calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
+        ends_s = tuple(_end_s(each) for each in found.get("actual_tool_calls", ()))
+        words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
+        stated_s = found.get("user_speech_end_rel")
+        end_s = user_end_s(user_words) if user_words else stated_s and _stream_s(stated_s, "user_speech_end_rel")
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    has_failed = found.get("status", "completed") != "completed"
+    return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls, ends_s), unknown
+
+
+def released_json(path: Path) -> Any:  # noqa: ANN401
+    """The content of a file of the release. InputError if it is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected JSON, got: {error}") from None
+
+
+def released_table(path: Path, kind: Any) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
+    """The table in a file as far as the type `kind` knows it, and the names of other fields. InputError if wrong."""
+    return known_table(released_json(path), kind, str(path))
+
+
+def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
+    """As `released_table`, of a value that was read at the place `where`."""
+    content = without_empty(content, UNTOUCHED)
+    known: dict[str, Any] = known_part(content, kind)
+    if faults := list(misfits(known, kind, where)):
+        raise InputError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
+    return known, set(unknown_fields(content, kind))
+
+
+def _call(call: ReleasedToolCall) -> LoggedCall:
+    start_s = call.get("timestamp_start", call.get("timestamp"))
+    if start_s is None:
+        raise ValueError(f"actual_tool_calls: expected a timestamp_start of {call['function']}, got none")
+    return LoggedCall(
+        call["function"], call.get("args", {}), _stream_s(start_s, f"{call['function']}: timestamp_start")
+    )
+
+
+def _end_s(call: ReleasedToolCall) -> float | None:
+    """When the result of a call came; None if it is not said."""
+    if "timestamp_end" not in call:
+        return None
+    least_s = call.get("timestamp_start", call.get("timestamp", 0.0))
+    return _stream_s(call["timestamp_end"], f"{call['function']}: timestamp_end", least_s)
+
+
+def _stream_s(time_s: float, where: str, least_s: float = 0.0) -> float:
+    """A time, if it can be one since the start of a stream. ValueError if not."""
+    if not least_s <= time_s <= LATEST_S:
+        raise ValueError(
+            f"{where}: expected s from the start of the stream, {least_s:g} to {LATEST_S:g}, got {time_s:g}"
+        )
+    return time_s
+
+
+def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
+    found = []
+    for chunk in chunks:
+        if len(chunk["timestamp"]) != 2:
+            raise ValueError(f"timestamp: expected a start and an end, got {chunk['timestamp']}")
+        start_s, end_s = chunk["timestamp"]
+        where = f"{chunk['text']!r}: timestamp"
+        found.append(AsrWord(chunk["text"], _stream_s(start_s, where), _stream_s(end_s, where, start_s)))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The services that the systems call: functions, their results, and what calls leave behind."""
