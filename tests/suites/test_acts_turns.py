@@ -15,6 +15,9 @@ from click.testing import CliRunner, Result
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
+from helpers.corpus import replay
+from helpers.faulty_audio import sample
+from helpers.voices import write
 
 from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
@@ -162,3 +165,82 @@ def test_without_words_or_annotators_the_turns_are_named_and_not_counted(tmp_pat
     reasons = [problem["reason"] for problem in content["problems"]]
     assert [reason.partition(",")[0] for reason in reasons[:2]] == [f"expected the words of {side}" for side in "AB"]
     assert "--annotator" in reasons[2]
+
+
+def two_folders(path: Path) -> list[Path]:
+    """Two folders of one name with a call of one name: the first 25 s of the sample, and what comes after 25 s."""
+    pcm, cut = sample(), 25 * 48_000
+    calls = [path / "one" / "calls", path / "two" / "calls"]
+    for folder, part in zip(calls, (pcm[:cut], pcm[cut:]), strict=True):
+        folder.mkdir(parents=True)
+        write(folder / "call.wav", part, rate_hz=48_000)
+    return calls
+
+
+def assert_own_acts(call: Mapping[str, Any]) -> None:
+    """Each turn has the acts that the annotator gives its words."""
+    for turn in call["turns"]:
+        assert [(step["act"], step["importance"]) for step in turn["acts"][0]["steps"]] == drawn(turn["text"])
+
+
+def test_inputs_of_one_name_are_told_apart(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
+    one, two = two_folders(tmp_path)
+    assert score(one, two, *helpers(*servers), out=tmp_path / "out").exit_code == 0
+    calls = document(tmp_path / "out")["turns"]["calls"]
+    assert [(call["system"], call["call"]) for call in calls] == [("one-calls", "call"), ("two-calls", "call")]
+    assert [round(call["length_s"]) for call in calls] == [25, 41], "each keeps its own replay"
+    for call in calls:
+        assert_own_acts(call)
+    again = score(one, one, *helpers(*servers), out=tmp_path / "again")
+    assert again.exit_code == 2
+    assert f"{one}: expected each input once, got it 2 times".replace(" ", "") in "".join(again.output.split())
+
+
+def test_runs_of_one_system_are_told_apart(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
+    """Where they have calls of one name; each reply is scored by its own acts."""
+    runs = [tmp_path / "run-1", tmp_path / "run-2"]
+    for folder, run in zip(two_folders(tmp_path), runs, strict=True):
+        table = folder.parent / "calls.csv"
+        table.write_text("file,system,clip\ncall.wav,x,user\n")
+        assert replay(folder, "--meta", table, out=run).exit_code == 0
+    good = tmp_path / "good.csv"
+    good.write_text("call,turn,text,acts\ncall,1,ok,Answer 1\n")
+    result = score(*runs, *helpers(*servers), "--references", good, out=tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    content = document(tmp_path / "out")
+    systems = [call["system"] for call in content["turns"]["calls"]]
+    assert systems == ["x (run-1)", "x (run-2)"] == [row["system"] for row in content["timing"]]
+    for call in content["turns"]["calls"]:
+        assert_own_acts(call)
+    items = {item["system"]: item["response"] for item in content["items"]}
+    for system in systems:
+        acts = [(step["act"], step["importance"]) for step in items[system]["steps"]]
+        assert acts == drawn(items[system]["text"])
+
+
+def test_a_second_reply_to_one_turn_is_named_with_its_place(
+    servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path
+) -> None:
+    """Two calls of a system with one recorded user are not trials: the table cannot say which is meant."""
+    one, two = two_folders(tmp_path)
+    (two / "call.wav").rename(one / "other.wav")
+    table = tmp_path / "calls.csv"
+    table.write_text("file,system,clip\ncall.wav,x,user\nother.wav,x,user\n")
+    assert replay(one, "--meta", table, out=tmp_path / "run").exit_code == 0
+    good = tmp_path / "good.csv"
+    good.write_text("call,turn,text,acts\nuser,1,ok,Answer 1\n")
+    assert score(tmp_path / "run", *helpers(*servers), "--references", good, out=tmp_path / "out").exit_code == 1
+    (problem,) = document(tmp_path / "out")["problems"]
+    assert problem["where"] == str(tmp_path / "run" / "other")
+    first = tmp_path / "run" / "call"
+    assert problem["reason"] == f"expected one response of x to user 1, got another than that of {first}"
+
+
+def test_a_side_that_says_nothing_has_no_turns(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
+    alone = sample().copy()[: 20 * 48_000]
+    alone[:, 1] = 0
+    write(tmp_path / "calls" / "call.wav", alone, rate_hz=48_000)
+    result = score(tmp_path / "calls", *helpers(*servers), out=tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    (call,) = document(tmp_path / "out")["turns"]["calls"]
+    assert {turn["side"] for turn in call["turns"]} == {"A"}

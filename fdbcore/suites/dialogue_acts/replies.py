@@ -61,7 +61,7 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
         try:
             name = _id_of(case)
             reply = _reply(path, hearing, languages.get(name, JAPANESE))
-            responses.append(Response(name, system, reply.text, reason=reply.reason, live=reply.live))
+            responses.append(Response(name, system, reply.text, reason=reply.reason, where=str(path), live=reply.live))
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
         except FdbError as error:

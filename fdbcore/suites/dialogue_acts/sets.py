@@ -206,7 +206,9 @@ def matched(
             continue
         answers = found.setdefault((homes[0].name, response.system), Answers(homes[0], response.system, {}))
         if response.id in answers.responses:
-            reason = f"expected one response of {response.system} to {response.id}, got another"
+            first = answers.responses[response.id].where
+            other = f" than that of {first}" if first else ""
+            reason = f"expected one response of {response.system} to {response.id}, got another{other}"
             problems.append(Problem(response.where or response.id, reason))
             continue
         answers.responses[response.id] = response

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
-from fdbcore.sources.names import Oddities
+from fdbcore.sources.names import Oddities, real_path, session_names
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns
 from fdbcore.suites.dialogue_acts.turns.words import TurnText, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
@@ -39,7 +40,8 @@ class SaidTurn:
 class CallTurns:
     """The turns of a call in their order.
 
-    user: the name of the recorded user, or else of the call. asides: how many stretches of speech took no floor.
+    system: unique with `call` in a document. user: the name of the recorded user, or else of the call. asides: how many
+    stretches of speech took no floor.
     """
 
     system: str
@@ -64,64 +66,102 @@ def turns_of_calls(
 ) -> tuple[list[CallTurns], list[Problem]]:
     """The turns of all calls that can be read, and what is missing.
 
-    paths: runs, recordings, and audio files or folders of them, which are replayed into `out`. InputError if there is
-    no call.
+    paths: runs, recordings, and audio files or folders of them, which are replayed into `out`. A system of several
+    inputs that have a call of one name is a system of each: "x (run-1)" and "x (run-2)". InputError if there is no
+    call, SettingsError if an input or a call is given twice.
     """
+    names = _input_names(paths)
+    runs = [
+        Run(path if is_recorded(path) else _replayed(path, out / RECORDINGS / fit_for_a_folder(name), show))
+        for path, name in zip(paths, names, strict=True)
+    ]
+    calls = [
+        _Named(call, name, system)
+        for run, name in zip(runs, names, strict=True)
+        for call, system in _systems(run, name)
+    ]
+    _refuse_twice([real_path(each.call.path) for each in calls], "call")
     found: list[CallTurns] = []
     problems: list[Problem] = []
-    for path in paths:
-        run = Run(path if is_recorded(path) else _replayed(path, out, show))
-        trials = {call.columns.get("trial", "1") for call in run.calls}
-        for number, call in enumerate(run.calls, 1):
-            show(f"{path}: turns of {number} of {len(run.calls)} calls")
-            try:
-                if call.unscored is not None:
-                    raise InputError(call.unscored)
-                found.append(_turns(call, path, len(trials) > 1, transcriber, language))
-                problems += _without_words(found[-1])
-            except SettingsError:
-                raise
-            except FdbError as error:
-                problems.append(Problem(str(call.path), str(error).removeprefix(f"{call.path}: ")))
+    for number, each in enumerate(_told_apart(calls), 1):
+        show(f"turns of {number} of {len(calls)} calls")
+        try:
+            if each.call.unscored is not None:
+                raise InputError(each.call.unscored)
+            found.append(_turns(each.call, each.system, transcriber, language))
+            problems += _without_words(found[-1])
+        except SettingsError:
+            raise
+        except FdbError as error:
+            problems.append(Problem(str(each.call.path), str(error).removeprefix(f"{each.call.path}: ")))
     if not found:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected calls, found none{why}")
     return found, problems
 
 
-def _replayed(path: Path, out: Path, show: Callable[[str], None]) -> Path:
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A call, the name of the input that has it, and of its system."""
+
+    call: Call
+    of: str
+    system: str
+
+
+def _input_names(paths: Sequence[Path]) -> list[str]:
+    """A name for each input: that of its file or folder, with folders in front where several have it."""
+    real = [real_path(path) for path in paths]
+    _refuse_twice(real, "input")
+    return session_names([(path.parent, path.name if path.is_dir() else path.stem) for path in real])
+
+
+def _refuse_twice(paths: Sequence[Path], what: str) -> None:
+    again = next((path for path, count in Counter(paths).items() if count > 1), None)
+    if again is not None:
+        raise SettingsError(f"{again}: expected each {what} once, got it {paths.count(again)} times")
+
+
+def _systems(run: Run, name: str) -> Iterator[tuple[Call, str]]:
+    """The calls of an input with their systems: what the calls say, else the input's name; each trial is one."""
+    several_trials = len({call.columns.get("trial", "1") for call in run.calls}) > 1
+    for call in run.calls:
+        system = call.columns.get("system") or name
+        yield call, f"{system}#{call.columns['trial']}" if several_trials else system
+
+
+def _told_apart(calls: Sequence[_Named]) -> list[_Named]:
+    """The calls, with the names of their inputs in those of systems that have calls of one name in several inputs."""
+    counts = Counter((each.system, each.call.name) for each in calls)
+    shared = {system for (system, _), count in counts.items() if count > 1}
+    return [replace(each, system=f"{each.system} ({each.of})") if each.system in shared else each for each in calls]
+
+
+def _replayed(path: Path, run_path: Path, show: Callable[[str], None]) -> Path:
     """The run into which audio is replayed. What was replayed before is kept."""
     if not path.exists():
         raise InputError(f"{path}: expected a run, a recording or audio, got no such file")
     oddities = Oddities()
     calls = named_calls(NamedInput([path]), oddities)
-    settings = ReplaySettings(out / RECORDINGS / fit_for_a_folder(path.stem), None, {})
+    settings = ReplaySettings(run_path, None, {})
 
     def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         show(f"{path}: {progress.ended} of {progress.calls} calls replayed")
 
     replay_corpus(calls, settings, min(len(os.sched_getaffinity(0)), len(calls)), oddities, watch)
-    return settings.run_path
+    return run_path
 
 
-def _turns(call: Call, path: Path, several_trials: bool, transcriber: Transcriber | None, language: str) -> CallTurns:
+def _turns(call: Call, system: str, transcriber: Transcriber | None, language: str) -> CallTurns:
     reading = call.recording
     spoken = spoken_turns(reading)
     said = sorted(
         (each for side in SIDES for each in _said(reading, side, spoken, transcriber, language)),
         key=lambda each: (each.turn.start_tick, each.turn.side),
     )
-    system = call.columns.get("system") or path.resolve().stem
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
-    return CallTurns(
-        f"{system}#{call.columns['trial']}" if several_trials else system,
-        call.name,
-        call.columns.get("clip") or call.name,
-        call.path,
-        reading.n_ticks / TICKS_PER_S,
-        said,
-        asides,
-    )
+    user = call.columns.get("clip") or call.name
+    return CallTurns(system, call.name, user, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
 
 
 def _said(

@@ -156,14 +156,16 @@ def _responses(
             problems.append(Problem(asked.call, f"turn {asked.turn}: expected a call of this name, got none"))
         for call in own:
             replied = _reply(call, asked.turn)
-            name = f"{asked.call} {asked.turn}"
+            name, where = f"{asked.call} {asked.turn}", str(call.path)
             if asked.turn > len(call.of("A")):
                 reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
-                problems.append(Lost.of(str(call.path), reason, (name, call.system)))
+                problems.append(Lost.of(where, reason, (name, call.system)))
             elif replied is None:
-                responses.append(Response(name, call.system, None, reason="no turn of B after it", set=SET))
+                responses.append(
+                    Response(name, call.system, None, reason="no turn of B after it", set=SET, where=where)
+                )
             elif replied.words.text is None:
-                problems.append(Lost.of(str(call.path), f"{name}: its words are not known", (name, call.system)))
+                problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
                 responses.append(_response(call, replied, asked.turn, name, acts))
     return responses, problems
@@ -179,7 +181,7 @@ def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: An
     after_s = None if asked is None else replied.turn.start_s - asked.end_s
     live = LiveReply(str(call.path), replied.turn.start_s, replied.turn.end_s, after_s, ())
     annotations = acts.get(turn_id(call, replied), ())
-    return Response(name, call.system, replied.words.text, annotations, set=SET, live=live)
+    return Response(name, call.system, replied.words.text, annotations, set=SET, where=str(call.path), live=live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:

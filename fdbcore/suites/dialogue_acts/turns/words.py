@@ -120,7 +120,7 @@ def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
     """The spans that a recogniser hears: none reaches into the next turn of its side. turns: by their start."""
     bounds = [0, *(turn.end_tick for turn in turns)]
     starts = [max(turn.start_tick - MARGIN_TICKS, bound) for turn, bound in zip(turns, bounds, strict=False)]
-    ends = [*starts[1:], n_ticks]
+    ends = [*starts, n_ticks][1:]
     return [
         (start, min(turn.end_tick + MARGIN_TICKS, end)) for turn, start, end in zip(turns, starts, ends, strict=True)
     ]
