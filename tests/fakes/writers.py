@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from fakes.model_server import Asked
@@ -18,8 +20,16 @@ def words(seed: int | None) -> str:
     return "".join(random.Random(seed).choices(KANA, k=16)) + "してね。"
 
 
-def steps(of: Sequence[tuple[str, float]] = STEPS) -> dict[str, Any]:
-    return {"steps": [{"act": act, "importance": weight, "rationale": "理由。"} for act, weight in of]}
+def steps(of: Sequence[tuple[str, float]] = STEPS, reply: str = "はい、そうしました。") -> dict[str, Any]:
+    """The reply is divided into parts of about the same length, one for each act."""
+    cuts = [len(reply) * place // max(len(of), 1) for place in range(len(of) + 1)]
+    parts = [reply[start:end] for start, end in pairwise(cuts)]
+    return {
+        "steps": [
+            {"act": act, "importance": weight, "words": words, "rationale": "理由。"}
+            for (act, weight), words in zip(of, parts, strict=True)
+        ]
+    }
 
 
 def record(
@@ -29,7 +39,7 @@ def record(
         "scenario_context": {"background": "ユーザーは家にいて、手がふさがっている。"},
         "input": {"role": "USER", "text": user, "locale": "ja-JP"},
         "output": {"role": "ASSISTANT", "text": reply},
-        "output_dialogue_acts": steps(of),
+        "output_dialogue_acts": steps(of, reply),
     }
 
 
@@ -39,5 +49,6 @@ def good(asked: Asked) -> str:
 
 
 def label(asked: Asked) -> str:
-    """The acts of any reply."""
-    return json.dumps(steps())
+    """The acts of any reply, which stands last in what is asked."""
+    reply = re.split(r"(?:アシスタントの返答|Assistant): ", asked.user)[-1].split("\n\n")[0]
+    return json.dumps(steps(reply=reply))

@@ -20,6 +20,7 @@ from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jso
 from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.forms import merged
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
@@ -136,3 +137,19 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
         shown = " ".join(text.split())
         assert nearest["notes"][0] in shown
         assert f"!! {nearest['notes'][0][:20]}" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "joined"),
+    [
+        (("はい、", "しました。"), "はい、すぐしました。"),
+        (("はい、", None), "はい、"),
+        ((None, None), None),
+        (("いいえ", "しました。"), "いいえ しました。"),
+    ],
+)
+def test_merged_steps_stand_for_the_words_from_the_first_to_the_last(
+    words: tuple[str | None, str | None], joined: str | None
+) -> None:
+    steps = tuple(Step("Inform", 0.5, words=one) for one in words)
+    assert merged(Annotation("x", steps), "はい、すぐしました。").steps == (Step("Inform", 1.0, words=joined),)

@@ -223,14 +223,19 @@ def test_the_first_sentence_says_where_it_cannot_be_told_and_what_could_be_seen(
     assert "But corrected for the 1 comparison made here, p is 0.300." in lead(p_holm=0.3)
 
 
-def test_the_reasons_of_an_annotator_stand_beside_the_acts() -> None:
+def test_words_and_reasons_stand_beside_the_acts() -> None:
     document = make_document(("one",), n=2)
     item = document["items"][0]
-    item["response"]["steps"][0]["rationale"] = "<頼みに答えている>"
+    first, second = item["response"]["steps"][:2]
+    first |= {"rationale": "<頼みに答えている>", "words": "<はい>"}
+    second |= {"words": "言っていない", "is_quote": False}
     shown = SUITE.picture(SUITE.card(document).cases[0])
-    assert "Why these acts" in shown
-    assert f"<b>{item['response']['steps'][0]['act']} " in shown
+    assert "Which words each act stands for, and why" in shown
+    assert f"<b>{first['act']} " in shown
+    assert '<q lang="ja-JP">&lt;はい&gt;</q>' in shown
     assert "&lt;頼みに答えている&gt;" in shown
+    assert "言っていない" not in shown
+    assert shown.count("what the annotator quotes is not in the reply") == 1
 
 
 def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from fakes.fake_gemini import FakeGemini
 from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses, Says
 from fakes.writers import label, record, steps
 
 from fdbcore import registry
+from fdbcore.cli.main import main
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, references
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
-from fdbcore.suites.dialogue_acts.models.prompts import Prompts
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step, jsonl
 
 pytestmark = [NEEDS_GEMINI]
 
@@ -26,7 +28,12 @@ RECORDS = [
     Record.from_json({"id": f"timer-{number}", **record(f"{number}分のタイマーをお願い。")}) for number in range(1, 4)
 ]
 RESPONSES = [Response(found.id, "system", f"はい、{found.id}です。") for found in RECORDS]
-ACTS = (Step("Commissive", 0.7, "理由。"), Step("Suggestion", 0.3, "理由。"))
+
+
+def acts_of(reply: str) -> tuple[Step, ...]:
+    """What `label` says of a reply: each of its halves is an act."""
+    half = len(reply) // 2
+    return Step("Commissive", 0.7, "理由。", reply[:half]), Step("Suggestion", 0.3, "理由。", reply[half:])
 
 
 @pytest.fixture(autouse=True)
@@ -53,10 +60,10 @@ def test_each_reply_is_labelled_and_what_it_had_stays(kept: Path) -> None:
         first = server.asked[0]
     assert found.responses[0].annotations == (
         before,
-        Annotation("gemini:labeller", ACTS, rules=Prompts().annotation_hash),
+        Annotation("gemini:labeller", acts_of("はい。"), rules=Prompts().annotation_hash),
     )
     assert [response.system for response in found.responses[1:]] == [REFERENCE] * 3
-    assert all(response.annotations[0].steps == ACTS for response in found.responses[1:])
+    assert all(response.annotations[0].steps == acts_of(str(response.text)) for response in found.responses[1:])
     assert found.problems == ()
     assert (found.usage.replies, found.usage.tokens_in, found.usage.tokens_out) == (4, 400, 80)
     for told in (RECORDS[0].background, RECORDS[0].user_text, "はい。", "Check-Question"):
@@ -104,7 +111,10 @@ def test_what_is_wrong_goes_back_to_the_model(kept: Path, text: str, told: str) 
     with FakeGemini(lambda asked: text if asked.number == 0 else label(asked)) as server:
         found = label_all(server, kept, RESPONSES[:1])
         assert told in server.asked[1].user
-    assert found.responses[0].annotations == (Annotation("gemini:labeller", ACTS, rules=Prompts().annotation_hash),)
+    steps_now = acts_of("はい、timer-1です。")
+    assert found.responses[0].annotations == (
+        Annotation("gemini:labeller", steps_now, rules=Prompts().annotation_hash),
+    )
 
 
 def test_importances_that_nearly_sum_to_1_are_scaled_and_noted(kept: Path) -> None:
@@ -192,3 +202,54 @@ def test_the_order_and_the_labels_do_not_depend_on_the_jobs(tmp_path: Path) -> N
         found = [label_all(server, tmp_path / str(jobs), repeats=2, jobs=jobs).responses for jobs in (1, 6)]
     assert found[0] == found[1]
     assert [response.annotations[0].steps[0].act for response in found[0]] == ["Inform", "Answer", "Inform"]
+
+
+@pytest.mark.parametrize(("locale", "asks"), [("ja-JP", "一字も変えずに"), ("en-US", "character by character")])
+@pytest.mark.parametrize("folder", [None, Path("paper"), Path("iso-24617-2")])
+def test_annotators_and_generators_are_asked_for_the_words_of_each_act(
+    locale: str, asks: str, folder: Path | None
+) -> None:
+    prompts = Prompts(locale, folder_of(folder))
+    request = prompts.annotation_request("a", "b", "c", 1)
+    assert asks in request.user
+    assert "words" in json.dumps(request.schema)
+    if (locale, folder) != ("en-US", Path("iso-24617-2")):  # whose examples are Japanese alone
+        assert asks in str(prompts.record_request(prompts.topics()[0], 1).system)
+
+
+def test_words_that_a_reply_does_not_have_are_marked_and_older_annotations_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(asked: Asked) -> str:
+        told = steps([("Commissive", 0.7), ("Suggestion", 0.3)], "はい、しました。次も？")
+        told["steps"][1]["words"] += "か"
+        return json.dumps(told) if "次も？" in asked.user else label(asked)
+
+    monkeypatch.chdir(tmp_path)
+    old = Annotation("ann", (Step("Commissive", 0.6, "理由。"), Step("Inform", 0.4)))
+    replies = [Response(one.id, "s", "はい、しました。次も？", (old,)) for one in RECORDS[:2]]
+    Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
+    Path("replies.jsonl").write_text(jsonl(replies), encoding="utf-8")
+    with FakeGemini(answer) as server:
+        command = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl"]
+        annotator = server.address_of("gemini:labeller")
+        result = CliRunner().invoke(main, [*command, "--annotator", annotator, "--out", "OUT", "--json"])
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    new, before = (
+        [item["response"]["steps"] for item in content["items"] if (item["system"], item["annotator"]) == ("s", who)]
+        for who in ("gemini:labeller", "ann")
+    )
+    assert [(step["words"], step.get("is_quote", True)) for step in new[0]] == [
+        ("はい、しま", True),
+        ("した。次も？か", False),
+    ]
+    assert before[0] == [
+        {"act": "Commissive", "importance": 0.6, "rationale": "理由。"},
+        {"act": "Inform", "importance": 0.4},
+    ]
+    warning = "responses: the words of 2 of 8 acts are not in their reply, and are not shown"
+    assert warning in content["warnings"]
+    kept = Path("OUT/annotations.jsonl").read_text(encoding="utf-8")
+    assert "した。次も？か" in kept
+    assert "is_quote" not in kept

@@ -34,9 +34,9 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str
 def steps(draw: st.DrawFn) -> tuple[Step, ...]:
     acts = draw(st.lists(st.sampled_from(ACTS), min_size=1, max_size=5))
     shares = draw(st.lists(st.integers(0, 9), min_size=len(acts), max_size=len(acts)).filter(any))
-    rationales = draw(st.lists(st.none() | TEXTS, min_size=len(acts), max_size=len(acts)))
+    rationales, words = (draw(st.lists(st.none() | TEXTS, min_size=len(acts), max_size=len(acts))) for _ in range(2))
     weights = [share / sum(shares) for share in shares]
-    return tuple(Step(*step) for step in zip(acts, weights, rationales, strict=True))
+    return tuple(Step(*step) for step in zip(acts, weights, rationales, words, strict=True))
 
 
 @st.composite
@@ -256,7 +256,16 @@ def test_a_byte_order_mark_and_unicode_separators_break_nothing(tmp_path: Path) 
 
 
 NAMES = ["id", "system", "text", "reason", "annotations", "annotator", "repeat", "steps", "act", "importance"]
-NAMES += ["rationale", "scaled_from", "scenario_context", "background", "input", "output", "output_dialogue_acts"]
+NAMES += [
+    "rationale",
+    "words",
+    "scaled_from",
+    "scenario_context",
+    "background",
+    "input",
+    "output",
+    "output_dialogue_acts",
+]
 NAMES += ["alternatives", "topic", "generator", "locale"]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from(ACTS)
 VALUES = st.recursive(

@@ -17,4 +17,6 @@ class ActJson(TypedDict):
 
     act: str
     importance: float
+    words: NotRequired[Annotated[str, Meta(description="that it stands for, as the annotator quotes them")]]
+    is_quote: NotRequired[Annotated[bool, Meta(description="false where the reply does not have these words")]]
     rationale: NotRequired[str]

@@ -36,11 +36,16 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole."""
+    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole.
+
+    rationale: why its annotator chose it. words: those of the reply that it stands for, as its annotator quotes them,
+    right or not.
+    """
 
     act: str
     importance: float
     rationale: str | None = None
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +243,7 @@ def jsonl(items: Iterable[Record | Response]) -> str:
 def parse_steps(
     value: object, as_given: bool = False, tags: TagSet | None = None
 ) -> tuple[tuple[Step, ...], float | None]:
-    """The steps of `{"steps": [{"act", "importance", "rationale"?}, ...]}`, and their sum if it was scaled to 1.
+    """The steps of `{"steps": [{"act", "importance", "words"?, "rationale"?}, ...]}`, and their sum if scaled to 1.
 
     tags: None for the acts of the paper.
     Raises ActError for another form, no steps, an unknown act, an importance that is no number from 0 to 1, or a sum
@@ -255,15 +260,19 @@ def parse_steps(
         return steps, None
     if abs(total - 1) > SUM_TOLERANCE + ROUNDING:
         raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
-    scaled = tuple(Step(step.act, step.importance / total, step.rationale) for step in steps)
+    scaled = tuple(replace(step, importance=step.importance / total) for step in steps)
     return scaled, round(total, 9)
 
 
-def steps_json(steps: Iterable[Step]) -> list[ActJson]:
-    """The steps as they stand in a file."""
+def steps_json(steps: Iterable[Step], text: str | None = None) -> list[ActJson]:
+    """The steps as they stand in a file; beside the text of the reply, words that it does not have are marked."""
     found: list[ActJson] = []
     for step in steps:
         found.append({"act": step.act, "importance": step.importance})
+        if step.words:
+            found[-1]["words"] = step.words
+            if text is not None and step.words not in text:
+                found[-1]["is_quote"] = False
         if step.rationale:
             found[-1]["rationale"] = step.rationale
     return found
@@ -273,12 +282,18 @@ def _step(number: int, item: object, tags: TagSet) -> Step:
     if not isinstance(item, Mapping) or item.get("act") not in tags.names:
         act = item.get("act") if isinstance(item, Mapping) else item
         raise ActError(f"act {number}: expected one of {', '.join(tags.names)}, got {_short(act)}")
-    importance, rationale = item.get("importance"), item.get("rationale")
+    importance = item.get("importance")
     if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
         raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
-    if rationale is not None and (not isinstance(rationale, str) or rationale != _writable(rationale)):
-        raise ActError(f"act {number}: expected a rationale in words, got {_short(rationale)}")
-    return Step(item["act"], float(importance), rationale or None)
+    rationale, words = (_said(number, item, name) for name in ("rationale", "words"))
+    return Step(item["act"], float(importance), rationale, words)
+
+
+def _said(number: int, item: Mapping[str, Any], name: str) -> str | None:
+    value = item.get(name)
+    if value is not None and (not isinstance(value, str) or value != _writable(value)):
+        raise ActError(f"act {number}: expected a text as its {name}, got {_short(value)}")
+    return value or None
 
 
 def _read(

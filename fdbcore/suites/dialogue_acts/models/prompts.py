@@ -56,6 +56,7 @@ def steps_schema(tags: TagSet | None = None) -> dict[str, Any]:
         {
             "act": {"type": "string", "enum": list((tags or paper_acts()).names)},
             "importance": {"type": "number", "minimum": 0, "maximum": 1},
+            "words": {"type": "string"},
             "rationale": {"type": "string"},
         }
     )

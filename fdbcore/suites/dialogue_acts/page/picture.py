@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.svg import drawing
+from fdbcore.suites.dialogue_acts.page.told_acts import why
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns.live_replies import live_view
@@ -44,26 +45,7 @@ def view(case: ScoredCase) -> str:
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
     live = item["response"].get("live")
     drawn = picture(item, case.lang, parsed(case.item["tag_set"]))
-    return about + drawn + (live_view(live) if live else "") + _why(item, case.lang)
-
-
-def _why(item: ItemJson, lang: str) -> str:
-    """The annotator's reason for each act of both sides, as HTML; "" if none is given."""
-    asked, given = acts_of(item)
-    sides = {"the good reply": asked, f"the reply of {item['system']}": given}
-    lists = {who: [step for step in steps if step.get("rationale")] for who, steps in sides.items()}
-    parts = [
-        f"<p>Acts of {xml(who)}, and the annotator's reasons</p>"
-        f"<ol>{''.join(_reason(step, lang) for step in steps)}</ol>"
-        for who, steps in lists.items()
-        if steps
-    ]
-    return f'<details class="why"><summary>Why these acts</summary>{"".join(parts)}</details>' if parts else ""
-
-
-def _reason(step: ActJson, lang: str) -> str:
-    named = f"{xml(step['act'])} {weight(step['importance'])}"
-    return f'<li><b>{named}</b> <span lang="{xml(lang)}">{xml(step.get("rationale", ""))}</span></li>'
+    return about + drawn + (live_view(live) if live else "") + why(item, case.lang)
 
 
 def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.stats.bootstrap import LEVEL
@@ -24,7 +24,7 @@ RANKING_DIFFERENCE: Final = 0.05
 
 def cautions(
     sets: Sequence[RecordSet],
-    responses: Iterable[Response],
+    responses: Sequence[Response],
     rows: Sequence[RowJson],
     compared: Sequence[ComparisonJson],
 ) -> list[str]:
@@ -36,6 +36,7 @@ def cautions(
         *(text for of in sets for text in _no_ceiling(of, rows)),
         *(text for of in sets for text in _above_ceiling(of, rows)),
         *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
+        *_quotes(sets, responses),
     ]
 
 
@@ -94,3 +95,15 @@ def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
     for count, what in ((scaled, "were scaled to it"), (odd, "are scored as they are")):
         if count:
             yield f"{name}: the importances of {count} of {len(sums)} annotations do not sum to 1 and {what}"
+
+
+def _quotes(sets: Sequence[RecordSet], responses: Sequence[Response]) -> Iterator[str]:
+    """A warning if the words that annotators quote are not in the replies."""
+    quoted: defaultdict[str, list[bool]] = defaultdict(list)
+    good = [(of.name, one.text, one.annotation) for of in sets for r in of.records.values() for one in r.references]
+    own = [("responses", response.text or "", one) for response in responses for one in response.annotations]
+    for name, text, annotation in (*good, *own):
+        quoted[name] += [step.words in text for step in annotation.steps if step.words]
+    for name, are_quotes in quoted.items():
+        if wrong := are_quotes.count(False):
+            yield f"{name}: the words of {wrong} of {len(are_quotes)} acts are not in their reply, and are not shown"

@@ -242,7 +242,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
             "user": record.user_text,
             "reference": {
                 "text": reference.text,
-                "steps": steps_json(reference.annotation.steps),
+                "steps": steps_json(reference.annotation.steps, reference.text),
                 "index": which_reference,
             },
             "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
@@ -261,7 +261,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
 
 def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
     steps = annotated(response, annotator, repeat) or ()
-    found: ResponseJson = {"text": response.text, "steps": steps_json(steps)}
+    found: ResponseJson = {"text": response.text, "steps": steps_json(steps, response.text)}
     if response.reason:
         found["reason"] = response.reason
     if response.live is not None:

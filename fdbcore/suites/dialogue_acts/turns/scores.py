@@ -207,6 +207,7 @@ def _turn_json(said: SaidTurn, annotations: Sequence[Annotation]) -> TurnJson:
         "text": said.words.text,
         "words_by": said.words.by,
         "acts": [
-            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps)} for one in annotations
+            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.words.text)}
+            for one in annotations
         ],
     }

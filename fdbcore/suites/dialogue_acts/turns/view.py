@@ -10,12 +10,11 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
 from fdbcore.suites.dialogue_acts.page.svg import PACKAGE
-from fdbcore.suites.dialogue_acts.page.words import weight
+from fdbcore.suites.dialogue_acts.page.told_acts import act_list
 from fdbcore.types import clock_text
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
     from fdbcore.suites.dialogue_acts.turns.turn_types import CallOfTurns, TurnJson, TurnsJson
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
@@ -88,7 +87,7 @@ def section(turns: TurnsJson, acts: Sequence[str]) -> str:
         quarters_title=QUARTERS,
         quarters_heads=["turns of", "turns", *acts],
         lang=turns["locale"],
-        calls=[_call(call) for call in turns["calls"][:MOST_CALLS]],
+        calls=[_call(call, turns["locale"]) for call in turns["calls"][:MOST_CALLS]],
         more=max(len(turns["calls"]) - MOST_CALLS, 0),
     )
 
@@ -127,7 +126,7 @@ def _percent(share: float | None) -> str:
     return NONE if share is None else f"{100 * share:.1f}"
 
 
-def _call(call: CallOfTurns) -> dict[str, Any]:
+def _call(call: CallOfTurns, lang: str) -> dict[str, Any]:
     return {
         "name": call["call"],
         "system": call["system"],
@@ -136,20 +135,14 @@ def _call(call: CallOfTurns) -> dict[str, Any]:
                 "side": turn["side"],
                 "at": clock_text(int(turn["start_s"])),
                 "text": turn["text"],
-                "acts": _acts(turn),
+                "acts": _acts(turn, lang),
             }
             for turn in call["turns"]
         ],
     }
 
 
-def _acts(turn: TurnJson) -> list[str]:
-    """The acts of a turn by each annotator, in words."""
+def _acts(turn: TurnJson, lang: str) -> list[tuple[str, str]]:
+    """The acts of a turn as HTML, by each annotator, who is named if there are several."""
     several = len({one["annotator"] for one in turn["acts"]}) > 1
-    return [
-        f"{one['annotator']}: {_listed(one['steps'])}" if several else _listed(one["steps"]) for one in turn["acts"]
-    ]
-
-
-def _listed(steps: Sequence[ActJson]) -> str:
-    return ", ".join(f"{step['act']} {weight(step['importance'])}" for step in steps)
+    return [(one["annotator"] if several else "", act_list(one["steps"], lang)) for one in turn["acts"]]

@@ -1,0 +1,43 @@
+"""Shows acts in words: each with the words of the reply that it stands for, and its annotator's reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.report.svg.text import xml
+from fdbcore.suites.dialogue_acts.page.words import acts_of, weight
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.document_types import ItemJson
+
+NO_QUOTE: Final = "(what the annotator quotes is not in the reply)"
+
+
+def act_list(steps: Sequence[ActJson], lang: str) -> str:
+    """The acts in their order, as HTML. lang: of words and reasons. Words that are no quote are not shown as one."""
+    return f'<ol class="told">{"".join(_told(step, lang) for step in steps)}</ol>'
+
+
+def why(item: ItemJson, lang: str) -> str:
+    """The words and the reason of each act of both sides, as HTML; "" if an annotator gave neither."""
+    asked, given = acts_of(item)
+    sides = {"the good reply": asked, f"the reply of {item['system']}": given}
+    parts = [
+        f"<p>Acts of {xml(who)}</p>{act_list(steps, lang)}"
+        for who, steps in sides.items()
+        if any("words" in step or "rationale" in step for step in steps)
+    ]
+    heading = "Which words each act stands for, and why"
+    return f'<details class="why"><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
+
+
+def _told(step: ActJson, lang: str) -> str:
+    parts = [f"<b>{xml(step['act'])} {weight(step['importance'])}</b>"]
+    if "words" in step:
+        is_quote = step.get("is_quote", True)
+        parts.append(f'<q lang="{xml(lang)}">{xml(step["words"])}</q>' if is_quote else f"<em>{NO_QUOTE}</em>")
+    if "rationale" in step:
+        parts.append(f'<span class="meaning" lang="{xml(lang)}">{xml(step["rationale"])}</span>')
+    return f"<li>{' '.join(parts)}</li>"
