@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
+from fdbcore.runtime.toml_values import toml_values
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
@@ -108,10 +108,10 @@ def read_gates(path: Path) -> Gates:
     """
     file = files("fdbcore.analysis") / "data" / "defaults.toml" if str(path) == DEFAULTS else path
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = toml_values(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path}: expected TOML: {error}") from error
     return gates_of(content, str(path))
 

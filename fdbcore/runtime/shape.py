@@ -11,6 +11,7 @@ from fdbcore.errors import nearest
 from fdbcore.types import Problem
 
 _WORDS: Final[Mapping[Any, str]] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_PLURALS: Final[Mapping[Any, str]] = {int: "whole numbers", float: "numbers", bool: "flags"}
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -99,7 +100,7 @@ def _table(value: object, expected: Any, where: str) -> Iterator[Problem]:  # no
 
 def _list(value: object, item: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
     if not isinstance(value, list) or not value:
-        yield unexpected(where, f"a list of {_named(item)}", value)
+        yield unexpected(where, f"a list of {_several(item)}", value)
         return
     for number, each in enumerate(value, 1):
         has_id = isinstance(each, dict) and isinstance(each.get("id"), str) and each["id"]
@@ -115,10 +116,10 @@ def _fits(value: object, kind: type) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _named(kind: Any) -> str:  # noqa: ANN401
+def _several(kind: Any) -> str:  # noqa: ANN401
     if get_origin(kind) is list:
-        return f"a list of {_named(get_args(kind)[0])}"
-    return "a table" if is_typeddict(kind) else _WORDS.get(kind, "a text")
+        return f"lists of {_several(get_args(kind)[0])}"
+    return "tables" if is_typeddict(kind) else _PLURALS.get(kind, "texts")
 
 
 @cache

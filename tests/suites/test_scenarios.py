@@ -104,7 +104,7 @@ def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
         ('say = "Oh', 'rephrase = ["Oh', "got: Unclosed array (at line 23, column 1)"),
         ('fdbcore.scenarios/1', "fdbcore.scenarios/2", 'expected schema = "fdbcore.scenarios/1", got '
                                                        "'fdbcore.scenarios/2'"),
-        ('["hot"]', '"hot"', "mine.01: goal 2: heard 1: expected a list of a text, got 'hot'"),
+        ('["hot"]', '"hot"', "mine.01: goal 2: heard 1: expected a list of texts, got 'hot'"),
         ('say = "Oh wait, please make the second one hot, and the first one too."\n', "",
          "mine.01: goal 2: say: expected a text, as other goals have one, got none"),
         ('"So what did you note down for me?"', '"Could you put down two iced oat lattes for me, large ones?"',

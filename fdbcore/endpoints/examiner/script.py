@@ -51,7 +51,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +62,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import refers_to_nothing
+from fdbcore.runtime.toml_values import toml_values
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -129,7 +129,7 @@ def read_script(path: Path) -> Script:
     """The script in a file. SettingsError in one line: the file, the place in it, what was expected and found."""
     try:
         content = path.read_bytes()
-        values = tomllib.loads(content.decode())
+        values = toml_values(content.decode())
     except OSError as error:
         raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error
     except ValueError as error:  # not UTF-8, or not TOML; the message names the line

@@ -20,8 +20,7 @@ Without one, the acts are the seven of the paper.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -35,6 +34,7 @@ import numpy.typing as npt
 from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits, unexpected
+from fdbcore.runtime.toml_values import toml_values
 
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
@@ -180,12 +180,12 @@ def read_tag_set(path: Path) -> TagSet:
 def checked(path: Path) -> tuple[TagSetJson, list[str]]:
     """What a TOML file has, and its faults, a line each. InputError if it cannot be read."""
     try:
-        content: Any = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        content: Any = toml_values(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise InputError(f"{path}: expected TOML: {error}") from error
     return content, list(faults(content))
 
@@ -201,10 +201,8 @@ def faults(content: TagSetJson) -> Iterator[str]:
         yield f"acts: expected at most {MAX_TAGS}, got {len(acts)}"
     for act in acts:
         yield from _of_act(f"act {act['name']}", act)
-    for key in ("name", "short"):
-        for value, times in Counter(act[key] for act in acts).items():
-            if times > 1:
-                yield f"acts: expected each {key} once, got {value!r} {times} times"
+    for key in ("name", "short", "colour"):
+        yield from _of_one_kind(key, [act[key] for act in acts])
     told = {f"act {act['name']}: definition": act["definition"] for act in acts} | {"rules": content.get("rules", {})}
     languages = dict.fromkeys(language for texts in told.values() for language in texts)
     for where, texts in told.items():
@@ -222,6 +220,18 @@ def _of_act(where: str, act: TagJson) -> Iterator[str]:
         yield f"{where}: short: expected at most {MAX_SHORT} characters, got {act['short']!r}"
     if not _COLOUR.fullmatch(act["colour"]):
         yield f'{where}: colour: expected "#rrggbb", got {act["colour"]!r}'
+    if not act["definition"]:
+        yield f"{where}: definition: expected a text in a language such as en or ja, got none"
+
+
+def _of_one_kind(key: str, values: Sequence[str]) -> Iterator[str]:
+    """What several acts have alike; upper and lower case are the same but in short names."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for value in values:
+        alike[value if key == "short" else value.lower()].append(value)
+    for same in alike.values():
+        if len(same) > 1:
+            yield f"acts: expected each {key} once, got {' and '.join(map(repr, same))}"
 
 
 def _of_texts(where: str, texts: Mapping[str, object], needed: Iterable[str]) -> Iterator[str]:

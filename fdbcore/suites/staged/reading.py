@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits
+from fdbcore.runtime.toml_values import toml_values
 from fdbcore.suites.staged.checks import scenario_faults
 from fdbcore.suites.staged.families import Family, builtin_families, family_faults
 from fdbcore.suites.staged.scenario_types import FamilyEntry, ScenarioEntry, ScenarioFile
@@ -145,7 +145,7 @@ def _files(name: str) -> list[tuple[str, Traversable]]:
 
 def _content(file: Traversable) -> dict[str, Any]:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = toml_values(file.read_text(encoding="utf-8"))
     except OSError as error:
         names = ", ".join(BUILTIN)
         raise InputError(f"expected a file of scenarios, or one of {names}, got: {error.strerror}") from error
