@@ -122,6 +122,7 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
         assert each["acts"] == pytest.approx(
             {a: sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
         )
+    assert (content["warnings"], content["notes"]) == ([], []), "there are no good replies to warn of"
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(turn["text"] in page for turn in turns)
     again = score(SAMPLE, *helpers(*servers), out=out)
@@ -146,7 +147,7 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
                    out=tmp_path / "out")  # fmt: skip
     assert result.exit_code == 1, "some rows fit nothing"
     content = document(tmp_path / "out")
-    items = {item["id"]: item for item in content["items"]}
+    items = {item["id"]: item for item in content["items"] if item["kind"] == "system"}
     assert items.keys() == {f"{call['call']} {first}", f"{call['call']} {second}"}
     assert items[f"{call['call']} {first}"]["scores"]["wed"] == pytest.approx(0)
     assert items[f"{call['call']} {second}"]["response"]["text"] == replies[second]["text"]
@@ -155,6 +156,10 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
     assert "expected a call of this name, got none" in reasons
     assert "turn: expected the number of a turn of A, got 'x'" in reasons
     assert "expected importances that sum to 1" in reasons
+    ceiling = {item["id"]: item["response"]["steps"] for item in content["items"] if item["kind"] == "ceiling"}
+    assert all([(step["act"], step["importance"]) for step in steps] == drawn("はい。") for steps in ceiling.values())
+    assert {f"{call['call']} {first}", f"{call['call']} {second}"} <= ceiling.keys()
+    assert not any("no ceiling" in warning for warning in content["warnings"])
 
 
 def test_without_words_or_annotators_the_turns_are_named_and_not_counted(tmp_path: Path) -> None:
@@ -212,7 +217,7 @@ def test_runs_of_one_system_are_told_apart(servers: tuple[FakeChat, FakeOpenAI],
     assert systems == ["x (run-1)", "x (run-2)"] == [row["system"] for row in content["timing"]]
     for call in content["turns"]["calls"]:
         assert_own_acts(call)
-    items = {item["system"]: item["response"] for item in content["items"]}
+    items = {item["system"]: item["response"] for item in content["items"] if item["kind"] == "system"}
     for system in systems:
         acts = [(step["act"], step["importance"]) for step in items[system]["steps"]]
         assert acts == drawn(items[system]["text"])

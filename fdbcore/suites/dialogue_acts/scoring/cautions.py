@@ -31,6 +31,7 @@ def cautions(
     """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
     labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
     labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    sets = [of for of in sets if of.records]  # turns of calls need no good replies
     return [
         *(text for of in sets for text in _too_small(of, rows, compared)),
         *(text for of in sets for text in _no_ceiling(of, rows)),

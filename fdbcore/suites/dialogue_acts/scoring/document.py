@@ -126,7 +126,7 @@ def _of_credit(
 ) -> Iterator[str]:
     """For each set whose tag set has related acts: the mean WED without and with partial credit for them."""
     for of, with_tags in zip(plain, credited, strict=True):
-        if with_tags.tags.related:
+        if with_tags.tags.related and of.records:
             without = replace(of, tags=of.tags.without_credit)
             told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
             used = "with credit here" if settings.partial_credit else "without credit here"

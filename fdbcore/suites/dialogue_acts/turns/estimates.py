@@ -12,6 +12,7 @@ from fdbcore.errors import InputError
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
+from fdbcore.suites.dialogue_acts.turns.references import read_turn_references
 from fdbcore.suites.dialogue_acts.turns.scores import prompts_of
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, spoken_turns
 from fdbcore.suites.dialogue_acts.turns.words import told_texts
@@ -44,9 +45,11 @@ def expected_turns(
         yield ExpectedUse(
             hears.name, "turn", len(lengths_s), len(lengths_s), {"seconds": seconds}, usd, priced_on(used)
         )
-    request = prompts_of(options).annotation_request("", "", "", 1)
+    prompts = prompts_of(options)
+    asked, _ = read_turn_references(options["references"], options["as_given"], prompts.tags)
+    request = prompts.annotation_request("", "", "", 1)
     tokens = tokens_of(request.user) + tokens_of(json.dumps(request.schema))
     for model in models:
-        most = turns * options["repeats"]
+        most = (turns + len(asked)) * options["repeats"]
         counts: dict[Unit, float] = {"text_in_tokens": most * tokens, "text_out_tokens": most * TOKENS_OF_ACTS}
         yield expected_use(model.name, "annotation", most, most, counts, model.services())

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Model, Transcriber
-from fdbcore.suites.dialogue_acts.models.annotate import annotate
+from fdbcore.suites.dialogue_acts.models.annotate import annotate, references
 from fdbcore.suites.dialogue_acts.models.annotators import Annotating, all_took, annotated_with
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
     Annotation,
     LiveReply,
     Lost,
@@ -62,13 +63,14 @@ def score_turns(
     given, problems = read_turn_references(options["references"], options["as_given"], prompts.tags)
     calls, lost = turns_of_calls(paths, hears, prompts.locale.partition("-")[0], out, show)
     problems += lost
+    scored = RecordSet(SET, dict(_with_references(calls, given, prompts.locale)), tags=prompts.tags)
     pairs = list(to_annotate(calls))
-    labelled: Sequence[Response] = [response for _, response in pairs]
+    labelled: Sequence[Response] = [*(response for _, response in pairs), *references(scored.records.values(), SET)]
     used: list[AnnotatedWith] = []
     for model in models:
         found = annotate(
             labelled,
-            [record for record, _ in pairs],
+            [*(record for record, _ in pairs), *scored.records.values()],
             model,
             out / KEPT,
             repeats=options["repeats"],
@@ -78,16 +80,16 @@ def score_turns(
         )
         labelled = found.responses
         problems += found.problems
-        used.append(annotated_with(Annotating(RecordSet(SET, {}, tags=prompts.tags), model, prompts), found.usage))
+        used.append(annotated_with(Annotating(scored, model, prompts), found.usage))
     if not models:
         problems.append(Problem("turns", "expected annotations, got none (--annotator has them made)"))
     acts = {response.id: response.annotations for response in labelled}
-    scored = RecordSet(SET, dict(_with_references(calls, given, prompts.locale)), tags=prompts.tags)
+    ceiling = [response for response in labelled if response.system == REFERENCE]
     responses, unmatched = _responses(calls, given, acts)
     settings = ScoringSettings(
         options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
     )
-    content = document([scored], responses, [*problems, *unmatched], settings, annotated_with=used)
+    content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
     told = [_call_json(call, acts) for call in calls]
     if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
         content["timing"] = timing
@@ -114,15 +116,20 @@ def turn_id(call: CallTurns, said: SaidTurn) -> str:
 def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]:
     """Each turn with words, as a reply to what the other side said last; what was said before is its background."""
     for call in calls:
-        known = [each for each in call.turns if each.words.text]
-        for said in known:
-            before = [each for each in known if each.turn.start_tick < said.turn.start_tick]
-            partner = [each for each in before if each.turn.side != said.turn.side][-1:]
-            told = [each for each in before if each not in partner][-CONTEXT:]
-            background = "\n".join(f"{each.turn.side}: {each.words.text}" for each in told)
-            heard = "".join(str(each.words.text) for each in partner)
-            name = turn_id(call, said)
-            yield Record(name, heard, (), background), Response(name, _speaker(call, said.turn.side), said.words.text)
+        for said in call.turns:
+            if said.words.text:
+                background, heard = _said_before(call, said.turn.side, said.turn.start_tick)
+                name, speaker = turn_id(call, said), _speaker(call, said.turn.side)
+                yield Record(name, heard, (), background), Response(name, speaker, said.words.text)
+
+
+def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
+    """What a side that speaks at a tick answers, after its background."""
+    before = [each for each in call.turns if each.words.text and each.turn.start_tick < tick]
+    partner = [each for each in before if each.turn.side != side][-1:]
+    told = [each for each in before if each not in partner][-CONTEXT:]
+    background = "\n".join(f"{each.turn.side}: {each.words.text}" for each in told)
+    return background, "".join(str(each.words.text) for each in partner)
 
 
 def _speaker(call: CallTurns, side: Side) -> str:
@@ -132,16 +139,16 @@ def _speaker(call: CallTurns, side: Side) -> str:
 def _with_references(
     calls: Sequence[CallTurns], given: Mapping[Asked, tuple[Reference, ...]], locale: str
 ) -> Iterator[tuple[str, Record]]:
-    """The good replies to each turn of A that is there, as a record."""
+    """The good replies to each turn of A that is there, as a record, with what was said before in the first call."""
     for asked, good in given.items():
-        texts = [_asked_text(call, asked.turn) for call in calls if asked.call in (call.call, call.user)]
-        if texts:
-            name = f"{asked.call} {asked.turn}"
-            yield name, Record(name, next(filter(None, texts), ""), good, topic=asked.call, locale=locale)
-
-
-def _asked_text(call: CallTurns, turn: int) -> str:
-    return next((each.words.text or "" for each in call.of("A") if each.number == turn), "")
+        own = [call for call in calls if asked.call in (call.call, call.user)]
+        if own:
+            starts = (
+                (call, said.turn.start_tick) for call in own for said in call.of("A") if said.number == asked.turn
+            )
+            call, start_tick = next(starts, (own[0], -1))
+            name, (background, heard) = f"{asked.call} {asked.turn}", _said_before(call, "B", start_tick + 1)
+            yield name, Record(name, heard, good, background, topic=asked.call, locale=locale)
 
 
 def _responses(
