@@ -14,5 +14,5 @@ from .suites import SuiteCommands, SuiteName
 def acts(suite: Suite | None) -> None:
     """Check a file of dialogue acts: their names, definitions and colours, and what swapping them costs.
 
-    Example: fdbcore acts validate acts.toml
+    Example (needs such a file): fdbcore acts validate acts.toml
     """

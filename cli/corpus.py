@@ -68,7 +68,11 @@ def replay_calls(
         display.tell_mono()
         say_oddities(oddities)
         corpus = Run(settings.run_path)
-        moved = by_detectors(corpus, others, jobs) if others and corpus.scored else None
+        try:
+            moved = by_detectors(corpus, others, jobs) if others and corpus.scored else None
+        except FdbError:  # what the first detector decided stays
+            write_results(corpus, jobs=jobs, on_call=on_written(display.status))
+            raise
         run = write_results(corpus, jobs=jobs, on_call=on_written(display.status), detectors=moved)
         if as_json:
             _print_json(run, summary_of(run), moved)

@@ -133,7 +133,7 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
 
 def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str, Probe], bool]:
     """The result of the timing self-test, a probe of each system by its address, and whether all of it is good."""
-    from fdbcore.clock import utc_today
+    from fdbcore import clock
     from fdbcore.runs.selftest import timing_selftest, verdict
     from fdbcore.runs.services import ends_soon
     from fdbcore.runtime.redaction import redacted
@@ -160,7 +160,7 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
         with Status(not show) as status:
             status(f"{address}: waiting until it is ready")
             probes[address] = probe = _probe(party)
-        if ends := ends_soon(party.services(), utc_today()):
+        if ends := ends_soon(party.services(), clock.utc_today()):
             probe["endings"] = ends
         if show:
             result = f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"]

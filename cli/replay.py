@@ -161,7 +161,11 @@ def _replay(
         status(f"{session.name}: writing its page")
         content = document(reading, score(reading))
         if others and not content["unscored"]:
-            content["detectors"] = by_detectors(Run(reading.path, [Call(session.name, reading.path)]), others, 1)
+            try:
+                content["detectors"] = by_detectors(Run(reading.path, [Call(session.name, reading.path)]), others, 1)
+            except FdbError:
+                write_report(reading, content)  # what the first detector decided stays
+                raise
         write_report(reading, content)
     return reading, content
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from fdbcore.clock import utc_today
+from fdbcore import clock
 from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def announce(plan: RunPlan) -> None:
 def _announced(plan: RunPlan) -> list[str]:
     from fdbcore.runs.services import endings, recipients
 
-    return [*recipients(plan), *endings(plan, utc_today())]
+    return [*recipients(plan), *endings(plan, clock.utc_today())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool)
             "schema": "fdbcore.costs/1",
             "systems": rows,
             "recipients": recipients(plan),
-            "endings": endings(plan, utc_today()),
+            "endings": endings(plan, clock.utc_today()),
         }
         click.echo(json.dumps(costs, ensure_ascii=False))
         return

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from fdbcore.clock import utc_today
+from fdbcore import clock
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.protocols.suite import Suite
 
@@ -56,7 +56,7 @@ def score_suite(
             if not (quiet or is_local(service.host)):
                 what = "audio of the calls goes" if service.takes == "audio" else "words of the calls go"
                 click.echo(f"fdbcore score: {what} to {recipient(service)}", err=True)
-        for line in [] if quiet else ends_soon(services, utc_today()):
+        for line in [] if quiet else ends_soon(services, clock.utc_today()):
             click.echo(f"fdbcore score: {line}", err=True)
         with Status(quiet or as_json) as show:
             scored = suite.score(paths, suite_options, jobs, out, show)
@@ -94,7 +94,7 @@ def print_expected(
 
     with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show, asking_nobody():
         uses = suite.expected(paths, suite_options, out or DEFAULT_OUT, show)
-        ends = ends_soon(suite.services_of(paths, suite_options), utc_today())
+        ends = ends_soon(suite.services_of(paths, suite_options), clock.utc_today())
     for use in uses:
         tokens = ((use.counts.get("text_in_tokens"), "in"), (use.counts.get("text_out_tokens"), "out"))
         told = [f"{use.left:,} of {counted(use.of, use.what)} left"]

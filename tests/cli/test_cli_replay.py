@@ -178,7 +178,7 @@ def test_a_word_without_an_end_is_left_out_and_not_the_session(tmp_path: Path, r
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["measures"]["compat_v1_takeover_per_sample"]["count"] == 1
-    assert "1 word of B without a start or an end: left out" in document["warnings"]
+    assert "1 word of B without a start and an end after it: left out" in document["warnings"]
 
 
 def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_path: Path) -> None:

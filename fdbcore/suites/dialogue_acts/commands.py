@@ -29,7 +29,7 @@ TTS_HELP: Final = (
 
 
 def _generate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.clock import utc_today
+    from fdbcore import clock
     from fdbcore.registry import model
     from fdbcore.runs.services import ends_soon
     from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
@@ -42,7 +42,7 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     out: Path = options["out"]
     with told_as("--model", "model"):
         writer = model(options["model"])
-    for line in ends_soon(writer.services(), utc_today()):
+    for line in ends_soon(writer.services(), clock.utc_today()):
         console.complain(line)
     with console.interruptible():
         watch = partial(_watch, console)
