@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
@@ -149,6 +150,14 @@ class LiveReplyJson(TypedDict):
     apart: list[SaidApartJson]
 
 
+class ContentVerdict(TypedDict):
+    """What a judge says of the content of a reply."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: NotRequired[Annotated[list[bool | None], Meta(description="of each answer, if there are several")]]
+
+
 class ResponseJson(TypedDict):
     """A reply. reason: why there is none."""
 
@@ -156,6 +165,7 @@ class ResponseJson(TypedDict):
     steps: list[ActJson]
     reason: NotRequired[str]
     live: NotRequired[Annotated[LiveReplyJson, Meta(description="of a reply that was given in a call")]]
+    verdict: NotRequired[Annotated[ContentVerdict, Meta(description="of a judge on its content, with --judge")]]
 
 
 class StepJson(TypedDict):
@@ -229,6 +239,30 @@ class Diagnosis(ActErrors):
     kind: Kind
 
 
+class ContentRow(TypedDict):
+    """In how many replies to a set a judge finds the content of a system right; a reply that was not given is not."""
+
+    set: str
+    system: str
+    n: Annotated[int, Meta(description="replies with a verdict")]
+    right: int
+    unscored: int
+    share: Annotated[float | None, Meta(description="null without a verdict")]
+    ci95: Interval
+
+
+class JudgedBy(JudgingSpent):
+    """Who judged the content of replies, and what that took."""
+
+    judge: str
+
+
+class ContentJudging(JudgedBy):
+    """What a judge says of the content of replies."""
+
+    rows: list[ContentRow]
+
+
 class LiveTiming(TypedDict):
     """The timing measures of a system, pooled over the calls in which its replies were given."""
 
@@ -253,6 +287,7 @@ class ActsDocument(TypedDict):
     problems: list[LeftOut]
     warnings: list[str]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
+    judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
     timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]
     turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
 from fdbcore.models.cache import KeptModel, Usage
-from fdbcore.protocols import Transcriber
+from fdbcore.protocols import Judge, Model, Transcriber
 from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.runtime.redaction import clean
@@ -25,6 +25,13 @@ from fdbcore.suites.dialogue_acts.models.annotators import (
     by_set,
     named,
     of_every_set,
+)
+from fdbcore.suites.dialogue_acts.models.content_judge import (
+    JUDGED,
+    expected_judging,
+    judge_content,
+    judge_options,
+    replies_to_judge,
 )
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
@@ -64,6 +71,7 @@ def score(
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     chosen, hears = _helpers(options)
+    judging = judge_options(options)
     if options["turns"]:
         return score_turns(paths, options, of_every_set(chosen), hears, jobs or DEFAULT_REQUESTS, out, show)
     as_given = options["as_given"]
@@ -75,13 +83,19 @@ def score(
         )
         problems += found
         used.append(annotated_with(task, usage))
+    judged = None
+    if judging.judges:
+        to_judge = replies_to_judge(sets, responses)
+        judged = judge_content(to_judge, judging, out / JUDGED, jobs or DEFAULT_REQUESTS, show)
     settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
     calls = [(response.system, response.live.call) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
         content["timing"] = timing
+    if judged is not None:
+        judged.put_into(content)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, all_took(used))
+    return Scored(content, files, [*all_took(used), *(() if judged is None else judged.told)])
 
 
 class _Unheard(Transcriber):
@@ -97,8 +111,9 @@ class _Unheard(Transcriber):
 
 
 def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
-    """What `score` would ask of the recogniser, and of each annotator; see `Suite.expected`."""
+    """What `score` would ask of the recogniser, of each annotator and of the judge; see `Suite.expected`."""
     chosen, hears = _helpers(options)
+    judging = judge_options(options)
     if options["turns"]:
         yield from expected_turns(paths, options, of_every_set(chosen), hears)
         return
@@ -123,12 +138,14 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": len(left) * TOKENS_OF_ACTS}
         most = len(requests) + len(lengths_s) * options["repeats"]
         yield expected_use(annotator.name, "annotation", len(left), most, counts, annotator.services())
+    if judging.judges:
+        yield expected_judging(replies_to_judge(sets, responses), len(lengths_s), judging, out / JUDGED)
 
 
 def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Service]:
-    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
+    """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
     chosen, hears = _helpers(options)
-    models = [one.model for one in chosen]
+    models: list[Model | Judge] = [one.model for one in chosen]
     if (
         not options["turns"]
         and all(one.set for one in chosen)
@@ -141,7 +158,8 @@ def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Ser
                 for task in by_set(chosen, sets, responses, options["prompts"], options["locale"])
             }.values()
         )
-    return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
+    helpers = (*models, *judge_options(options).judges, *([hears] if hears else ()))
+    return [service for helper in helpers for service in helper.services()]
 
 
 def _is_generated(path: Path) -> bool:

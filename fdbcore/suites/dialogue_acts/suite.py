@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols.suite import Suite
+from fdbcore.runs.judge_flags import MAX_COST
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
@@ -22,6 +23,10 @@ ANNOTATOR_HELP: Final = (
     "Label the replies that lack it, and the reference texts (the ceiling), with this model; SET=VENDOR:NAME: those of "
     "one set alone [default of a generated set: who made it, if no reply to it is labelled]; "
     "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
+)
+JUDGE_HELP: Final = (
+    "Let this judge say of each reply whether its content is right, as the situation and the good replies say; shown "
+    "beside the acts, which do not tell."
 )
 PROMPTS_HELP: Final = (
     "Annotate by the prompts in this folder; paper: by the definitions of the paper [default: those kept with the set]."
@@ -55,7 +60,9 @@ class DialogueActs(Suite):
             "Take all that a live party said in its call for the reply [default: its turn after the user's].",
             kind="flag",
         ),
-        Option("--repeats", "Annotations of each reply.", kind="count", default=1),
+        Option("--repeats", "Annotations of each reply, and verdicts of the judge on it.", kind="count", default=1),
+        Option("--judge", JUDGE_HELP, metavar="JUDGE:NAME", several=True),
+        MAX_COST,
         Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
         Option(
             "--locale",
@@ -69,7 +76,7 @@ class DialogueActs(Suite):
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )
     commands = COMMANDS
-    kept = ("annotator-replies.jsonl", "recordings")
+    kept = ("annotator-replies.jsonl", "judged.json", "recordings")
     labels = "files of dialogue acts, which end in .jsonl, and tables with ratings of replies"
     agree_options = (
         Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
@@ -108,19 +115,26 @@ class DialogueActs(Suite):
     def expected(
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
-        """Those of the recogniser and of the annotators."""
+        """Those of the recogniser, of the annotators and of the judge."""
         from fdbcore.suites.dialogue_acts.inputs import expected
 
         return list(expected(paths, options, out))
 
+    def check_keys(self, options: Mapping[str, Any]) -> None:
+        """That of the judge, which is asked last."""
+        from fdbcore.suites.dialogue_acts.models.content_judge import judge_options
+
+        for judge in judge_options(options).judges:
+            judge.check_key()
+
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the annotators, and of the recogniser."""
+        """Those of the annotators, of the judge and of the recogniser."""
         from fdbcore.suites.dialogue_acts.inputs import services
 
         return services(options)
 
     def services_of(self, paths: Sequence[Path], options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the annotators, of which some are known by the sets alone, and of the recogniser."""
+        """Those of the annotators, of which some are known by the sets alone, of the judge and of the recogniser."""
         from fdbcore.suites.dialogue_acts.inputs import services
 
         return services(options, paths)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
 from fdbcore.suites.dialogue_acts.page.published import CAUTION
-from fdbcore.suites.dialogue_acts.page.terms import LEGEND, LEGEND_OF_ROWS, TERMS
+from fdbcore.suites.dialogue_acts.page.terms import CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
@@ -41,6 +41,8 @@ SCALES: Final = (
     Scale("uniform_wed", "WED", -1, part="uniform"),
     Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
 )
+CONTENT: Final = Scale("content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share")
+"""What a judge says, if one was asked."""
 PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
 KINDS: Final = ("system", "ceiling", "baseline")
 ROWS: Final = {
@@ -60,7 +62,7 @@ def card(document: ActsDocument) -> Scorecard:
     cases = [_case(item, document) for item in document["items"]]
     found = Scorecard(
         "Do the replies have the right dialogue acts?",
-        SCALES,
+        (*SCALES, CONTENT) if "judging" in document else SCALES,
         {_condition(of["name"], name): _heading(of, name) for of, name in seen}
         | {row.condition: f"{row.condition}: {PUBLISHED}" for row in published},
         [*(row for of, name in seen for row in _rows(document, of, name)), *published],
@@ -76,7 +78,14 @@ def card(document: ActsDocument) -> Scorecard:
         _caption(document),
         f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons; "
         f"detectable: the least true difference found with power {settings.get('power', 0):.0%} at this n",
-        (*document.get("notes", ()), LEGEND, LEGEND_OF_ROWS, _settings(settings), *((CAUTION,) if published else ())),
+        (
+            *document.get("notes", ()),
+            LEGEND,
+            LEGEND_OF_ROWS,
+            _settings(settings),
+            *((CAUTION,) if published else ()),
+            *((CONTENT_LEGEND,) if "judging" in document else ()),
+        ),
         _facts(document),
         subsets=list(_topics(document)),
         subsets_by="topic",
@@ -85,7 +94,7 @@ def card(document: ActsDocument) -> Scorecard:
         evidence=_evidence(document),
         level=settings.get("level", 0.95),
     )
-    return replace(found, statements=leads(found))
+    return replace(found, statements=leads(found, document.get("judging")))
 
 
 def _evidence(document: ActsDocument) -> dict[str, str]:
@@ -105,6 +114,8 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "power": ("power of a detectable difference", lambda power: f"{100 * power:g} %"),
     }
     found = {name: text(settings[key]) for key, (name, text) in in_words.items() if key in settings}
+    if "judging" in document:
+        found["judge of the content"] = document["judging"]["judge"]
     for one in document["settings"].get("annotated_with", []):
         found[f"annotation of {one['set']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     for of in document["sets"]:
@@ -169,6 +180,7 @@ def _rows(document: ActsDocument, of: ScoredSet, annotator: str) -> list[ScoreRo
     found = []
     for row in (row for row in own if row["weights"] == "given"):
         figures = _figures(row)
+        figures |= _content(document, row)
         if row["system"] in uniform:
             figures |= {f"uniform_{name}": one for name, one in _figures(uniform[row["system"]]).items()}
         found.append(
@@ -184,6 +196,16 @@ def _place(row: ScoreRow) -> tuple[int, float]:
 
 def _figures(row: RowJson | PublishedRow) -> dict[str, Figure]:
     return {name: Figure(one["mean"], one.get("sd"), one.get("ci95")) for name, one in row["measures"].items()}
+
+
+def _content(document: ActsDocument, of: RowJson) -> dict[str, Figure]:
+    """The share of the replies of a row whose content is right, in %, if a judge was asked about them."""
+    found = {}
+    for row in document["judging"]["rows"] if "judging" in document else ():
+        if (row["set"], row["system"]) == (of["set"], of["system"]):
+            limits = row["ci95"] and [100 * limit for limit in row["ci95"]]
+            found[CONTENT.id] = Figure(None if row["share"] is None else 100 * row["share"], None, limits, row["n"])
+    return found
 
 
 def name_of(row: RowJson | ItemJson | Diagnosis) -> str:
@@ -229,13 +251,14 @@ def _topics(document: ActsDocument) -> Iterator[ScoreRow]:
 
 
 def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
+    right = item["response"].get("verdict", {}).get("right")
     texts = item["reference"]["text"], item["response"]["text"] or "", item["background"]
     return ScoredCase(
         _condition(item["set"], item["annotator"]),
         name_of(item),
         item["id"],
         item["user"],
-        item["scores"],
+        item["scores"] | ({} if right is None else {CONTENT.id: 100.0 * right}),
         item["topic"],
         f"annotation {item['repeat']}" if item["repeat"] > 1 else "",
         language(document, item["set"]),

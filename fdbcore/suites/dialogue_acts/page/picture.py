@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.svg import drawing
-from fdbcore.suites.dialogue_acts.page.told_acts import why
+from fdbcore.suites.dialogue_acts.page.told_acts import verdict_view, why
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns.live_replies import live_view
@@ -45,7 +45,9 @@ def view(case: ScoredCase) -> str:
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
     live = item["response"].get("live")
     drawn = picture(item, case.lang, parsed(case.item["tag_set"]))
-    return about + drawn + (live_view(live) if live else "") + why(item, case.lang)
+    verdict = item["response"].get("verdict")
+    judged = verdict_view(verdict, case.lang) if verdict else ""
+    return about + drawn + judged + (live_view(live) if live else "") + why(item, case.lang)
 
 
 def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.suites.dialogue_acts.page.card import name_of, tags_of
 from fdbcore.suites.dialogue_acts.turns import live_timing
@@ -21,6 +22,8 @@ def details(document: ActsDocument, width: int) -> list[list[str]]:
     blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
     if "timing" in document:
         blocks.append(live_timing.details(document["timing"], width))
+    if "judging" in document:
+        blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
     return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
 
 

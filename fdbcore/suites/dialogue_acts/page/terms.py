@@ -15,6 +15,11 @@ LEGEND_OF_ROWS: Final = (
     "(sequence with the least mean WED), shuffled (other records' references): replies that do not listen."
 )
 
+CONTENT_LEGEND: Final = (
+    "content right: replies whose content the judge finds right, of those that it gave a verdict on; a reply that was "
+    "not given is not right."
+)
+
 TERMS: Final = {
     "Dialogue act": "What a part of a reply does: one of "
     "Question (質問), Check-Question (確認質問), Answer (回答), Inform (情報提供), Request (依頼), Suggestion (提案), "
@@ -30,6 +35,8 @@ TERMS: Final = {
     "A reply of one act can have all of it.",
     "Recall": "The same with the importances of the reference. Not in the paper.",
     "F1": "The harmonic mean of weighted LCS and recall. Not in the paper.",
+    "Content right": "What a judge says, if one was asked (--judge): the reply is true in the situation and does what "
+    "the user needs, as the situation and the good replies say. Acts do not tell this.",
     "Ceiling": "The reference texts themselves, annotated again by the same annotator: how far two annotations "
     "of one text are apart. A system may come nearer, as its replies are other texts.",
     "Baselines": "Replies that ignore the request: what a score must exceed to mean anything. The best constant is the "

@@ -1,4 +1,4 @@
-"""Shows acts in words: each with the words of the reply that it stands for, and its annotator's reason."""
+"""What stands below a picture: each act with its words and its annotator's reason, and the verdict of a judge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fdbcore.suites.dialogue_acts.page.words import acts_of, weight
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import ItemJson
+    from fdbcore.suites.dialogue_acts.document_types import ContentVerdict, ItemJson
 
 NO_QUOTE: Final = "(what the annotator quotes is not in the reply)"
 
@@ -31,6 +31,13 @@ def why(item: ItemJson, lang: str) -> str:
     ]
     heading = "Which words each act stands for, and why"
     return f'<details class="why"><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
+
+
+def verdict_view(verdict: ContentVerdict, lang: str) -> str:
+    """What the judge says of the content, as HTML. lang: of its reason."""
+    found = {True: "right", False: "not right", None: "unscored"}[verdict["right"]]
+    reason = f': <span lang="{xml(lang)}">{xml(verdict["reason"])}</span>' if verdict["reason"] else ""
+    return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
 
 
 def _told(step: ActJson, lang: str) -> str:

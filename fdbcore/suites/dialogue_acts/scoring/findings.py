@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted, p_value
 from fdbcore.report.scorecard.columns import fitted
 from fdbcore.suites.dialogue_acts.page.words import mean, span
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ContentJudging, ContentRow
 
 MOST_COLUMNS: Final = 60  # of a name within a sentence
 NOT_TRUTH: Final = (
@@ -16,14 +19,34 @@ NOT_TRUTH: Final = (
 )
 
 
-def leads(card: Scorecard) -> list[str]:
-    """One statement per condition, which names its condition if there are several; and what is not judged."""
+def leads(card: Scorecard, judging: ContentJudging | None = None) -> list[str]:
+    """One statement per condition, which names its condition if there are several; then what a judge says of the
+    content, or that nobody was asked.
+    """
     found = list(dict.fromkeys(row.condition for row in card.rows if row.group != "published"))
     statements: list[str] = []
     for condition in found:
         text = " ".join(_statement(card, condition))
         statements.append(f"On {fitted(condition, 2 * MOST_COLUMNS)}: {text}" if len(found) > 1 else text)
-    return [*statements, NOT_TRUTH] if statements else ["Nothing was scored."]
+    last = [NOT_TRUTH] if judging is None else _judged(judging)
+    return [*statements, *last] if statements else ["Nothing was scored."]
+
+
+def _judged(judging: ContentJudging) -> Iterator[str]:
+    """What a judge says of the content, a statement a set."""
+    for of in dict.fromkeys(row["set"] for row in judging["rows"]):
+        told = [_content(row) for row in judging["rows"] if row["set"] == of]
+        on = f"On {fitted(of, MOST_COLUMNS)}: " if len({row["set"] for row in judging["rows"]}) > 1 else ""
+        yield f"{on}The judge {judging['judge']} finds the content right, beside the acts, in {'; in '.join(told)}."
+
+
+def _content(row: ContentRow) -> str:
+    unscored = f", {row['unscored']} unscored" if row["unscored"] else ""
+    if row["share"] is None:
+        return f"no reply of {_named(row['system'])}, as it gave no verdict{unscored}"
+    low_high = f", 95 % interval {100 * row['ci95'][0]:.1f} to {100 * row['ci95'][1]:.1f} %" if row["ci95"] else ""
+    share = f"{100 * row['share']:.1f} %{low_high}"
+    return f"{row['right']} of {counted(row['n'], 'reply')} of {_named(row['system'])} ({share}{unscored})"
 
 
 def _statement(card: Scorecard, condition: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from fdbcore.runs.asking import (
     spent_on,
 )
 from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.runs.verdicts import Verdict, verdict_of
 from fdbcore.suites.fdb_v3.judging.agreement import agreement_of, passed_by, right_by
 from fdbcore.suites.fdb_v3.judging.questions import (
     argument_questions,
@@ -30,7 +31,7 @@ from fdbcore.suites.fdb_v3.judging.questions import (
     response_question,
     speech_question,
 )
-from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, Verdict, speech_verdict_of, verdict_of
+from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, speech_verdict_of
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:

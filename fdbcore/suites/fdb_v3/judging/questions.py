@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeQuestion
+from fdbcore.runs.verdicts import check_verdict
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls
 from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
@@ -88,13 +89,6 @@ def _calls(case: V3Case) -> Iterator[dict[str, Any]]:
         if call["complete_tick"] is not None:
             told: dict[str, Any] = {"function": call["name"], "from_s": call["complete_tick"] / TICKS_PER_S}
             yield told if call["end_tick"] is None else {**told, "to_s": call["end_tick"] / TICKS_PER_S}
-
-
-def check_verdict(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    """InputError unless the verdict is yes, no, null, or a probability of yes."""
-    right = marks["right"]
-    if not (right is None or isinstance(right, bool) or (isinstance(right, float) and 0 <= right <= 1)):
-        raise InputError(f"right: expected true, false or null, got {right!r}")
 
 
 def check_speech(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:

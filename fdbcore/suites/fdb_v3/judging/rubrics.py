@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fdbcore.runs.verdicts import VERDICT
 from fdbcore.types import Rubric, RubricQuestion
 
 
@@ -24,7 +25,6 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 _REASON: Final = {"type": "string"}
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": ["number", "null"]}
-_VERDICT: Final = _object({"right": {"type": ["boolean", "null"]}, "reason": _REASON})
 
 ARGUMENTS: Final = Rubric(
     "arguments",
@@ -39,7 +39,7 @@ ARGUMENTS: Final = Rubric(
     "- Kinds of documents are the same if only spaces and underscores differ.\n"
     "- Further arguments do not count.\n"
     "Give a short reason. If you cannot tell, give null.",
-    _VERDICT,
+    VERDICT,
     [RubricQuestion("The given arguments are right", (), ("right",))],
 )
 """Judge A, of one pair of calls."""
@@ -56,7 +56,7 @@ RESPONSE: Final = Rubric(
     "- It is wrong if something else is done, such as for another place or another document.\n"
     "- Where several steps are intended, it is wrong if one of them is missing.\n"
     "Give a short reason. If you cannot tell, give null.",
-    _VERDICT,
+    VERDICT,
     [RubricQuestion("The answer is right", (), ("right",))],
 )
 """Judge B, of the transcript; it sees no calls, as published."""

@@ -1,0 +1,147 @@
+"""A judge on the content of replies, over real HTTP: what it reads, and what stands beside the acts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Refuses
+from fakes.writers import record
+
+from fdbcore.cli.main import main
+from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
+
+pytestmark = NEEDS_OPENAI
+
+RIGHT, WRONG, UNKNOWN = "はい、そうしました。", "いいえ、明日は雪です。", "七時です。"
+SAID: dict[str, list[str | None]] = {
+    "a": [RIGHT, WRONG, RIGHT, None],
+    "b": [RIGHT, UNKNOWN, "断られる返事です。", WRONG],
+}
+
+
+def verdict(asked: Asked) -> Answer:
+    """By the words of the reply alone."""
+    reply = json.loads(asked.user)["reply"]
+    if "断られる" in reply:
+        return Refuses("no")
+    right = {RIGHT: True, WRONG: False}.get(reply)
+    return json.dumps({"right": right, "reason": f"<{reply}>"}, ensure_ascii=False)
+
+
+@pytest.fixture(autouse=True)
+def replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four records, and the replies of two systems to each, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    records = [Record.from_json({"id": f"r{k}", **record(f"{k}分のタイマーをお願い。")}) for k in range(4)]
+    acts = (Annotation("x", (Step("Commissive", 1.0),)),)
+    given = [
+        Response(f"r{k}", system, text, acts if text else ())
+        for system, texts in SAID.items()
+        for k, text in enumerate(texts)
+    ]
+    Path("records.jsonl").write_text(jsonl(records), encoding="utf-8")
+    Path("replies.jsonl").write_text(jsonl(given), encoding="utf-8")
+
+
+def score(*arguments: object) -> Result:
+    command = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl", "--out", "OUT"]
+    return CliRunner().invoke(main, [*command, *map(str, arguments)], catch_exceptions=False)
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_verdicts_stand_beside_the_acts_and_nothing_is_asked_twice() -> None:
+    with FakeOpenAI(verdict) as server:
+        judge = ["--judge", server.address_of("openai:gpt-5-nano")]
+        found = score(*judge)
+        asked = len(server.asked)
+        again = score(*judge)
+        assert len(server.asked) == asked + 2, "the one that was refused is asked twice again"
+        read = [json.loads(each.user) for each in server.asked]
+    assert (found.exit_code, again.exit_code) == (1, 1), "two replies are unscored"
+    assert {
+        "situation": "ユーザーは家にいて、手がふさがっている。",
+        "user": "0分のタイマーをお願い。",
+        "good_replies": ["はい、そうしました。次もそうしますか。"],
+        "reply": RIGHT,
+    } in read
+    content = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    rows = {row["system"]: row for row in content["judging"]["rows"]}
+    assert (rows["a"]["right"], rows["a"]["n"], rows["a"]["unscored"], rows["a"]["share"]) == (2, 4, 0, 0.5)
+    assert (rows["b"]["right"], rows["b"]["n"], rows["b"]["unscored"], rows["b"]["share"]) == (1, 2, 2, 0.5)
+    verdicts = {
+        (item["system"], item["id"]): item["response"]["verdict"]["right"]
+        for item in content["items"]
+        if item["kind"] == "system"
+    }
+    assert [verdicts["a", f"r{k}"] for k in range(4)] == [True, False, True, False]
+    assert [verdicts["b", f"r{k}"] for k in range(4)] == [True, None, None, False]
+    reasons = [each["reason"] for each in content["problems"] if "content unscored" in each["reason"]]
+    assert reasons[0] == "b: content unscored: the judge cannot tell"
+    assert len(reasons) == 2
+    page = Path("OUT/report.html").read_text(encoding="utf-8")
+    for shown in (squeezed(found.output), squeezed(page)):
+        assert "in 2 of 4 replies of “a” (50.0 %, 95 % interval" in shown
+        assert "in 1 of 2 replies of “b” (50.0 %" in shown
+        assert "2 unscored)" in shown
+        assert "content right" in shown
+        assert "not their truth" not in shown
+    assert "Judging these replies took" in squeezed(found.output)
+
+
+def test_what_it_costs_is_summed_and_a_dry_run_names_it() -> None:
+    with FakeOpenAI(verdict) as server:
+        judge = ["--judge", server.address_of("openai:gpt-5-nano"), "--repeats", 2]
+        dry = score(*judge, "--dry-run")
+        assert server.asked == []
+        assert "openai:gpt-5-nano: 12 of 12 questions left" in squeezed(dry.output), dry.output
+        assert score(*judge).exit_code == 1, "two replies are unscored"
+        n_asked = len(server.asked)
+        again = score(*judge, "--dry-run")
+        assert "openai:gpt-5-nano: 2 of 12 questions left" in squeezed(again.output), again.output
+    content: dict[str, Any] = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    spent = content["judging"]
+    assert (spent["requests"], spent["repeats"]) == (n_asked, 2)
+    assert spent["counts"]["text_in_tokens"] > 0
+    item = next(each for each in content["items"] if (each["system"], each["id"]) == ("a", "r0"))
+    assert item["response"]["verdict"]["repeats"] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("locale", "told"), [("ja-JP", "良い返答の例"), ("en-US", "good replies"), ("fr-FR", "good replies")]
+)
+def test_a_judge_is_told_in_the_language_of_the_set(locale: str, told: str) -> None:
+    text = Path("records.jsonl").read_text(encoding="utf-8").replace("ja-JP", locale)
+    Path("records.jsonl").write_text(text, encoding="utf-8")
+    with FakeOpenAI(verdict) as server:
+        score("--judge", server.address_of("openai:gpt-5-nano"))
+        assert {told in asked.system for asked in server.asked} == {True}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--judge", "openai:a", "--judge", "openai:b"], "--judge: expected one, got 2"),
+        (["--judge", "openai:a", "--turns"], "--judge: expected no --turns beside it"),
+        (["--max-cost", "1"], "--max-cost: expected --judge beside it"),
+    ],
+)
+def test_what_does_not_fit_a_judge_is_one_line(arguments: list[str], told: str) -> None:
+    result = score(*arguments)
+    assert result.exit_code == 2
+    assert told in squeezed(result.stderr)
+
+
+def test_without_a_judge_the_page_says_what_is_not_judged() -> None:
+    assert score("--repeats", 2).exit_code == 0
+    page = squeezed(Path("OUT/report.html").read_text(encoding="utf-8"))
+    assert "The acts of replies are judged here, not their truth" in page
+    assert "judging" not in json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
