@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
+    from fdbcore.recording.run_types import Outcome
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
 
@@ -74,11 +75,22 @@ class Calls:
             click.echo(f"fdbcore run: {why}{self._told(left, higher)}", err=True)
         outcomes = [self.folder.outcome(case) for case in self.folder.plan.cases]
         done = [outcome is not None and outcome["kind"] == "done" for outcome in outcomes]
-        is_scored = self._score_by_suite(left) if any(done) else False
+        is_scored = self._score_by_suite([outcome for outcome in outcomes if outcome is not None])
         return DONE if all(done) and is_scored and not failures else FAILED
 
-    def _score_by_suite(self, left: int) -> bool:
-        """Score by the benchmark if no case is left, else print the command that does; returns whether it went well."""
+    def _score_by_suite(self, outcomes: Sequence[Outcome]) -> bool:
+        """Score by the benchmark if no case is left, else print the command that does; returns whether it went well.
+
+        outcomes: of the cases that have ended. Silence of the system is scored, too.
+        """
+        from fdbcore.session.converse import said_nothing
+
+        left = len(self.folder.left())
+        if not any(outcome["kind"] == "done" or said_nothing(outcome) for outcome in outcomes):
+            if self.scoring is not None and not left:
+                why = f"{outcomes[0]['kind']}: {outcomes[0]['reason']}"
+                click.echo(f"fdbcore run: not scored: no call was held; the first: {why}", err=True)
+            return False
         if self.scoring is not None and not left:
             return self.scoring.score(self.folder, self.quiet or self.as_json, self.same) == DONE
         if self._shows and self.folder.plan.material is not None:

@@ -25,7 +25,7 @@ from fdbcore.registry import endpoint, vad
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.tools import PlannedTools, same_tools
 from fdbcore.runtime.redaction import redacted
-from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse
+from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse, said_nothing
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import KnownMeta
@@ -152,7 +152,7 @@ def by_examiner(path: Path, outcome: Outcome) -> Outcome:
 
     A call whose recording the rule cannot read is invalid too: nobody knows whether it is worth anything.
     """
-    if outcome["kind"] != "done" and not (outcome["kind"] == "failed" and SILENT in (outcome["reason"] or "")):
+    if outcome["kind"] != "done" and not said_nothing(outcome):
         return outcome
     try:
         fault = fault_of_call(Reading(path))

@@ -251,6 +251,11 @@ def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> No
         keep_labels(path, " and ".join(sources), labels)
 
 
+def said_nothing(outcome: Outcome) -> bool:
+    """Whether the call was held and the system said nothing in it: that is a result, too."""
+    return outcome["kind"] == "failed" and SILENT in (outcome["reason"] or "")
+
+
 def _blame(side: Side, reason: str) -> Outcome:
     """The outcome that blames a side: "failed" for the system (B), "invalid" for side A, which is not its fault."""
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}

@@ -20,11 +20,11 @@ from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.pcm_server import PcmServer
 from fakes.rehearsed_server import rehearsed_over
 from fakes.smoke_chat import cascade, smoke_chat
+from helpers.smoke import some
 
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.smoke.known_sounds import smoke_records
 from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 
@@ -108,22 +108,13 @@ def judged(asked: Asked) -> str:
     return json.dumps({**parts, other: "", f"{other}_from_s": None, f"{other}_to_s": None, **reason})
 
 
-def some(folder: Path) -> Path:
-    """A file of recorded scenarios with some of the smoke set."""
-    file = json.loads(SMOKE.read_text(encoding="utf-8"))
-    file["record"] = [record for record in file["record"] if record["id"] in RECORDS]
-    for record in file["record"]:
-        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
-    path = folder / "some.json"
-    path.write_text(json.dumps(file))
-    return path
-
-
 def held(folder: Path, systems: Mapping[str, str]) -> dict[str, Any]:
     """Let these systems, by their names, play the recordings, and score them with a judge."""
     named = [part for name, address in systems.items() for part in ("--system", f"{name}={address}")]
     how = ("--clock", "virtual", "--vad", "energy", "--no-score", "--quiet", "--out", f"{folder}/run")
-    CliRunner().invoke(main, ["run", "--suite", "fdb-v3", "--data", f"{some(folder)}?quiet_s=2", *named, *how])
+    CliRunner().invoke(
+        main, ["run", "--suite", "fdb-v3", "--data", f"{some(folder / 'some.json', RECORDS)}?quiet_s=2", *named, *how]
+    )
     with pytest.MonkeyPatch.context() as patch, FakeOpenAI(judged) as server:
         patch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
         judge = ("--judge", server.address_of("openai:gpt-5-nano"), "--transcriber", "told")

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from click.testing import CliRunner
+from helpers.smoke import some
 from helpers.v3_items import item
 from scipy.stats import spearmanr
 
@@ -42,10 +43,7 @@ def test_the_page_shows_what_to_ask_for() -> None:
 
 def test_systems_meet_the_same_world_with_people_and_are_ranked(tmp_path: Path) -> None:
     """The person is a script; one system makes the call of the label, one another, and one none."""
-    record = next(each for each in json.loads(SMOKE.read_text())["record"] if each["id"] == "travel_01")
-    record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
-    content = json.loads(SMOKE.read_text()) | {"record": [record]}
-    (tmp_path / "one.json").write_text(json.dumps(content))
+    some(tmp_path / "one.json", ["travel_01"])
     voice, heard = 'voice = "espeak-ng:en-us"\n[[line]]\n', 'after = "other_end"\n'
     (tmp_path / "user.toml").write_text(f'tail_s = 6.0\n{voice}say = "A flight to Denver, please."\nat_s = 0.3')
     systems = []

@@ -88,6 +88,7 @@ def test_a_run_of_failed_calls_is_not_scored(here: Path) -> None:
     done = CliRunner().invoke(main, ["run", *fixed, "--system", "exec:false"])
     assert (done.exit_code, "1 of 1 cases ended: 0 done" in done.stdout) == (1, True), done.output
     assert "Usage" not in done.output
+    assert "not scored: no call was held; the first: failed: exec: false: left before tick 0" in done.stderr
     assert not (here / "R-scores").exists()
 
 

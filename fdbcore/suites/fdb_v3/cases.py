@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.run import outcome_in, read_plan
-from fdbcore.session.converse import SILENT
+from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.playing import records_of_run
 from fdbcore.suites.fdb_v3.released.logged import logged_calls
@@ -168,7 +168,7 @@ def _refuse_unscored(ended: Outcome | None) -> None:
     reason = ended["reason"] or ""
     if ended["kind"] == "invalid":
         raise InputError(f"expected a conversation, got an invalid one: {reason}")
-    if ended["kind"] == "failed" and SILENT not in reason:
+    if ended["kind"] == "failed" and not said_nothing(ended):
         raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, told_as
 from fdbcore.recording.files import read_json
+from fdbcore.recording.run import FAILED, outcome_in
 from fdbcore.report.format import counted
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
+from fdbcore.session.converse import SILENT
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
@@ -101,6 +103,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
         if (path / RECORDINGS).is_file():
             cases, lost = cases_of(path, show)
             found.cases += cases
+            found.warnings += _why_silent(path, cases)
             found.lost += lost
             found.problems += [each.problem for each in lost]
             found.played.append(playing_of(path))
@@ -147,6 +150,15 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
                 f"{provider}: {counted(failed, 'run')} of it not completed; scored by what was logged"
             )
     return imported.file()["card"]
+
+
+def _why_silent(run: Path, cases: Sequence[V3Case]) -> Iterator[str]:
+    """A line for each reason why calls of a system are silent, where there is more to say than that they are."""
+    ends = ((case.system, outcome_in(case.path)) for case in cases if case.path is not None)
+    reasons = Counter((system, end["reason"]) for system, end in ends if end is not None and end["kind"] == FAILED)
+    for (system, reason), count in reasons.items():
+        if reason != SILENT:
+            yield f"{run.name}: {system}: {counted(count, 'call')}: {reason}"
 
 
 def condition_of(case: V3Case) -> str:

@@ -23,7 +23,7 @@ from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
-from fdbcore.session.converse import SILENT
+from fdbcore.session.converse import said_nothing
 from fdbcore.suites.staged.intact import refuse_cut_audio, refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.turns import dialogue_of
@@ -222,7 +222,7 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
     reason = outcome["reason"] or ""
     if outcome["kind"] == "invalid":
         raise InputError(f"expected a conversation, got an invalid one: {reason}")
-    if outcome["kind"] == "failed" and SILENT not in reason:
+    if outcome["kind"] == "failed" and not said_nothing(outcome):
         raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 
