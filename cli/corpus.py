@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from fdbcore.runs.pages import OnCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress
+    from fdbcore.runtime.executor import Executor
     from fdbcore.sources.calls import PlannedCall
     from fdbcore.sources.names import Oddities
     from fdbcore.sources.sessions import SessionInput
@@ -41,7 +41,7 @@ _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 def replay_calls(
     calls: Sequence[PlannedCall],
     settings: ReplaySettings,
-    jobs: int | None,
+    executor: Executor,
     oddities: Oddities,
     as_json: bool,
     quiet: bool,
@@ -61,19 +61,18 @@ def replay_calls(
         if call.error is not None:
             display.failed(f"{call.session.name}: {call.error}")
     try:
-        jobs = jobs or len(os.sched_getaffinity(0))
         check_usable(others)
-        replay_corpus(calls, settings, jobs, oddities, display)
+        replay_corpus(calls, settings, executor, oddities, display)
         display.status.clear()
         display.tell_mono()
         say_oddities(oddities)
         corpus = Run(settings.run_path)
         try:
-            moved = by_detectors(corpus, others, jobs) if others and corpus.scored else None
+            moved = by_detectors(corpus, others, executor) if others and corpus.scored else None
         except FdbError:  # what the first detector decided stays
-            write_results(corpus, jobs=jobs, on_call=on_written(display.status))
+            write_results(corpus, executor=executor, on_call=on_written(display.status))
             raise
-        run = write_results(corpus, jobs=jobs, on_call=on_written(display.status), detectors=moved)
+        run = write_results(corpus, executor=executor, on_call=on_written(display.status), detectors=moved)
         if as_json:
             _print_json(run, summary_of(run), moved)
         elif not quiet:
@@ -193,13 +192,13 @@ def check_usable(detectors: Sequence[str]) -> None:
         make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
 
 
-def by_detectors(run: Run, others: Sequence[str], jobs: int) -> Sensitivity:
+def by_detectors(run: Run, others: Sequence[str], executor: Executor) -> Sensitivity:
     """What other detectors make of the scored calls of a run."""
     from fdbcore.analysis.groups import CallGroup
     from fdbcore.analysis.sensitivity import sensitivity
 
     assert run.settings is not None
-    return sensitivity([CallGroup("", run.scored, [])], run.settings, jobs, detectors=others, alone=True)
+    return sensitivity([CallGroup("", run.scored, [])], run.settings, executor, detectors=others, alone=True)
 
 
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:

@@ -83,6 +83,7 @@ def replay(
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
+    from fdbcore.runtime.executor import Workers
     from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
@@ -107,7 +108,7 @@ def replay(
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
-        sys.exit(replay_calls(calls, settings, jobs, oddities, as_json, quiet, vads[1:]))
+        sys.exit(replay_calls(calls, settings, Workers(jobs), oddities, as_json, quiet, vads[1:]))
     say_oddities(oddities)
     sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet, vads[1:]))
 
@@ -147,6 +148,7 @@ def _replay(
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
     from fdbcore.runs.replay import replay_session
+    from fdbcore.runtime.executor import ThisProcess
 
     with Status(quiet) as status:
         reading = replay_session(
@@ -161,8 +163,9 @@ def _replay(
         status(f"{session.name}: writing its page")
         content = document(reading, score(reading))
         if others and not content["unscored"]:
+            alone = Run(reading.path, [Call(session.name, reading.path)])
             try:
-                content["detectors"] = by_detectors(Run(reading.path, [Call(session.name, reading.path)]), others, 1)
+                content["detectors"] = by_detectors(alone, others, ThisProcess())
             except FdbError:
                 write_report(reading, content)  # what the first detector decided stays
                 raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,6 +109,7 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
         return Run(path)
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import replay_corpus
+    from fdbcore.runtime.executor import Workers
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.names import Oddities
 
@@ -120,7 +120,7 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
     entries = replay_corpus(
         calls,
         settings,
-        jobs or len(os.sched_getaffinity(0)),
+        Workers(jobs),
         oddities,
         lambda progress, ended: count(work) if ended else None,
     )

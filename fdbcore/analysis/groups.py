@@ -15,7 +15,7 @@ from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
-from fdbcore.runtime.parallel import spread
+from fdbcore.runtime.executor import Executor, results_in_order
 
 MOST_GROUPS: Final = 20
 LINE: Final = "line"
@@ -63,16 +63,17 @@ class CallGroup:
 
 
 def rescored(
-    corpus: Run, jobs: int, on_call: Callable[[], None] = lambda: None, keep: bool = True
+    corpus: Run, executor: Executor, on_call: Callable[[], None] = lambda: None, keep: bool = True
 ) -> tuple[CallGroup, dict[str, str]]:
-    """Score all calls of a run again, in `jobs` processes; also returns the reasons for calls that failed.
+    """Score all calls of a run again; also returns the reasons for calls that failed.
 
     Calls whose scores are those of this version of fdbcore, and newer than their files, are only read. on_call: called
     after each call. keep: also write the scores into the run.
     """
     calls, quantities, unread = [], [], dict[str, str]()
     work = _rescored if keep else _computed
-    for call, found in zip(corpus.scored, spread(work, [call.path for call in corpus.scored], jobs), strict=True):
+    found_of_each = results_in_order(executor, work, [call.path for call in corpus.scored])
+    for call, found in zip(corpus.scored, found_of_each, strict=True):
         on_call()
         if isinstance(found, str):
             unread[call.name] = found

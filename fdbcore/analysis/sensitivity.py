@@ -31,7 +31,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.reader import Recording
-from fdbcore.runtime.parallel import spread
+from fdbcore.runtime.executor import Executor, results_in_order
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.session.turns import sweep_turns
 from fdbcore.session.vad import make_vads
@@ -215,14 +215,14 @@ class _Totals:
 def sensitivity(
     compared_groups: Sequence[CallGroup],
     own: Settings,
-    jobs: int,
+    executor: Executor,
     on_call: Callable[[], None] = lambda: None,
     detectors: Sequence[str] = (),
     alone: bool = False,
 ) -> Sensitivity:
     """The headline measures of groups of calls under each of `variants`, as JSON values.
 
-    own: the settings of the run. jobs: processes. on_call: called after each call. detectors: the others to compare
+    own: the settings of the run. on_call: called after each call. detectors: the others to compare
     with; by default `other_detector`. alone: vary no setting. Keys: detectors (the run's, and the others), variants
     [{name, changes, detector}], unheard {call: reason} (see `Reread`), unread {call: reason}, groups [{name, measures
     {id: {own, low, high, low_at, high_at, figures}}}], flips [{measure, a, b, at}]: the variants under which two
@@ -235,7 +235,7 @@ def sensitivity(
     chosen = variants(TurnSettings(**own["turns"]), others, alone)
     calls = [(number, call) for number, group in enumerate(compared_groups) for call in group.calls]
     totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in compared_groups]
-    results = spread(partial(_reread_or_error, chosen=chosen), [call.path for _, call in calls], jobs)
+    results = results_in_order(executor, partial(_reread_or_error, chosen=chosen), [call.path for _, call in calls])
     unheard: dict[str, str] = {}
     unread: dict[str, str] = {}
     unheard_by: Counter[str] = Counter()

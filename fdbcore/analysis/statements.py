@@ -17,6 +17,7 @@ from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import write_json
+from fdbcore.runtime.executor import Workers
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Evidence, StatedGroup, StatedGroups, Statements
@@ -58,12 +59,12 @@ def score(
     keep = folder == run.path
     if keep and not os.access(run.path, os.W_OK):
         raise SettingsError(f"{run.path}: cannot be written: choose another folder for the results by --out")
-    jobs = jobs or len(os.sched_getaffinity(0))
+    workers = Workers(jobs)
     chosen = unit(run.scored, cluster)
     if by is not None:
         check_column(run.scored, by, "--by")
     gone = {call.name: str(call.unscored) for call in run.calls if call.is_unreadable}
-    calls, unread = rescored(run, jobs, lambda: watch(f"scored, of {len(run.scored):,} calls"), keep)
+    calls, unread = rescored(run, workers, lambda: watch(f"scored, of {len(run.scored):,} calls"), keep)
     if not calls.calls or run.settings is None:
         raise SettingsError(f"{run.path}: expected calls that are scored, got none")
     found = groups(calls, by) if by else []
@@ -76,7 +77,7 @@ def score(
         content["sensitivity"] = under_settings(
             found or [calls],
             run.settings,
-            jobs,
+            workers,
             lambda: watch("read under other settings"),
             detectors,
             alone=not sensitivity,

@@ -120,17 +120,6 @@ def state_of_case(path: Path) -> KnownMeta:
 
 
 @contextmanager
-def shared_lock(path: Path) -> Iterator[None]:
-    """Hold a shared lock on the folder `path`: it tells later commands that calls are still being recorded there."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        lock(folder, shared=True)
-        yield
-    finally:
-        os.close(folder)
-
-
-@contextmanager
 def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
     """Keep other commands out of the folder of a run, which is made if it is missing.
 

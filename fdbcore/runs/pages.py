@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -31,7 +30,7 @@ from fdbcore.report.listening import ClipCounts
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.replay_summary import summary_of
-from fdbcore.runtime.parallel import spread
+from fdbcore.runtime.executor import Executor, Workers, results_in_order
 from fdbcore.runtime.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def write_results(
     run: Run,
     shown: PageParts = WHOLE,
     heard: ClipCounts | None = None,
-    jobs: int | None = None,
+    executor: Executor | None = None,
     on_call: OnCall = lambda what, done, calls: None,
     detectors: Sensitivity | None = None,
 ) -> Survey:
@@ -56,7 +55,7 @@ def write_results(
 
     A replayed run gets its summary.json, too. The comparison and the verdicts that the run was last given are shown,
     with compare.html; they are removed if they were made from other scores. heard: notes what can be played on
-    index.html. jobs: processes for many pages; by default one for each processor. detectors: what others make of the
+    index.html. executor: writes many pages; by default workers of this machine. detectors: what others make of the
     run. Raises RecordingError if a file cannot be written. A call that cannot be read has no page.
     """
     given = kept(run)
@@ -64,7 +63,7 @@ def write_results(
     gated = given.gated(run)
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
     verdicts = gated.calls if gated else {}
-    listed = write_call_pages(run, shown, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
+    listed = write_call_pages(run, shown, executor, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, listed, given.comparison, detectors)
     if given.is_empty:
         (run.path / COMPARE).unlink(missing_ok=True)
@@ -78,7 +77,7 @@ def write_results(
 def write_call_pages(
     run: Run,
     shown: PageParts = WHOLE,
-    jobs: int | None = None,
+    executor: Executor | None = None,
     on_call: Callable[[int, int], None] = lambda done, calls: None,
     verdicts: Mapping[str, CallVerdict] = MappingProxyType({}),
 ) -> dict[str, str]:
@@ -91,7 +90,7 @@ def write_call_pages(
     found: dict[str, str] = {}
     work = partial(_write_page, parts=shown)
     calls = [(call.path, call.unscored, verdicts.get(call.name)) for call in run.calls]
-    written = spread(work, calls, jobs or len(os.sched_getaffinity(0)))
+    written = results_in_order(executor or Workers(), work, calls)
     with _lists(run.path / PAGES) as add:
         for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
             found |= titles(lists)

@@ -1,8 +1,4 @@
-"""Replays the calls of a corpus on several processes, each one call at a time.
-
-A process gets the next call when it has finished one. If a process dies (a decoder crashes on a damaged file, memory
-runs out), only its own call is lost.
-"""
+"""Replays the calls of a corpus, several at a time. If a process dies that replays one, only its own call is lost."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ import traceback
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
-from multiprocessing.connection import Connection, wait
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
@@ -27,8 +22,8 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
-from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
+from fdbcore.runtime.executor import Executor
 from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
 from fdbcore.sources.recorded import open_recorded, settings_of
@@ -39,9 +34,6 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import ReplayedFile, Standing
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-
-LOOK_S: Final = 0.5
-"""How long `replayed` waits for a result before it yields None, so that its caller can show progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,67 +62,23 @@ class ReplayResult:
 
 
 def replayed(
-    sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, jobs: int
+    sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor
 ) -> Generator[ReplayResult | None]:
-    """Replay numbered sessions on `jobs` processes, and yield the result of each as it ends.
+    """Replay numbered sessions, and yield the result of each as it ends, and None so that progress can be shown.
 
-    Yields None each LOOK_S in which nothing ended. Closing the iterator ends the processes at once; a half-written
-    recording keeps the status "running". Sessions are drawn only as needed, so memory does not grow with their number.
+    Closing the iterator ends the work at once; a half-written recording keeps the status "running". Sessions are drawn
+    only as needed, so memory does not grow with their number.
     """
-    remaining = iter(sessions)
-    workers: list[_Worker] = []
-    try:
-        while True:
-            while len(workers) < jobs and (task := next(remaining, None)) is not None:
-                workers.append(_Worker(settings, task))
-            if not workers:
-                return
-            ready = wait([worker.connection for worker in workers], LOOK_S)
-            if not ready:
-                yield None
-            for worker in [worker for worker in workers if worker.connection in ready]:
-                ended = worker.ended()
-                if worker.dead or (task := next(remaining, None)) is None:
-                    workers.remove(worker)
-                    worker.close()
-                else:
-                    worker.give(task)
-                yield ended
-    finally:
-        for worker in workers:
-            worker.close(leaving_s=0)
+    return executor.results(partial(_replay, settings=settings), sessions, _died, settings.run_path / LOG)
 
 
-class _Worker(RunProcess):
-    """A process that replays one call after the other."""
-
-    def __init__(self, settings: ReplaySettings, task: tuple[int, SessionInput]) -> None:
-        super().__init__(settings.run_path, _replay_calls, settings)
-        self.dead = False
-        self.give(task)
-
-    def give(self, task: tuple[int, SessionInput]) -> None:
-        self._number, self._session = task
-        self.send(task)
-
-    def ended(self) -> ReplayResult:
-        """The result of its call, once `connection` is readable."""
-        received = self.received()
-        if received is not None:
-            ended: ReplayResult = received[0]
-            return ended
-        self.dead = True
-        why = f"{self._session.a}: the process that read it died: {self.cause_of_death()}; see {LOG}"
-        return ReplayResult(self._number, FAILED, why, why)
+def _died(task: tuple[int, SessionInput], cause: str) -> ReplayResult:
+    number, session = task
+    why = f"{session.a}: the process that read it died: {cause}; see {LOG}"
+    return ReplayResult(number, FAILED, why, why)
 
 
-def _replay_calls(connection: Connection, settings: ReplaySettings) -> None:
-    """What the process does."""
-    _keep_freed_memory()
-    for number, session in messages(connection):
-        connection.send(_replay(number, session, settings))
-
-
+@cache
 def _keep_freed_memory() -> None:
     """Let glibc keep up to 16 MiB of what arrays free: to give their pages back and fetch them again, block by block,
     costs a tenth of a replay. Other systems have no such setting.
@@ -141,7 +89,9 @@ def _keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, 2 << 20)  # larger ones, such as columns of long calls, still go back at once
 
 
-def _replay(number: int, session: SessionInput, settings: ReplaySettings) -> ReplayResult:
+def _replay(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
+    number, session = task
+    _keep_freed_memory()
     try:
         kept = kept_recording(session, settings)
         if kept is not None:

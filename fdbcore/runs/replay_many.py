@@ -17,6 +17,7 @@ from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_i
 from fdbcore.registry import vad as vad_of
 from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
+from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
 from fdbcore.sources.left_out import asked_spans
@@ -97,21 +98,22 @@ class ReplayProgress:
 def replay_corpus(
     calls: Sequence[PlannedCall],
     settings: ReplaySettings,
-    jobs: int,
+    executor: Executor,
     oddities: Oddities,
     watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
 ) -> list[CorpusCall]:
-    """Replay all calls on `jobs` processes, write corpus.json, and return its entries, one for each call.
+    """Replay all calls, write corpus.json, and return its entries, one for each call.
 
     watch: called for each call that has ended, and several times a second with None. On KeyboardInterrupt (also one
-    from `watch`) the processes are ended and what has ended is written; then it is raised again. RecordingError if the
+    from `watch`) the work is ended and what has ended is written; then it is raised again. RecordingError if the
     run cannot be written, or if another command replays into it.
     """
     began = utc_now()
     entries = [_entry(call) for call in calls]
     progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
-    with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(replayed(tasks, settings, jobs)) as ended:
+    results = replayed(tasks, settings, executor)
+    with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(results) as ended:
         _note_dropped_calls(entries, settings.run_path, oddities)
         _save(entries, settings, oddities, began)
         saved_s = now_ns() / 1e9
@@ -232,9 +234,9 @@ def replay_all(
     )
     calls = named_calls(named, oddities)
     check_run_folder(asked.run_path, named.meta, calls)
-    jobs = jobs or len(os.sched_getaffinity(0))
-    replay_corpus(calls, asked, jobs, oddities)
-    write_results(Run(asked.run_path), jobs=jobs)
+    workers = Workers(jobs)
+    replay_corpus(calls, asked, workers, oddities)
+    write_results(Run(asked.run_path), executor=workers)
     return Run(asked.run_path)
 
 

@@ -21,9 +21,10 @@ from fdbcore.errors import FdbError, MissingExtraError, RecordingError, Settings
 from fdbcore.lines.line import line_at
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.run import LOG
 from fdbcore.registry import endpoint, vad
-from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.tools import PlannedTools, same_tools
+from fdbcore.runtime.process import WorkerProcess, messages
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse, said_nothing
 
@@ -64,7 +65,7 @@ class Ended:
     error: str | None = None
 
 
-class Worker(RunProcess):
+class Worker(WorkerProcess):
     """A process for up to `calls` conversations at once. Closing it ends its live calls as interrupted.
 
     connection: readable when `ended` has something to return. ready: whether the process is loaded.
@@ -74,7 +75,7 @@ class Worker(RunProcess):
         settings = replace(settings, spin_ns=0) if calls > 1 else settings  # spinning would take time from the others
         self.ready = False
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
-        super().__init__(run_path, _hold_calls, self.progress, settings)
+        super().__init__(run_path / LOG, _hold_calls, self.progress, settings)
 
     def hold(self, call: LiveCall) -> None:
         """Begin a conversation. Its slot must be free."""

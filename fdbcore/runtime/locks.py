@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 
@@ -18,3 +22,14 @@ def lock(file: int | IO[bytes], *, shared: bool = False, waits: bool = False) ->
         raise
     except OSError:
         return
+
+
+@contextmanager
+def shared_lock(path: Path) -> Iterator[None]:
+    """Hold a shared lock on the folder `path`: it tells later commands that calls are still being recorded there."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        lock(folder, shared=True)
+        yield
+    finally:
+        os.close(folder)

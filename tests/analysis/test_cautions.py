@@ -21,6 +21,7 @@ from fdbcore.report.call.sections import intervals
 from fdbcore.report.groups.words import resampled
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.screen import corpus_screen
+from fdbcore.runtime.executor import ThisProcess
 
 FEW = "with fewer than 10 an interval may be too narrow"
 
@@ -60,7 +61,7 @@ def test_one_session_has_no_interval_anywhere(tmp_path: Path) -> None:
     page = intervals(content["measures"])
     for text in (index, page):
         assert "There are no intervals: one call cannot show how calls differ." in text
-    group, _ = rescored(run.corpus, 1)
+    group, _ = rescored(run.corpus, ThisProcess())
     assert resampled(statements(group, Unit())) == "no intervals: one call cannot show how calls differ"
     assert FEW not in " ".join((screen, of_many, index, page))
 

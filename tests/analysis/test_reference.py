@@ -15,6 +15,7 @@ from fdbcore.analysis.groups import Unit, groups, rescored
 from fdbcore.analysis.reference import ROWS, beside_reference, filled
 from fdbcore.errors import InputError
 from fdbcore.recording.files import TURNS
+from fdbcore.runtime.executor import ThisProcess
 from fdbcore.types import TurnSettings
 
 
@@ -23,7 +24,7 @@ def corpus_of(path: Path, manner: Manner, seed: int, calls: int = 16, settings: 
 
 
 def beside(run: Run, reference: Run) -> dict[str, Any]:
-    of, _ = rescored(run, 1)
+    of, _ = rescored(run, ThisProcess())
     assert run.settings is not None
     read: dict[str, Any] = json.loads(json.dumps(beside_reference([of], Unit(), run.settings, reference)))
     return read
@@ -90,7 +91,7 @@ def test_each_group_stands_beside_the_reference(tmp_path: Path) -> None:
         for call in drawn_calls(8, seed, lambda _, s=latency_s: Manner(s), prefix=name)  # type: ignore[misc]
     ]
     run = Run(made_run(tmp_path / "run", calls))
-    of, _ = rescored(run, 1)
+    of, _ = rescored(run, ThisProcess())
     assert run.settings is not None
     people = corpus_of(tmp_path / "people", Manner(0.4), 9)
     content = beside_reference(groups(of, "system"), Unit(), run.settings, people)

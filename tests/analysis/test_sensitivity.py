@@ -21,6 +21,7 @@ from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Share
 from fdbcore.recording.files import ACTIVITY
 from fdbcore.runs.replay import replay
+from fdbcore.runtime.executor import Executor, ThisProcess, Workers
 from fdbcore.types import TurnSettings
 
 OTHER_DIALOGUE = "A 0.3-3 5-6.4 | B 3.5-4.3 7-8"
@@ -35,10 +36,12 @@ def run_of(path: Path, **manners: Manner) -> Run:
     return Run(made_run(path, calls))
 
 
-def told(corpus: Run, jobs: int = 1) -> dict[str, Any]:
-    run, _ = rescored(corpus, 1)
+def told(corpus: Run, executor: Executor | None = None) -> dict[str, Any]:
+    run, _ = rescored(corpus, ThisProcess())
     assert corpus.settings is not None
-    read: dict[str, Any] = json.loads(json.dumps(sensitivity(groups(run, "system"), corpus.settings, jobs)))
+    read: dict[str, Any] = json.loads(
+        json.dumps(sensitivity(groups(run, "system"), corpus.settings, executor or ThisProcess()))
+    )
     return read
 
 
@@ -106,7 +109,7 @@ def test_a_call_that_the_other_detector_cannot_hear_is_read_as_its_own_did(tmp_p
     calls[0].unlink()
     corpus = Run(tmp_path / "run")
     assert corpus.settings is not None
-    content = sensitivity([CallGroup("", corpus.calls, [])], corpus.settings, 1)
+    content = sensitivity([CallGroup("", corpus.calls, [])], corpus.settings, ThisProcess())
     assert content["detectors"] == ["energy", "silero"]
     assert content["unheard"] == {"call0": "call0.wav is gone, or cannot be read"}
     assert any(variant["detector"] for variant in content["variants"])
@@ -169,8 +172,8 @@ def test_a_system_does_not_change_places_with_itself(tmp_path: Path) -> None:
 def test_processes_read_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = run_of(tmp_path / "run", one=Manner(), two=Manner())
     alone = told(corpus)
-    monkeypatch.setattr("fdbcore.runtime.parallel.FEW_ITEMS", 4)
-    assert told(corpus, jobs=2) == alone
+    monkeypatch.setattr("fdbcore.runtime.executor.FEW_ITEMS", 4)
+    assert told(corpus, executor=Workers(2)) == alone
 
 
 def test_a_call_whose_activity_is_broken_is_named(tmp_path: Path) -> None:
@@ -178,7 +181,7 @@ def test_a_call_whose_activity_is_broken_is_named(tmp_path: Path) -> None:
     (corpus.calls[2].path / ACTIVITY).write_bytes(b"PK")
     run = CallGroup("", corpus.calls, [])
     assert corpus.settings is not None
-    content = sensitivity([run], corpus.settings, 1)
+    content = sensitivity([run], corpus.settings, ThisProcess())
     assert list(content["unread"]) == ["one0002"]
     assert "activity.npz: expected NumPy arrays" in content["unread"]["one0002"]
     assert run.clusters(Unit()) == [call.name for call in corpus.calls]

@@ -27,6 +27,7 @@ from fdbcore.analysis.statements import statements
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording.files import ACTIVITY, TURNS
+from fdbcore.runtime.executor import ThisProcess, Workers
 
 Session = dict[str, Quantity]
 
@@ -183,7 +184,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_run_is_told_with_its_groups_and_their_differences(run: Run) -> None:
-    all_calls, unread = rescored(run, 1)
+    all_calls, unread = rescored(run, ThisProcess())
     assert unread == {}
     by = groups(all_calls, "system")
     chosen = unit(all_calls.calls, "scenario")
@@ -218,17 +219,17 @@ def test_units_that_groups_have_not_in_common_pair_nothing() -> None:
 
 
 def test_three_groups_are_three_pairs(run: Run) -> None:
-    all_calls, _ = rescored(run, 1)
+    all_calls, _ = rescored(run, ThisProcess())
     thirds = [CallGroup(str(k), all_calls.calls[k::3], all_calls.quantities[k::3]) for k in range(3)]
     pairs = {(each["a"], each["b"]) for each in group_differences(match_every_two(thirds, None))}
     assert pairs == {("1", "0"), ("2", "0"), ("2", "1")}  # as of versions: the later less the earlier
 
 
 def test_processes_score_as_one_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, _ = rescored(run, 1)
-    monkeypatch.setattr("fdbcore.runtime.parallel.FEW_ITEMS", 4)
+    alone, _ = rescored(run, ThisProcess())
+    monkeypatch.setattr("fdbcore.runtime.executor.FEW_ITEMS", 4)
     told: list[None] = []
-    several, _ = rescored(run, 2, lambda: told.append(None))
+    several, _ = rescored(run, Workers(2), lambda: told.append(None))
     assert several == alone
     assert len(told) == 24
 
@@ -237,7 +238,7 @@ def test_a_call_that_cannot_be_scored_is_named_and_left_out(tmp_path: Path) -> N
     corpus = Run(made_run(tmp_path / "run", drawn_calls(3, 1)))
     (corpus.calls[1].path / TURNS).write_text("half")
     (corpus.calls[2].path / ACTIVITY).write_bytes(b"PK")
-    found, unread = rescored(corpus, 1)
+    found, unread = rescored(corpus, ThisProcess())
     assert [call.name for call in found.calls] == ["call0000"]
     assert list(unread) == ["call0001", "call0002"]
     assert "expected JSON" in unread["call0001"]

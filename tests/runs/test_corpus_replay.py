@@ -36,6 +36,7 @@ from fdbcore.runs.replay import replay as replay_alone
 from fdbcore.runs.replay import replay_session
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, kept_recording
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import session_inputs
@@ -383,7 +384,8 @@ def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
             os.kill(worker.pid, signal.SIGKILL)
 
     settings = ReplaySettings(tmp_path / "run", "energy", {})
-    entries = replay_corpus([PlannedCall(session) for session in sessions], settings, 1, Oddities(), kill_the_first)
+    calls = [PlannedCall(session) for session in sessions]
+    entries = replay_corpus(calls, settings, Workers(1), Oddities(), kill_the_first)
     statuses = [entry["status"] for entry in entries]
     assert sorted(statuses) == [DONE] * 4 + [FAILED]
     dead = next(entry for entry in entries if entry["status"] == FAILED)
@@ -399,9 +401,9 @@ def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pyt
 
     def again(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         with pytest.raises(RecordingError, match="another process is replaying into this folder"):
-            replay_corpus(calls, settings, 1, Oddities())
+            replay_corpus(calls, settings, Workers(1), Oddities())
 
-    assert [entry["status"] for entry in replay_corpus(calls, settings, 1, Oddities(), again)] == [DONE]
+    assert [entry["status"] for entry in replay_corpus(calls, settings, Workers(1), Oddities(), again)] == [DONE]
 
 
 def test_what_was_replayed_with_another_line_is_not_kept(tmp_path: Path) -> None:

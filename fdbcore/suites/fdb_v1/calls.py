@@ -6,7 +6,6 @@ replayed into the results folder first. What was replayed is kept, so a scoring 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
 from fdbcore.report.exports.fdb1 import why_not_held
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import clips_in, fit_for_a_folder
 from fdbcore.sources.names import Oddities
@@ -131,7 +131,7 @@ def _of_folder(
 
     found = []
     for (sample, no_words), entry in zip(
-        samples, replay_corpus(calls, settings, len(os.sched_getaffinity(0)), Oddities(), watch), strict=True
+        samples, replay_corpus(calls, settings, Workers(), Oddities(), watch), strict=True
     ):
         path = settings.run_path / entry["name"]
         if entry["status"] == FAILED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
@@ -148,7 +148,7 @@ def _replayed(path: Path, run_path: Path, show: Callable[[str], None]) -> Path:
     def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         show(f"{path}: {progress.ended} of {progress.calls} calls replayed")
 
-    replay_corpus(calls, settings, min(len(os.sched_getaffinity(0)), len(calls)), oddities, watch)
+    replay_corpus(calls, settings, Workers(), oddities, watch)
     return run_path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.recording.run import FAILED
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities
@@ -45,9 +45,7 @@ def replayed(
     settings = ReplaySettings(out / RECORDINGS / fit_for_a_folder(provider), None, {})
     found: dict[str, Path] = {}
     problems = []
-    for call, entry in zip(
-        calls, replay_corpus(calls, settings, len(os.sched_getaffinity(0)), Oddities(), watch), strict=True
-    ):
+    for call, entry in zip(calls, replay_corpus(calls, settings, Workers(), Oddities(), watch), strict=True):
         path = settings.run_path / entry["name"]
         if entry["status"] == FAILED:
             problems.append(Problem(str(call.session.b), f"audio left out: {entry['reason']}"))

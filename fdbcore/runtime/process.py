@@ -1,7 +1,6 @@
-"""A worker process in the folder of a run. It works as long as its owner lives and keeps the pipe open.
+"""A worker process. It works as long as its owner lives and keeps the pipe open.
 
-It is spawned, not forked. Messages in both directions go through the pipe; what it prints goes to the run's log. It
-ignores Ctrl-C, which its owner handles. It shares the lock of the run, so another command waits until it has ended.
+It is spawned, not forked. Messages in both directions go through the pipe. Ctrl-C reaches it only through its owner.
 """
 
 from __future__ import annotations
@@ -11,14 +10,16 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
-from fdbcore.recording.run import LOG, shared_lock
-from fdbcore.runtime.parallel import leave_terminal, uninterrupted
+from fdbcore.runtime.locks import shared_lock
 from fdbcore.runtime.redaction import write_no_secrets
 
 _LEAVING_S: Final = 10.0  # how long a process that was asked to end may take before it is killed
@@ -26,16 +27,17 @@ _DYING_S: Final = 5.0  # how long to wait for the exit code of a process whose p
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-class RunProcess:
+class WorkerProcess:
     """A process that runs `work(connection, *arguments)` with its end of the pipe. `close` ends it.
 
-    connection: our end; readable when `received` has something to return.
+    connection: our end; readable when `received` has something to return. log: what the process prints goes there, and
+    it shares the lock of that folder, so another command waits until it has ended. None: it prints where we do.
     """
 
-    def __init__(self, run_path: Path, work: Callable[..., None], *arguments: object) -> None:
+    def __init__(self, log: Path | None, work: Callable[..., None], *arguments: object) -> None:
         self.connection, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_live, args=(run_path, work, theirs, *arguments), name="fdbcore-worker")
-        with uninterrupted():
+        self._process = _SPAWN.Process(target=_live, args=(log, work, theirs, *arguments), name="fdbcore-worker")
+        with _uninterrupted():
             self._process.start()
         theirs.close()  # only the process keeps its end, so its death closes the pipe
 
@@ -81,14 +83,52 @@ def messages(connection: Connection) -> Iterator[Any]:
             yield connection.recv()
 
 
-def _live(run_path: Path, work: Callable[..., None], connection: Connection, *arguments: object) -> None:
-    leave_terminal()
-    with shared_lock(run_path), open(run_path / LOG, "a", buffering=1) as log:
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
-        write_no_secrets()
+def _live(log: Path | None, work: Callable[..., None], connection: Connection, *arguments: object) -> None:
+    _leave_terminal()
+    with nullcontext() if log is None else _printing_to(log):
         faulthandler.enable()
         with suppress(ConnectionError):  # the owner has died: nobody waits for an answer
             work(connection, *arguments)
         sys.stdout.flush()
         os._exit(0)  # a normal exit would wait for threads, and one of them may never end
+
+
+@contextmanager
+def _printing_to(log: Path) -> Iterator[None]:
+    with shared_lock(log.parent), open(log, "a", buffering=1) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        write_no_secrets()
+        yield
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back while processes are started: it would reach them before they leave the terminal's group.
+
+    The mask alone is not enough, because another thread may receive the signal. So the handler is replaced too, and
+    is called afterwards.
+    """
+    resource_tracker.ensure_running()  # otherwise the first process starts it, and that unblocks Ctrl-C again
+    put_off: list[tuple[int, FrameType | None]] = []
+    handler = signal.getsignal(signal.SIGINT)
+    is_ours = callable(handler) and threading.current_thread() is threading.main_thread()
+    if is_ours:
+        signal.signal(signal.SIGINT, lambda number, frame: put_off.append((number, frame)))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_ours:
+            signal.signal(signal.SIGINT, handler)
+    if put_off and callable(handler):
+        handler(*put_off[0])
+
+
+def _leave_terminal() -> None:
+    """In a process started under `_uninterrupted`: leave the terminal's group, and drop a Ctrl-C since then."""
+    os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # drops the pending signal once it is unblocked
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    signal.signal(signal.SIGINT, signal.default_int_handler)

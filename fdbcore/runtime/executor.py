@@ -1,0 +1,169 @@
+"""Where work on many items is done: `Executor`. What gives work to one does not know which it is."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
+
+from fdbcore.errors import FdbError
+from fdbcore.runtime.process import WorkerProcess, messages
+
+FEW_ITEMS: Final = 40
+"""Up to this many items are done by this process: that takes no longer than starting others."""
+
+LOOK_S: Final = 0.5
+"""How long an executor waits for a result before it yields None, so that its caller can show progress."""
+
+_CHUNK: Final = 8  # items sent to a worker at a time, if each takes only milliseconds
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Executor(Protocol):
+    """Does work on many items, several at a time. jobs: how many."""
+
+    @property
+    def jobs(self) -> int:
+        """How many items are worked on at a time."""
+
+    def results(
+        self,
+        work: Callable[[Item], Result],
+        items: Iterable[Item],
+        died: Callable[[Item, str], Result],
+        log: Path | None = None,
+    ) -> Generator[Result | None]:
+        """The result of `work` for each item, as it ends; None each LOOK_S in which nothing ended.
+
+        `work`, items and results must be picklable. An error of `work` is raised here. If the process that works on an
+        item dies (a decoder crashes on a damaged file, memory runs out), its result is that of `died(item, cause)`, and
+        no other item is lost. Items are drawn only as needed. Closing the iterator ends the work at once. log: a file
+        in the folder of a run; see `WorkerProcess`.
+        """
+
+
+class ThisProcess:
+    """Does the work itself, one item after the other."""
+
+    jobs: Final = 1
+
+    def results(
+        self,
+        work: Callable[[Item], Result],
+        items: Iterable[Item],
+        died: Callable[[Item, str], Result],
+        log: Path | None = None,
+    ) -> Generator[Result | None]:
+        """See `Executor`."""
+        yield from map(work, items)
+
+
+class Workers:
+    """Processes of this machine, each with one item at a time. jobs: how many; by default one for each processor."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or len(os.sched_getaffinity(0))
+
+    def results(
+        self,
+        work: Callable[[Item], Result],
+        items: Iterable[Item],
+        died: Callable[[Item, str], Result],
+        log: Path | None = None,
+    ) -> Generator[Result | None]:
+        """See `Executor`."""
+        remaining = iter(items)
+        workers: list[_Worker[Item, Result]] = []
+        try:
+            while True:
+                while len(workers) < self.jobs and (drawn := [*islice(remaining, 1)]):
+                    workers.append(_Worker(log, work, *drawn))
+                if not workers:
+                    return
+                ready = wait([worker.connection for worker in workers], LOOK_S)
+                if not ready:
+                    yield None
+                for worker in [worker for worker in workers if worker.connection in ready]:
+                    ended = worker.ended(died)
+                    if not worker.is_dead and (drawn := [*islice(remaining, 1)]):
+                        worker.give(*drawn)
+                    else:
+                        workers.remove(worker)
+                        worker.close()
+                    yield ended
+        finally:
+            for worker in workers:
+                worker.close(leaving_s=0)
+
+
+class _Worker(WorkerProcess, Generic[Item, Result]):
+    """A process that works on one item after the other."""
+
+    def __init__(self, log: Path | None, work: Callable[[Item], Result], item: Item) -> None:
+        super().__init__(log, _work_on_items, work)
+        self.is_dead = False
+        self.give(item)
+
+    def give(self, item: Item) -> None:
+        self._item = item
+        self.send(item)
+
+    def ended(self, died: Callable[[Item, str], Result]) -> Result:
+        """The result of its item, once `connection` is readable. An error of the work is raised."""
+        received = self.received()
+        if received is None:
+            self.is_dead = True
+            return died(self._item, self.cause_of_death())
+        result: Result
+        result, error = received[0]
+        if error is not None:
+            raise error
+        return result
+
+
+def _work_on_items(connection: Connection, work: Callable[[Any], object]) -> None:
+    """What the process does."""
+    for item in messages(connection):
+        answer: tuple[object, Exception | None]
+        try:
+            answer = work(item), None
+        except Exception as error:
+            if not isinstance(error, FdbError):
+                error.add_note(traceback.format_exc())
+            answer = None, error
+        connection.send(answer)
+
+
+def results_in_order(executor: Executor, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """The results of `work`, which takes milliseconds, in the order of the items.
+
+    FdbError if a process that does it dies. See `Executor.results` for the rest.
+    """
+    chunks = [(start, items[start : start + _CHUNK]) for start in range(0, len(items), _CHUNK)]
+    if len(items) <= FEW_ITEMS or executor.jobs == 1:
+        executor = ThisProcess()
+    waiting: dict[int, list[Result]] = {}
+    due = 0
+    with closing(executor.results(partial(_work_on_chunk, work), chunks, _died)) as results:
+        for start, found in filter(None, results):
+            waiting[start] = found
+            while due in waiting:
+                yield from waiting.pop(due)
+                due += _CHUNK
+
+
+def _work_on_chunk(work: Callable[[Item], Result], chunk: tuple[int, Sequence[Item]]) -> tuple[int, list[Result]]:
+    start, items = chunk
+    return start, [work(item) for item in items]
+
+
+def _died(item: object, cause: str) -> NoReturn:
+    raise FdbError(f"a process of this command died: {cause}")
