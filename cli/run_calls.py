@@ -49,6 +49,7 @@ class Calls:
 
         Once Ctrl-C ends live calls, or comes while recordings are scored, there are no results.
         """
+        from fdbcore.report.format import counted
         from fdbcore.runs.runner import GO_ON, NOW
         from fdbcore.runs.summary import summarise
 
@@ -76,7 +77,9 @@ class Calls:
         outcomes = [self.folder.outcome(case) for case in self.folder.plan.cases]
         done = [outcome is not None and outcome["kind"] == "done" for outcome in outcomes]
         is_scored = self._score_by_suite([outcome for outcome in outcomes if outcome is not None])
-        return DONE if all(done) and is_scored and not failures else FAILED
+        if n_left_out := self.folder.plan.n_left_out:
+            click.echo(f"fdbcore run: {counted(n_left_out, 'item')} of the data left out, as said above", err=True)
+        return DONE if all(done) and is_scored and not failures and not n_left_out else FAILED
 
     def _score_by_suite(self, outcomes: Sequence[Outcome]) -> bool:
         """Score by the benchmark if no case is left, else print the command that does; returns whether it went well.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -97,6 +97,7 @@ def plan_of(wanted: Wanted, systems: Sequence[PlannedSystem], path: Path) -> Run
         world=world,
         lines=wanted.lines,
     )
+    plan = replace(plan, n_left_out=len(side_a.problems))
     check_same_plan(path, plan)
     if wanted.local_only:
         check_local(plan)
@@ -173,7 +174,7 @@ def _of_suite(suite: Suite, wanted: Wanted, out: Path) -> SideA:
     with Status(wanted.quiet) as show:
         asked = {option.name: wanted.suite_options[option.name] for option in suite.run_options}
         side_a = side_a_of(suite, data, out, asked, show)
-    for where, reason in side_a.problems:
+    for where, reason in (*side_a.problems, *side_a.warnings):
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
     return side_a
 

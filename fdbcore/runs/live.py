@@ -103,7 +103,7 @@ def run(
         if suite is not None:
             given_data = None if data is None else os.fspath(data)
             side_a = side_a_of(suite_of(suite), given_data, folder, suite_options or {})
-            for where, reason in side_a.problems:
+            for where, reason in (*side_a.problems, *side_a.warnings):
                 warnings.warn(f"{where}: {reason}", stacklevel=2)
         else:
             side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])

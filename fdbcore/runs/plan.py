@@ -88,7 +88,8 @@ class RunPlan:
     decided_by: what decided them, as JSON values without secrets. at_once: how many conversations a server holds at
     once, by `server` of its address; servers without a known limit are left out. material: what the benchmark needs to
     score the run, if there is one. tools: what the systems may call, if there is anything. services: the servers that
-    get audio or words of the parties of each side, by the name of the system, those of all users under "".
+    get audio or words of the parties of each side, by the name of the system, those of all users under "". n_left_out:
+    items of the benchmark's data that cannot be used.
     """
 
     cases: Sequence[Case]
@@ -98,6 +99,7 @@ class RunPlan:
     material: Material | None = None
     tools: PlannedTools | None = None
     services: Mapping[str, Sequence[Service]] = field(default_factory=dict)
+    n_left_out: int = 0
 
     @property
     def systems(self) -> list[str]:

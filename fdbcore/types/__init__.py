@@ -346,7 +346,8 @@ class SideA:
     """Who talks to the systems in a run.
 
     prompts: settings for the parties that take prompts; a setting in a party's address overrides them. material: what
-    scoring the run needs. problems: the items of the data that were left out. world: the address of what answers tool
+    scoring the run needs. problems: the items of the data that cannot be used; a run without them is not done
+    (exit code 1). warnings: what else users should know of the data. world: the address of what answers tool
     calls of the systems; None if they have no tools. ends: when calls are over; None: when a side has left.
     outlasts_b: calls go on until side A has left, though the system has hung up before. instructions: for systems with
     a setting of this name, unless their addresses set it. untimed: what is scored does not depend on timing, so systems
@@ -357,6 +358,7 @@ class SideA:
     prompts: Mapping[str, str] = field(default_factory=dict)
     material: Material | None = None
     problems: Sequence[Problem] = ()
+    warnings: Sequence[Problem] = ()
     world: str | None = None
     ends: CallEnd | None = None
     outlasts_b: bool = False

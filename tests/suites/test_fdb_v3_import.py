@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.released_folder import SPEAKERS, call, imported, release, result, scenarios, write_wav
+from helpers.smoke import some
 from jsonschema import Draft202012Validator
 
 from fdbcore.audio.decode import AudioFile
@@ -395,6 +396,18 @@ def test_a_file_of_recorded_scenarios_is_checked(tmp_path: Path) -> None:
     assert "domain: expected one of travel_identity" in said
     out.write_text('{"schema": "mine"}')
     assert 'expected "schema": "fdbcore.fdb_v3_scenarios/1", got \'mine\'' in validated(out)[2]
+
+
+def test_what_is_counted_is_the_file_and_not_its_data_card(tmp_path: Path) -> None:
+    code, shown, said = validated(some(tmp_path / "three.json", ("travel_01", "travel_02", "shop_08")))
+    assert (code, shown.splitlines()[:2], said) == (
+        0,
+        [
+            "3 recordings of 3 scenarios by 3 speakers, synthetic",
+            "its data card says otherwise: 40 recordings, 40 scenarios, 8 speakers",
+        ],
+        "",
+    )
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

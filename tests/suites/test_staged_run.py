@@ -138,7 +138,7 @@ class TestUsers:
     ) -> None:
         monkeypatch.setitem(sys.modules, "pyopenjtalk", None)
         found = users(tmp_path, family=("safety",), pacing="both")
-        (problem,) = found.problems
+        (problem,) = found.warnings
         scenarios = {user.columns["scenario"] for user in found.users}
         in_japanese = {
             each.id

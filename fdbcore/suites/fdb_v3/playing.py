@@ -17,7 +17,7 @@ from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
 from fdbcore.suites.fdb_v3.reading import faults_of, look_at
-from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.released.folder import counts_of, import_folder
 from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 RECORDINGS: Final = "recordings.json"
 """What a run keeps: the file of recorded scenarios that it plays."""
+LEFT_OUT: Final = "left_out.json"
+"""What a run keeps, if there is any: the records that cannot be played, and why."""
 SET: Final = "fdb3.json"
 """The name of such a file in a folder."""
 
@@ -75,9 +77,12 @@ def side_a(data: str) -> SideA:
     clips = [_clip(record, base) for record in found["record"]]
     users = users_of(clips, urlencode({**CLIP_DEFAULTS, **clip}))
     ends = None if how["ends"] == "file" else CallEnd(how["quiet_s"], how["most_s"])
+    texts = {RECORDINGS: json.dumps(found, ensure_ascii=False)}
+    if problems:
+        texts[LEFT_OUT] = json.dumps([each._asdict() for each in problems], ensure_ascii=False)
     return SideA(
         [_with_columns(user, record, ends) for user, record in zip(users, found["record"], strict=True)],
-        material=Material(KIND, str(base), {RECORDINGS: json.dumps(found, ensure_ascii=False)}),
+        material=Material(KIND, str(base), texts),
         problems=problems,
         world=address,
         ends=ends,
@@ -134,7 +139,13 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
         why = f"none that can be used: {faults[0].where}: {faults[0].reason}" if faults else "none"
         raise InputError(f"{path}: expected recordings, got {why}")
     problems = [Problem(each.where, f"left out: {each.reason}") for each in faults]
-    return {**found, "record": kept}, path.parent, problems
+    return {**found, "card": {**found["card"], **counts_of(kept)}, "record": kept}, path.parent, problems
+
+
+def left_out_of(run: Path) -> list[Problem]:
+    """The records that a run could not play, and why."""
+    path = run / LEFT_OUT
+    return [Problem(**each) for each in read_json(path)] if path.is_file() else []
 
 
 def playing_of(run: Path) -> V3Played:

@@ -111,13 +111,18 @@ class RecordedScenarioEntry(TypedDict):
     results: NotRequired[list[ResultEntry]]
 
 
-class DataCard(TypedDict):
-    """Where the recordings come from. silent_scenarios: those without a recording."""
+class DataCounts(TypedDict):
+    """How much there is in a file of recorded scenarios."""
 
     recordings: int
     scenarios: int
-    silent_scenarios: int
     speakers: int
+
+
+class DataCard(DataCounts):
+    """Where the recordings come from. silent_scenarios: those without a recording."""
+
+    silent_scenarios: int
     annotators: str
     guideline: str
     agreement: str

@@ -24,7 +24,7 @@ from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases
 from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, items_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
-from fdbcore.suites.fdb_v3.playing import RECORDINGS, namesakes, playing_of
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released.audio import replayed
 from fdbcore.suites.fdb_v3.released.folder import import_folder
@@ -105,7 +105,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
             found.cases += cases
             found.warnings += _why_silent(path, cases)
             found.lost += lost
-            found.problems += [each.problem for each in lost]
+            found.problems += [*left_out_of(path), *(each.problem for each in lost)]
             found.played.append(playing_of(path))
             card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
         elif path.is_dir() and not (path / "run.json").is_file():

@@ -12,6 +12,7 @@ from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
 from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
+from fdbcore.suites.fdb_v3.released.folder import counts_of
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
 
@@ -24,12 +25,15 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 
 def summary(file: RecordedScenarioFile) -> str:
     """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
-    card, records = file["card"], file["record"]
+    card, records, has = file["card"], file["record"], counts_of(file["record"])
     n_silent = card["silent_scenarios"]
     silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""
-    counts = f"{counted(card['recordings'], 'recording')} of {counted(card['scenarios'], 'scenario')}"
+    counts = f"{counted(has['recordings'], 'recording')} of {counted(has['scenarios'], 'scenario')}"
     made = ", synthetic" if card["synthetic"] else ""
-    lines = [f"{counts} by {counted(card['speakers'], 'speaker')}{made}{silent}"]
+    lines = [f"{counts} by {counted(has['speakers'], 'speaker')}{made}{silent}"]
+    stated = {name: card[name] for name in has}  # type: ignore[literal-required]
+    if stated != has:
+        lines.append(f"its data card says otherwise: {', '.join(f'{count} {name}' for name, count in stated.items())}")
     lines += [f"{name}: {card[name]}" for name in ("annotators", "guideline", "agreement")]
     if flagged := [record for record in records if "repairs" in record]:
         kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])

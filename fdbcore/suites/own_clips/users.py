@@ -40,7 +40,7 @@ def side_a(data: str) -> SideA:
     if path is None:
         return SideA(users, material=Material(NAME, source, {}))
     columns, labels, oddities = _told(Path(path), clips)
-    problems = [
+    warnings = [
         Problem(path, f"{what}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}")
         for what, names in oddities.found.items()
     ]
@@ -50,7 +50,7 @@ def side_a(data: str) -> SideA:
             for number, user in enumerate(users)
         ],
         material=Material(NAME, source, {}),
-        problems=problems,
+        warnings=warnings,
     )
 
 

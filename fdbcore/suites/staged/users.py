@@ -128,8 +128,8 @@ def side_a(data: str) -> SideA:
         for each in content["users"]
     ]
     texts = {USERS: json.dumps(content, ensure_ascii=False)}
-    problems = [Problem(id_, f"left out: {reason}") for id_, reason in content.get("left_out", {}).items()]
-    return SideA(users, material=Material(NAME, str(folder), texts), problems=problems)
+    warnings = [Problem(id_, f"left out: {reason}") for id_, reason in content.get("left_out", {}).items()]
+    return SideA(users, material=Material(NAME, str(folder), texts), warnings=warnings)
 
 
 def left_out_of(run: Path) -> Mapping[str, str]:

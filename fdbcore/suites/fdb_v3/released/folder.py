@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -26,6 +26,7 @@ from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, re
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import (
         DataCard,
+        DataCounts,
         ExpectedCallEntry,
         RecordedAudioEntry,
         RecordedScenarioEntry,
@@ -61,16 +62,23 @@ class Imported:
         """The file of recorded scenarios."""
         said = {each["scenario"] for each in self.records}
         card: DataCard = {
-            "recordings": len(self.records),
-            "scenarios": len(said),
+            **counts_of(self.records),
             "silent_scenarios": len(self.scenarios.keys() - said),
-            "speakers": len({each["speaker"] for each in self.records}),
             "annotators": NOT_PUBLISHED,
             "guideline": NOT_PUBLISHED,
             "agreement": NOT_PUBLISHED,
             "synthetic": False,
         }
         return {"schema": SCHEMA, "credit": CREDIT, "card": card, "record": self.records}
+
+
+def counts_of(records: Sequence[RecordedScenarioEntry]) -> DataCounts:
+    """How many recordings, scenarios and speakers there are."""
+    return {
+        "recordings": len(records),
+        "scenarios": len({each["scenario"] for each in records}),
+        "speakers": len({each["speaker"] for each in records}),
+    }
 
 
 def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Imported:
