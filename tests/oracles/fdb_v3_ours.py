@@ -129,6 +129,8 @@ def deal(record: dict[str, Any], kept: list[int]) -> tuple[dict[int, int], set[i
     assert best is not None
     pairs = {k: place for k, place in enumerate(best[1]) if place is not None}
     right = {*pairs}
+    rightly = [record["calls"][place] for place in pairs.values()]
+    kept = [place for place in kept if not any(alike(record["calls"][place], each) for each in rightly)]
     for k in weight:
         if k in pairs:
             continue

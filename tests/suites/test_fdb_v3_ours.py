@@ -198,6 +198,34 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str | None]] = {
         record(CART, calls=[call("add_to_cart", product_id="PROD1", quantity=5)] * 2),
         "wrong_outcome",
     ),
+    "the first of two of one function, twice": (
+        record(TRACK, expect("track_order", order_id="B2"), calls=[call("track_order", order_id="A1")] * 2),
+        "missing_step",
+    ),
+    "the second of two of one function, twice": (
+        record(TRACK, expect("track_order", order_id="B2"), calls=[call("track_order", order_id=" b2")] * 2),
+        "missing_step",
+    ),
+    "the first of two of one function, twice, and a wrong one": (
+        record(
+            TRACK,
+            expect("track_order", order_id="B2"),
+            calls=[call("track_order", 1100 + 10 * n, order_id=name) for n, name in enumerate(["A1", "A1", "C3"])],
+        ),
+        "wrong_argument",
+    ),
+    "two alike expected, and one made": (
+        record(TRACK, TRACK, calls=[call("track_order", order_id="A1")]),
+        "missing_step",
+    ),
+    "an optional call left out, and the required one twice": (
+        record(
+            TRACK,
+            {**expect("track_order", order_id="B2"), "optional": True},
+            calls=[call("track_order", order_id="A1")] * 2,
+        ),
+        None,
+    ),
     "an optional call left out": (
         record(TRACK, {**SEARCH, "optional": True}, calls=[call("track_order", order_id="A1")]),
         None,

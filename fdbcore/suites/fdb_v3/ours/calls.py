@@ -3,7 +3,8 @@
 Only calls whose arguments came count. What becomes of the others than plain right ones:
 
 - Two calls of one function: each expected call gets a call of its own, so that as many as possible are right; order
-  does not count here. An expected call without a right one gets the first call of its function that is left, as wrong.
+  does not count here. An expected call without a right one gets the first call of its function that is left, as wrong;
+  one that repeats a right call is none.
 - A call that failed (error, time-out) and is made again later with the same arguments was tried again: it does not
   count. Not tried again, it belongs to its expected call, but the step is not done.
 - A malformed call, after which its function is called in a form that is not refused, was put right: it does not count.
@@ -223,10 +224,11 @@ def review(
         for number in range(len(raw))
     ]
     pairs = right_pairs(fits, by_weight)
-    right = frozenset(pairs)
+    right, right_calls = frozenset(pairs), [calls[place] for place in pairs.values()]
+    candidates = [place for place in counting if not any(_alike(calls[place], each) for each in right_calls)]
     for number in by_weight:
         if number not in pairs:
-            free = (place for place in counting if place not in pairs.values())
+            free = (place for place in candidates if place not in pairs.values())
             place = next((each for each in free if calls[each].function == raw[number].function), None)
             if place is not None:
                 pairs[number] = place
