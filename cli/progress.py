@@ -16,6 +16,7 @@ from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case
 from fdbcore.runs.runner import FINISH, GO_ON, NOW, RunProgress, Watch
+from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import Side, ticks_to_s
 
@@ -95,6 +96,10 @@ class Display(Watch):
         if self._plan.settings.realtime:
             head = f"about {clock_text(progress.left_s)} left; {head}"
         self._status(head, self._kinds.total(), len(self._plan.cases), live)
+
+    def waits(self, wait: Wait) -> None:
+        """Show that a call waits for a busy server."""
+        self._status.wait(wait)
 
     def _position(self, case: Case, tick: int) -> str:
         """How far a live call is, such as "0:12 of 1:05", or the state it is in."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from contextlib import ExitStack
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
+
+from fdbcore.clock import now_ns
+from fdbcore.runtime.waits import Wait, watching_waits
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -48,17 +53,32 @@ class Status:
     def __init__(self, quiet: bool = False) -> None:
         self.shows = not quiet and sys.stderr.isatty()
         self._live: Live | None = None
+        self._drawing = RLock()
+        self._waits: dict[str, Wait] = {}
+        self._last: tuple[Any, ...] = ("",)
+        self._watching = ExitStack()
 
     def __enter__(self) -> Status:
+        self._watching.enter_context(watching_waits(self.wait))
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._watching.close()
         self.clear()
+
+    def wait(self, wait: Wait) -> None:
+        """Show below the status, until it is over, that a server is waited for."""
+        with self._drawing:
+            self._waits[wait.name] = wait
+            self(*self._last)
 
     def __call__(self, text: str, done: float = 0, total: float | None = None, parts: Sequence[Part] = ()) -> None:
         """Replace the last status by this one."""
-        if not self.shows:
-            return
+        if self.shows:
+            with self._drawing:
+                self._draw(text, done, total, parts)
+
+    def _draw(self, text: str, done: float, total: float | None, parts: Sequence[Part]) -> None:
         from rich.console import Console, Group
         from rich.live import Live
         from rich.progress_bar import ProgressBar
@@ -71,6 +91,8 @@ class Status:
         table = Table.grid(Column(), Column(max_width=_PART_BAR_COLUMNS), Column(no_wrap=True), padding=(0, 2))
         for part in parts:
             table.add_row(line(f"  {part.name}"), ProgressBar(part.total, min(part.done, part.total)), line(part.text))
+        self._last = text, done, total, parts
+        waits = [line(str(wait)) for wait in self._waits.values() if wait.until_ns > now_ns()]
         bar = Group(ProgressBar(total, min(done, total)), "") if total else Group()  # "": a bar does not end its line
         if self._live is None:
             console = Console(stderr=True)  # standard output and error are not redirected to it
@@ -79,11 +101,12 @@ class Status:
             )
             self._live.start()
         self._live.update(
-            Group(line(text), bar, table, ""), refresh=True
+            Group(line(text), bar, table, *waits, ""), refresh=True
         )  # "": the terminal writes ^C to the last line
 
     def clear(self) -> None:
         """Remove the status from the terminal."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        with self._drawing:
+            if self._live is not None:
+                self._live.stop()
+                self._live = None

@@ -11,10 +11,11 @@ from typing import Any, Final
 from fdbcore.errors import PartyError, RefusalError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import gemini_counts
-from fdbcore.models.vendor import TIMEOUT_S, VendorModel
+from fdbcore.models.vendor import LONGEST_WAIT_S, TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
+from fdbcore.runtime.waits import tell_wait
 from fdbcore.types import Reply, Request
 
 GEMINI: Final = Vendor(
@@ -26,7 +27,6 @@ GEMINI: Final = Vendor(
 """The vendor. The variables of its key stand in the order that its SDK uses."""
 
 _TRANSIENT_STATUSES: Final = (408, 429, 500, 502, 503, 504)
-_LONGEST_WAIT_S: Final = 120.0  # a server that asks for a longer wait (an exhausted quota) is not asked again
 
 
 def gemini(address: str) -> Model:
@@ -117,7 +117,7 @@ class GeminiModel(VendorModel):
             if isinstance(error, _transport_errors()):
                 return True
             return (
-                getattr(error, "code", None) in _TRANSIENT_STATUSES and (_asked_wait_s(error) or 0.0) <= _LONGEST_WAIT_S
+                getattr(error, "code", None) in _TRANSIENT_STATUSES and (_asked_wait_s(error) or 0.0) <= LONGEST_WAIT_S
             )
 
         def wait_s(state: tenacity.RetryCallState) -> float:
@@ -127,9 +127,14 @@ class GeminiModel(VendorModel):
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
             wait=wait_s,
+            before_sleep=self._note_wait,
             stop=tenacity.stop_after_attempt(self.attempts),
             reraise=True,
         )
+
+    def _note_wait(self, state: Any) -> None:  # noqa: ANN401
+        reason = getattr(state.outcome.exception(), "code", None) or "no connection"
+        tell_wait(self.name, str(reason), state.next_action.sleep)
 
     def _reply(self, answer: Any) -> Reply:  # noqa: ANN401
         usage = answer.usage_metadata

@@ -6,19 +6,21 @@ import base64
 import json
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import openai_counts
-from fdbcore.models.vendor import VendorModel
+from fdbcore.models.vendor import LONGEST_WAIT_S, VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
+from fdbcore.runtime.waits import tell_wait
 from fdbcore.types import Reply, Request
 
 OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1", "OPENAI_BASE_URL")
@@ -68,7 +70,8 @@ class OpenAIModel(VendorModel):
 
         by_proxy = urlsplit(self.base_url).hostname not in _THIS_MACHINE  # which a proxy cannot reach
         # No redirects: the key must not go to another server.
-        http = DefaultHttpxClient(follow_redirects=False, trust_env=by_proxy)
+        hooks: dict[str, list[Callable[..., Any]]] = {"response": [partial(_note_wait, weakref.ref(self))]}
+        http = DefaultHttpxClient(follow_redirects=False, trust_env=by_proxy, event_hooks=hooks)
         client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=http)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
         return client
@@ -212,6 +215,17 @@ class OpenAIModel(VendorModel):
                 return self.error(f"the quota is used up: {message}")
             return self.status_error(error.status_code, message)
         return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
+
+
+def _note_wait(of: weakref.ref[OpenAIModel], response: Any) -> None:  # noqa: ANN401
+    """Tell that the SDK waits now, if this answer of HTTP asks it to and the request is not the last."""
+    model, tries = of(), response.request.headers.get("x-stainless-retry-count", "")
+    if model is None or not (response.is_error and tries.isdecimal() and int(tries) < model.attempts - 1):
+        return
+    with suppress(ValueError):  # none, or a date
+        asked_s = float(response.headers.get("retry-after", ""))
+        if asked_s <= LONGEST_WAIT_S:
+            tell_wait(model.name, str(response.status_code), asked_s)
 
 
 def _by_schema(body: Mapping[str, Any], schema: Mapping[str, Any], form: str) -> dict[str, Any]:

@@ -21,6 +21,9 @@ TIMEOUT_S: Final = 120.0
 ATTEMPTS: Final = 6
 """How often a request is sent while its server is busy or down. With growing waits this lasts most of a minute."""
 
+LONGEST_WAIT_S: Final = 120.0
+"""A server that asks for a longer wait (an exhausted quota) is not asked again."""
+
 
 class VendorModel(Account, Model):
     """A model at a vendor, or at another server with the vendor's API. A subclass calls it through the vendor's SDK.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from multiprocessing.connection import wait as readable
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
@@ -19,6 +19,7 @@ from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case, RunPlan, server
 from fdbcore.runs.workers import LiveCall, Worker
 from fdbcore.runtime.live_calls import live_calls
+from fdbcore.runtime.waits import Wait
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Watch:
 
     def progress(self, progress: RunProgress) -> None:
         """Called several times a second."""
+
+    def waits(self, wait: Wait) -> None:
+        """Called when a call begins to wait for a busy server."""
 
 
 @dataclass(slots=True)
@@ -152,7 +156,7 @@ class _Runner:
                     break
                 if request == GO_ON:
                     self._begin_calls()
-                for connection in wait([process.worker.connection for process in self._processes], timeout=_LOOK_S):
+                for connection in readable([process.worker.connection for process in self._processes], timeout=_LOOK_S):
                     self._read(next(process for process in self._processes if process.worker.connection is connection))
                 self._report_progress()
         if self._error is not None:
@@ -210,6 +214,8 @@ class _Runner:
 
     def _read(self, process: _Process) -> None:
         ended = process.worker.ended()
+        for wait in process.worker.waits:
+            self._watch.waits(wait)
         if ended is None:
             self._bury(process)
             return

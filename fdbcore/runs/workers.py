@@ -26,6 +26,7 @@ from fdbcore.registry import endpoint, vad
 from fdbcore.runs.tools import PlannedTools, same_tools
 from fdbcore.runtime.process import WorkerProcess, messages
 from fdbcore.runtime.redaction import redacted
+from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse, said_nothing
 
 if TYPE_CHECKING:
@@ -68,13 +69,15 @@ class Ended:
 class Worker(WorkerProcess):
     """A process for up to `calls` conversations at once. Closing it ends its live calls as interrupted.
 
-    connection: readable when `ended` has something to return. ready: whether the process is loaded.
+    connection: readable when `ended` has something to return. ready: whether the process is loaded. waits: for busy
+    servers, told since `ended` was last called.
     """
 
     def __init__(self, run_path: Path, settings: LiveSettings, calls: int) -> None:
         settings = replace(settings, spin_ns=0) if calls > 1 else settings  # spinning would take time from the others
         self.ready = False
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
+        self.waits: list[Wait] = []
         super().__init__(run_path / LOG, _hold_calls, self.progress, settings)
 
     def hold(self, call: LiveCall) -> None:
@@ -86,7 +89,8 @@ class Worker(WorkerProcess):
         """The calls that ended since the last time, once `connection` is readable; None if the process has died."""
         received = self.received()
         self.ready = self.ready or bool(received)  # the first message says that it is loaded
-        return None if received is None else [message for message in received if message is not None]
+        self.waits = [message for message in received or () if isinstance(message, Wait)]
+        return None if received is None else [message for message in received if isinstance(message, Ended)]
 
 
 def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings) -> None:
@@ -95,9 +99,10 @@ def _hold_calls(connection: Connection, progress: list[int], settings: LiveSetti
     vad(settings.vad)(source_rate_hz=48_000)  # load the model while no call is live
     connection.send(None)  # loaded
     calls = _Calls(connection, progress, settings)
-    for call in messages(connection):
-        calls.begin(call)
-    calls.end_now()
+    with watching_waits(calls.tell):
+        for call in messages(connection):
+            calls.begin(call)
+        calls.end_now()
 
 
 class _Calls:
@@ -122,11 +127,14 @@ class _Calls:
         for thread in self._threads:
             thread.join(max(0, deadline_ns - now_ns()) / 1e9)
 
+    def tell(self, message: Ended | Wait) -> None:
+        """Send a message to the owner; if that is gone, nobody waits for it."""
+        with suppress(OSError), self._sending:
+            self._connection.send(message)
+
     def _hold(self, call: LiveCall) -> None:
-        with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody waits for the result
-            ended = self._conversation(call)
-            with self._sending:
-                self._connection.send(ended)
+        with suppress(KeyboardInterrupt):  # stopped
+            self.tell(self._conversation(call))
 
     def _conversation(self, call: LiveCall) -> Ended:
         show = partial(self._progress.__setitem__, call.slot)

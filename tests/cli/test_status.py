@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-import struct
-import subprocess
-import sys
-import termios
 
 import pytest
+from helpers.terminal import on_terminal, plain
 
 from fdbcore.cli.replay import SHOWN_EVERY_TICKS, _shown
 from fdbcore.cli.status import SparseLines, Status
@@ -28,33 +23,21 @@ with Status() as status:
 
 def drawn() -> str:
     """What a program with a terminal as standard error writes to it."""
-    ours, its = os.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
-    told = subprocess.run(
-        [sys.executable, "-c", DRAW],
-        stderr=its,
-        stdout=subprocess.PIPE,
-        env=environment | {"TERM": "xterm"},
-        check=True,
-    )
-    os.close(its)
-    text = os.read(ours, 100_000).decode()
-    os.close(ours)
-    assert told.stdout == b"a line\n"
-    return text
+    told, screen = on_terminal("-c", DRAW, columns=60)
+    assert told == "a line\n"
+    return screen
 
 
 def test_each_part_has_its_line_within_the_width() -> None:
-    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", drawn()).split("\n")
-    assert any("1 of 4 [calls]" in line for line in plain)
-    (one,) = {line for line in plain if "0:05 of 0:20" in line}  # drawn once more to be erased
-    (two,) = {line for line in plain if "closing" in line}
+    lines = plain(drawn()).split("\n")
+    assert any("1 of 4 [calls]" in line for line in lines)
+    (one,) = {line for line in lines if "0:05 of 0:20" in line}  # drawn once more to be erased
+    (two,) = {line for line in lines if "closing" in line}
     assert "one" in one
     assert "ttt…" in two
     assert "━" in one
     assert "━" in two
-    assert max(map(len, plain)) <= 60
+    assert max(map(len, lines)) <= 60
 
 
 def test_what_was_drawn_is_erased_and_the_cursor_shown() -> None:

@@ -34,6 +34,7 @@ from fakes.model_server import (
 from fdbcore import registry
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS, VendorModel
+from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.types import Reply, Request
 
 SCHEMA = {
@@ -174,10 +175,12 @@ def test_a_request_waits_as_long_as_the_server_asks(vendor: Vendor, serve: Serve
     server = serve([Fails(429, retry_after_s=1.0), "はい"])
     started = threading.Event()
     done = threading.Event()
+    waits: list[Wait] = []
 
     def ask() -> None:
         started.set()
-        vendor.at(server).ask(Request("質問"))
+        with watching_waits(waits.append):
+            vendor.at(server).ask(Request("質問"))
         done.set()
 
     thread = threading.Thread(target=ask)
@@ -187,13 +190,16 @@ def test_a_request_waits_as_long_as_the_server_asks(vendor: Vendor, serve: Serve
     assert not done.wait(0.9)  # the backoff of its own would be over by far
     thread.join()
     assert len(server.asked) == 2
+    assert [(wait.reason, wait.wait_s) for wait in waits] == [("429", 1.0)]
 
 
 def test_a_wait_too_long_is_not_waited(vendor: Vendor, serve: Serve) -> None:
     server = serve([Fails(429, retry_after_s=3600), "はい"])
-    with pytest.raises(PartyError, match="too many requests") as raised:
+    waits: list[Wait] = []
+    with pytest.raises(PartyError, match="too many requests") as raised, watching_waits(waits.append):
         vendor.at(server).ask(Request("質問"))
     assert raised.value.transient
+    assert not waits
     assert len(server.asked) == 1
 
 

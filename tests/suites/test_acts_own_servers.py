@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import NEEDS_OPENAI, Asked
+from fakes.model_server import NEEDS_OPENAI, Asked, Fails
 from fakes.own_server import LLAMA_CPP, OLLAMA, VLLM, OwnServer
 from fakes.writers import good, steps
 from helpers.talker import TALKER
+from helpers.terminal import on_terminal, plain
 
 from fdbcore.cli.main import main
 
@@ -62,3 +64,33 @@ def run(server: OwnServer, folder: Path) -> None:
 
 def texts(server: OwnServer) -> int:
     return sum(asked.wav is not None for asked in server.asked)
+
+
+class Busy:
+    """Refuses the first of each kind of request, and asks for a second of patience."""
+
+    def __init__(self) -> None:
+        self.kinds: set[tuple[bool, bool]] = set()
+
+    def __call__(self, asked: Asked) -> str | Fails:
+        kind = (asked.wav is not None, bool(asked.system))
+        if kind in self.kinds:
+            return answer(asked)
+        self.kinds.add(kind)
+        return Fails(429, "Slow down, please.", retry_after_s=1.0)
+
+
+def test_a_wait_for_a_busy_server_is_shown_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the model that writes, of the system that replies (in a process of its own), and of the annotator."""
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    with OwnServer(VLLM, Busy()) as server:
+        model, system = server.address_of("openai:qwen3"), server.address_of("openai-chat:qwen3-omni")
+        made = ["dataset", "generate", "--model", model, "-n", 1, "--out", tmp_path / "s"]
+        held = ["run", "--suite", "dialogue-acts", "--data", tmp_path / "s", "--system", f"o={system}", "--vad",
+                "energy", "--out", tmp_path / "run"]  # fmt: skip
+        judged = ["score", "--suite", "dialogue-acts", tmp_path / "run", "--annotator", model, "--out", tmp_path / "o"]
+        for command, name in ((made, "openai:qwen3"), (held, "openai:qwen3-omni"), (judged, "openai:qwen3")):
+            _, screen = on_terminal("-m", "fdbcore.cli", *command)
+            assert re.search(rf"{name}\b.*: its server is busy \(429\), waiting 1 s", plain(screen))
+            if command is made:
+                done("dataset", "speak", tmp_path / "s", "--tts", f"exec:{TALKER}")
