@@ -120,7 +120,8 @@ _MEASURES: Final = (
     ),
     OursMeasure(
         "first_sound_ms", "first sound", "ms", -1, "median", "answered", _TIME,
-        "From the user's end to the system's first sound; negative if it was speaking then.",
+        "From the user's end to the system's first sound; negative if it was speaking then. What it had said before, "
+        "and ended, does not count.",
     ),
     OursMeasure(
         "first_call_ms", "first call", "ms", -1, "median", "a call", _TIME,
