@@ -53,7 +53,8 @@ Quantities = Mapping[str, Quantity]
 
 
 def score(reading: Reading) -> Scores:
-    """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
+    """The scores of a recording; also written to its derived data, as are its quantities, and its health if none is
+    there. A function of the recording.
 
     Keys: schema, settings, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings,
     warnings; and unscored, the reason, if there are no measures. A measure that echo would change has a second summary,
@@ -75,6 +76,8 @@ def score(reading: Reading) -> Scores:
     items = {"quantities": found, "with_echo": with_echo}
     values = {key: {name: stored.to_json(item) for name, item in each.items()} for key, each in items.items()}
     made = {"schema": QUANTITIES_SCHEMA, "fdbcore": __version__}
+    if reading.health is not None and not (reading.path / HEALTH).is_file():
+        write_json(reading.path / HEALTH, reading.health)
     write_json(reading.path / QUANTITIES, made | values, in_one_line=True)
     write_json(reading.path / SCORES, scores, in_one_line=True)
     return scores

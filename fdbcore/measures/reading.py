@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import Spans, echo_free_activity, with_suspects
 from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import Moment, moments
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
@@ -17,6 +18,9 @@ from fdbcore.recording.reader import Recording
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
 from fdbcore.types.session_events import MUTED
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Health
 
 SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
 """Short names of the findings about sound that is not speech."""
@@ -27,6 +31,13 @@ class Reading(Recording):
 
     It keeps what it has read, so of thousands of recordings hold only one at a time.
     """
+
+    @cached_property
+    def health(self) -> Health | None:
+        """What is wrong with the audio; None if that is not known. A live call that nobody examined yet, as its run was
+        killed, is examined now: else its echo would count as speech.
+        """
+        return super().health or listen_again(self)
 
     @cached_property
     def dialogue(self) -> Dialogue:

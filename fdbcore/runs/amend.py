@@ -47,13 +47,17 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
 
 
 def keep_stages(reading: Reading) -> None:
-    """Store with a live recording what its system told of its answers, as its log. Their clock is the session's."""
+    """Store with a live recording what its system told of its answers, as its log, if it has none. Their clock is the
+    session's.
+    """
+    if reading.marks is not None:
+        return
     marks = [
         Mark(ticks_to_s(event["tick"]), _STAGE_NAMES.get(event["name"], event["name"]))
         for event in reading.events
         if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
     ]
-    if marks and reading.marks is None:
+    if marks:
         write_json(reading.path / MARKS, laid(marks, reading.dialogue, LogClock(0.0)))
 
 

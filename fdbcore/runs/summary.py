@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import score, summary, unscored
 from fdbcore.measures.costs import total
-from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import SCORES, write_json
-from fdbcore.recording.run import SUMMARY
+from fdbcore.recording.run import SCORED, SUMMARY
 from fdbcore.runs.amend import keep_stages
 from fdbcore.runs.folder import RunFolder
 
@@ -27,9 +26,10 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
     """Score each recording of a run that is not scored yet, and yield it. Do not call it while calls are live."""
     for case in folder.plan.cases:
         reading = folder.recording(case)
-        if reading is not None and not (reading.path / SCORES).is_file():
-            listen_again(reading)
-            keep_stages(reading)
+        if reading is None:
+            continue
+        keep_stages(reading)
+        if not all((reading.path / part).is_file() for part in SCORED):
             score(reading)
             yield reading
 

@@ -127,7 +127,7 @@ def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
     assert ["never" in row["warnings"] for row in rows] == [True, True, False]
     index = write_index(found).read_text()
     assert index.index("1.5 s of B&#39;s audio") < index.index("<table")
-    (note,) = input_notes(calls)
+    note, *_ = input_notes(calls)
     assert note.startswith("audio missing in 2 calls: call_0 (1.5 s of B's audio (")
     compared = comparison(Run(tmp_path, calls), None, [], None, [f"run: {note}"])
     compared["gates"] = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from fdbcore.cli.main import main
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.cases import orders
+from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER as SMOKE
 from fdbcore.suites.own_clips.schemas import CLIPS, schema, schema_file
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -182,3 +185,48 @@ def test_a_table_of_clips_alone_makes_slices_and_labels_need_data(folder: Path, 
     assert result.exit_code == 0, result.output
     assert f"{tmp_path / 't.csv'}: rows that fit no clip: c7" in result.stderr
     assert "--labels needs --data" in fdbcore(*command).output
+
+
+@pytest.fixture(scope="module")
+def echoed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose system sends back what the user says, and its scores."""
+    path = tmp_path_factory.mktemp("echoed")
+    (path / "mine").mkdir()
+    for name in ("travel_01.flac", "travel_05.flac"):
+        shutil.copy(SMOKE / name, path / "mine")
+    common = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", path / "RUN", "--quiet")
+    assert fdbcore("run", "--suite", "clips", "--data", path / "mine", *common).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize("scoring", [("report",), ("score",), ("score", "--suite", "clips", "--out", "../SCORES")])
+def test_calls_that_ended_before_their_run_was_killed_count_no_echo_as_speech(
+    echoed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scoring: Sequence[str]
+) -> None:
+    run = shutil.copytree(echoed / "RUN", tmp_path / "RUN")
+    for part in run.glob("*/derived/*.json"):
+        if part.name in ("health.json", "scores.json", "quantities.json"):
+            part.unlink()
+    monkeypatch.chdir(run)
+    result = fdbcore(*scoring[:1], run, *scoring[1:], "--quiet")
+    assert result.exit_code == 0, result.output
+    for call in ("travel_01", "travel_05"):
+        for part in ("health.json", "scores.json"):
+            made, whole = (json.loads((of / "RUN" / call / "derived" / part).read_text()) for of in (tmp_path, echoed))
+            assert made == whole, (call, part)
+    assert json.loads((run / "travel_01" / "derived" / "health.json").read_text())["suspect"]["B"]
+    if "--suite" in scoring:
+        assert json.loads((tmp_path / "SCORES" / "scores.json").read_text())["groups"] == document(echoed)["groups"]
+
+
+def test_scores_without_the_health_of_their_call_are_made_again_when_the_run_goes_on(
+    echoed: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(echoed / "RUN", tmp_path / "RUN")
+    scores = run / "travel_01" / "derived" / "scores.json"
+    whole = json.loads(scores.read_text())
+    (run / "travel_01" / "derived" / "health.json").unlink()
+    scores.write_text(json.dumps({**whole, "measures": {}}))
+    arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", run, "--quiet")
+    assert fdbcore("run", "--suite", "clips", "--data", echoed / "mine", *arguments).exit_code == 0
+    assert json.loads(scores.read_text()) == whole

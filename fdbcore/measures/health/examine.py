@@ -95,21 +95,25 @@ def _fitted(activity: Bools, n_ticks: int) -> Bools:
 
 def keep_health(recording: Recording, probe: HealthProbe) -> None:
     """Examine the audio that a probe heard, and store the result with the recording's derived data."""
+    write_json(recording.path / HEALTH, _examined(recording, probe))
+
+
+def listen_again(recording: Recording) -> Health | None:
+    """The input health of a live recording by its session.wav; None if it has none, or if it was never completed."""
+    if not (recording.path / AUDIO).is_file() or not recording.meta.get("n_ticks"):
+        return None
+    session = SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
+    with session.open() as source, HealthProbe() as probe:
+        for _ in probe.tap(source.blocks()):
+            pass
+        return _examined(recording, probe)
+
+
+def _examined(recording: Recording, probe: HealthProbe) -> Health:
     live = any(party.get("kind") != "replay" for party in recording.parties.values())
     two_files = len(recording.source_files) == len(SIDES)
     activity = dict(zip(SIDES, recording.activity, strict=True))
     if recording.left_out:
         activity = {side: track[kept_ticks(recording.heard, len(track))] for side, track in activity.items()}
     vads = {side: str(recording.meta["settings"]["vad"][side]["name"]) for side in SIDES}
-    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live, recording.heard, vads))
-
-
-def listen_again(recording: Recording) -> None:
-    """Examine a live recording by its session.wav. Does nothing if it has none, or if it was never completed."""
-    if not (recording.path / AUDIO).is_file() or not recording.meta.get("n_ticks"):
-        return
-    session = SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
-    with session.open() as source, HealthProbe() as probe:
-        for _ in probe.tap(source.blocks()):
-            pass
-        keep_health(recording, probe)
+    return examine(probe.sides(), activity, two_files, live, recording.heard, vads)
