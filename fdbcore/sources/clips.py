@@ -53,7 +53,8 @@ def clips_in(path: str | os.PathLike[str], lost: list[Problem] | None = None) ->
 
     A file that is not audio becomes a clip too, which cannot be played. AudioError if a file is missing, or if no file
     is audio. InputError if there is no clip, if a list or labels cannot be read, or if two clips have the same name.
-    With `lost`, samples in a folder whose labels cannot be read are left out, and added to it.
+    With `lost`, samples in a folder whose labels cannot be read, or that have no input.wav, are left out, and added to
+    it: folders beside the samples, and those with files of labels.
     """
     path = Path(path).absolute()
     if path.is_dir():
@@ -113,11 +114,24 @@ def _in_folder(folder: Path, lost: list[Problem] | None) -> Iterator[Clip]:
                 if lost is None:
                     raise
                 lost.append(Problem(str(file.parent), str(error).removeprefix(f"{file.parent}/")))
+        if lost is not None:
+            lost += _without_users(folder, files, inputs)
         return
     for file in files:
         if file.suffix.lower() in AUDIO_SUFFIXES:
             group = file.parent.relative_to(folder).as_posix()
             yield _clip(file, group="" if group == "." else group)
+
+
+def _without_users(folder: Path, files: Sequence[Path], inputs: Sequence[Path]) -> Iterator[Problem]:
+    """The folders that must be samples, by where they lie or what lies in them, but have no input.wav."""
+    of_samples = {file.parent for file in inputs if file.name == INPUT}
+    groups = {sample.parent for sample in of_samples if sample != folder}
+    beside = {each for group in groups for each in group.iterdir() if each.is_dir()}
+    labelled = {file.parent for file in files if file.suffix == ".json" and file.stem in LABELS}
+    for without in sorted((beside | labelled) - of_samples):
+        if not without.name.startswith("."):
+            yield Problem(str(without), f"expected {INPUT}, found none")
 
 
 def _in_list(path: Path) -> Iterator[Clip]:

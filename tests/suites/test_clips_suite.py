@@ -204,9 +204,9 @@ def test_calls_that_ended_before_their_run_was_killed_count_no_echo_as_speech(
     echoed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scoring: Sequence[str]
 ) -> None:
     run = shutil.copytree(echoed / "RUN", tmp_path / "RUN")
-    for part in run.glob("*/derived/*.json"):
-        if part.name in ("health.json", "scores.json", "quantities.json"):
-            part.unlink()
+    for kept in run.glob("*/derived/*.json"):
+        if kept.name in ("health.json", "scores.json", "quantities.json"):
+            kept.unlink()
     monkeypatch.chdir(run)
     result = fdbcore(*scoring[:1], run, *scoring[1:], "--quiet")
     assert result.exit_code == 0, result.output

@@ -379,6 +379,42 @@ def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_p
     assert "(output.wav: cut off:" in cut
 
 
+def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 4.5)], n=5)
+    task = data / "candor_turn_taking"
+    pcm, _ = read_clip(task / "1" / "input.wav")
+    with WavWriter(task / "1" / "input.wav", channels=2) as file:
+        file.write(np.stack([pcm, np.roll(pcm, 9600)], axis=1))
+    cuts = {}
+    for number, left_s in (("2", 2), ("3", 5)):
+        cut = task / number / "input.wav"
+        lacks = round((length_s_of(cut) - left_s) * SAMPLE_RATE_HZ) * 2
+        cut.write_bytes(cut.read_bytes()[:-lacks])
+        cuts[number] = f"cut off: {lacks} bytes fewer than its header states, {left_s}.000 s remain"
+    (task / "4" / "input.wav").unlink()
+    _, of_outputs = scored_outputs(tmp_path, data)
+    run = tmp_path / "run"
+    arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", run)
+    done = ran("run", "--suite", "fdb-v1", "--data", data, *arguments)
+    of_run = document(tmp_path / "run-scores")
+    left_out = [
+        f"{task / '4'}: expected input.wav, found none",
+        f"{task / '1'}: expected one channel, got 2 that differ: keep that of the user alone: input.wav",
+        f"{task / '2'}: input.wav: {cuts['2']}: what is measured is missing",
+    ]
+    for line in left_out:
+        assert f"fdbcore run: {line}" in done.stderr
+    told = [f"{problem['where']}: {problem['reason']}" for problem in of_run["problems"]]
+    in_part = f"3: input.wav: {cuts['3']}"
+    assert [*left_out, f"{run}/candor_turn_taking-{in_part}"] == [
+        each for each in told if "echo of the user" not in each
+    ]
+    assert sorted(of_outputs) == sorted([*(line.removeprefix(f"{task}/") for line in left_out), in_part])
+    assert sorted(item["sample"] for item in of_run["items"]) == ["candor_turn_taking-3", "candor_turn_taking-5"]
+    page = " ".join((tmp_path / "run-scores" / "report.html").read_text().split())
+    assert "expected input.wav, found none" in page
+
+
 def test_who_only_echoes_the_user_is_not_best_at_waiting(tmp_path: Path) -> None:
     data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
     sample = data / "synthetic_pause_handling" / "1"

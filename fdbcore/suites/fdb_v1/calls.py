@@ -19,10 +19,11 @@ from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
-from fdbcore.sources.clips import clips_in, fit_for_a_folder
+from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities
-from fdbcore.suites.fdb_v1.outputs import session_of, shortfall
+from fdbcore.suites.fdb_v1.outputs import damages, session_of, shortfall
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
+from fdbcore.suites.fdb_v1.users import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem
 
 if TYPE_CHECKING:
@@ -80,14 +81,21 @@ def heard_samples(
 
 
 def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Problem]]:
-    """The samples of a run, by the order in which its systems were named."""
-    found, problems = [], []
+    """The samples of a run, by the order in which its systems were named, and those of its data that it left out."""
+    found: list[HeardSample] = []
+    problems: list[Problem] = []
     planned = read_plan(run)
+    suite = planned["plan"].get("suite")
+    if suite is not None and (data := Path(suite["data"])).is_dir():
+        played = {Path(case["clip"]["path"]) for case in planned["cases"] if case["clip"]}
+        samples_in(version, data, problems, but=played)
     order = list(planned["plan"]["systems"])
     for case in sorted(planned["cases"], key=lambda case: order.index(case["system"])):
         path = run / case["name"]
         try:
             found.append(_held(version, path, case))
+            if damage := damages(Reading(path)):
+                problems.append(Problem(str(path), damage))
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     return found, problems
@@ -114,9 +122,8 @@ def _of_folder(
     samples: list[tuple[UserSample, str]] = []
     calls: list[PlannedCall] = []
     problems: list[Problem] = []
-    for clip in clips_in(folder, problems):
+    for clip, sample in samples_in(version, folder, problems):
         try:
-            sample = sample_of(version, clip)
             session, no_words = session_of(clip, sample)
             calls.append(PlannedCall(session, {"system": system}))
             samples.append((sample, no_words))

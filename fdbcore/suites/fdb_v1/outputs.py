@@ -1,7 +1,8 @@
-"""What lies in the folder of a sample beside its user: whether an output can be scored, and its words can be read."""
+"""The files in the folder of a sample: whether its user can be played, an output scored, and its words read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,19 +20,34 @@ from fdbcore.types import Clip, Side
 SHORT_S: Final = 0.5
 """An output that ends so much before its input is as long as it: systems send whole frames."""
 AFTER_S: Final = 1.0
-"""How much of the output after the last label is needed: the least in which a system can take over."""
+"""How much of the audio after the last label is needed: the least in which a system can take over."""
+MISSING: Final = "what is measured is missing"
+
+
+def check_user(clip: Clip, sample: UserSample, has_channel: bool) -> None:
+    """InputError if the user of a sample cannot be played, or its file is cut off before what is measured has ended.
+
+    has_channel: it is known which channel of a file is the user's.
+    """
+    length_s, damage = _heard_through(clip.path, has_channel)
+    if damage and (not sample.spans or length_s < _needed_s(sample, length_s)):
+        raise InputError(f"{clip.path.name}: {damage}: {MISSING}")
+
+
+def _needed_s(sample: UserSample, otherwise_s: float) -> float:
+    """How much of the audio of a sample is needed; otherwise_s: where nothing is labelled."""
+    return max((end_s + AFTER_S for _, end_s in sample.spans), default=otherwise_s)
 
 
 def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
     """The user and the output beside it; and why the output's words cannot be read, "" if they can or there are none.
 
-    InputError if there is no output, or if a file has the voices of more than one side.
+    InputError if there is no output, or if it has the voices of more than one side.
     """
     output = clip.path.with_name(clip.path.name.replace("input", "output"))
     if not output.is_file():
         raise InputError(f"expected {output.name} beside {clip.path.name}, found none")
-    for file in (clip.path, output):
-        _refuse_several_voices(file)
+    _heard_through(output)
     beside = output.with_suffix(".json")
     words: dict[Side, Path] = {}
     problem = ""
@@ -46,14 +62,25 @@ def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
     return SessionInput(clip.name, clip.path, output, words=words, labels=given), problem
 
 
-def _refuse_several_voices(path: Path) -> None:
-    """InputError for a file whose channels differ: which of them is the side's own, it does not say."""
+def _heard_through(path: Path, has_channel: bool = False) -> tuple[float, str | None]:
+    """The length of a file in s, and what is missing at its end. InputError for channels that differ, if nobody said
+    which of them is the side's own.
+    """
     with AudioFile(path) as file:
-        if file.channels > 1 and any(np.any(block != block[:, :1]) for block in file.blocks()):
+        differ = [np.any(block != block[:, :1]) for block in file.blocks()]
+        if any(differ) and not has_channel:
             raise InputError(
                 f"expected one channel, got {file.channels} that differ: keep that of the "
                 f"{'user' if 'input' in path.name else 'system'} alone: {path.name}"
             )
+        return file.samples / file.rate_hz, file.damage
+
+
+def damages(reading: Reading) -> str:
+    """What is missing at the end of the files of a call, "" if nothing is."""
+    user = reading.parties.get("A", {}).get("file")
+    played = [f"{user['path']}: {user['damage']}"] if isinstance(user, Mapping) and user.get("damage") else []
+    return "; ".join(each.removeprefix(f"{Path(each).parent}/") for each in [*reading.damages, *played])
 
 
 def shortfall(sample: UserSample, reading: Reading) -> tuple[str, bool]:
@@ -63,12 +90,11 @@ def shortfall(sample: UserSample, reading: Reading) -> tuple[str, bool]:
     is labelled.
     """
     user_s, system_s = reading.length_s("A"), reading.length_s("B")
-    damages = "; ".join(each.removeprefix(f"{Path(each).parent}/") for each in reading.damages)
+    damage = damages(reading)
     if user_s - system_s <= SHORT_S:
-        return damages, True
-    needed_s = max((end_s + AFTER_S for _, end_s in sample.spans), default=user_s)
+        return damage, True
     told = f"expected an output as long as its input, {user_s:.2f} s, got {system_s:.2f} s"
-    told += f" ({damages})" if damages else ""
-    if system_s < min(needed_s, user_s - SHORT_S):
-        return f"{told}: what is measured is missing", False
+    told += f" ({damage})" if damage else ""
+    if system_s < min(_needed_s(sample, user_s), user_s - SHORT_S):
+        return f"{told}: {MISSING}", False
     return f"{told}: what is missing counts as silence", True

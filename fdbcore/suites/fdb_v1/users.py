@@ -5,16 +5,18 @@ A system that says nothing may do the right thing, so its call counts as held.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fdbcore.errors import InputError
+from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import NEVER_TICKS
 from fdbcore.runs.plan import users_of
-from fdbcore.runtime.address import split_query
+from fdbcore.runtime.address import query_of, split_query
 from fdbcore.sources.clips import clips_in
-from fdbcore.suites.fdb_v1.samples import Version, sample_of
+from fdbcore.suites.fdb_v1.outputs import check_user
+from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
 from fdbcore.types import Clip, Material, Problem, SideA, UserLabels
 
 AS_LONG: Final = "tail_s=0"
@@ -25,20 +27,40 @@ def side_a(version: Version, data: str) -> SideA:
     """The users in "DIR" or "DIR?SETTINGS" (settings of the clip endpoint), and the samples that cannot be used."""
     path, settings = split_query(data, file=True)
     folder = Path(path).absolute()
-    clips: dict[str, Clip] = {}
-    labels: dict[str, UserLabels] = {}
     problems: list[Problem] = []
-    for clip in clips_in(folder, problems):
-        try:
-            found = sample_of(version, clip).labels(NEVER_TICKS).labels
-            clips[clip.name] = clip
-            labels[clip.name] = UserLabels(str(clip.path.parent), [label.to_json() for label in found])
-        except InputError as error:
-            problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
-    if not clips:
+    found = samples_in(version, folder, problems, "channel" in query_of(settings))
+    if not found:
         raise InputError(f"{folder}: expected samples of {version}, found none: {problems[0].reason}")
+    labels = {
+        clip.name: UserLabels(str(clip.path.parent), [label.to_json() for label in sample.labels(NEVER_TICKS).labels])
+        for clip, sample in found
+    }
     users = [
         replace(user, may_be_silent=True, labels=labels[user.name] if labels[user.name].labels else None)
-        for user in users_of(list(clips.values()), settings or AS_LONG)
+        for user in users_of([clip for clip, _ in found], settings or AS_LONG)
     ]
     return SideA(users, material=Material(version, str(folder), {}), problems=problems)
+
+
+def samples_in(
+    version: Version,
+    folder: Path,
+    problems: list[Problem],
+    has_channel: bool = False,
+    but: Collection[Path] = (),
+) -> list[tuple[Clip, UserSample]]:
+    """The samples in a folder that can be played, or scored if outputs lie beside them; why others cannot is added to
+    `problems`.
+
+    has_channel: it is known which channel of a file is the user's. but: the files of users that are not wanted. Errors
+    as of `clips_in`.
+    """
+    found = []
+    for clip in (each for each in clips_in(folder, problems) if each.path not in but):
+        try:
+            sample = sample_of(version, clip)
+            check_user(clip, sample, has_channel)
+            found.append((clip, sample))
+        except FdbError as error:
+            problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
+    return found
