@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside nemo docs check bench soak fuzz clean
+.PHONY: demo schema test quick outside nemo docs check wheel bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -72,6 +72,19 @@ check: .venv/dev      ## linters, types and stubs
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest $(COMPILED) --concise --mypy-config-file pyproject.toml
+
+# auditwheel names the wheel by the systems that it runs on. Some builds of Python would write a path of this machine into
+# what they link. Then the wheel is installed as by users without a compiler: only commands of the environment are found.
+wheel: .venv/dev      ## the sdist and from it the wheel, in dist: audited, and tried in an environment without a compiler
+	rm -rf dist build/wheel
+	LDSHARED='cc -shared' $(BIN)/python -m build --outdir build/wheel .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --strip --wheel-dir dist build/wheel/*.whl
+	mv build/wheel/*.tar.gz dist
+	$(PYTHON) -m venv build/wheel/.venv
+	PATH=build/wheel/.venv/bin pip install --quiet --disable-pip-version-check --only-binary :all: dist/*.whl
+	PATH=build/wheel/.venv/bin fdbcore replay --quiet --out build/wheel/from_wheel benchmarks/sample/sample.flac
+	$(BIN)/fdbcore replay --quiet --out build/wheel/from_checkout benchmarks/sample/sample.flac
+	for made in events.jsonl derived/activity.npz; do cmp build/wheel/from_{checkout,wheel}/sample/$$made || exit 1; done
 
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks

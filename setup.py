@@ -27,7 +27,7 @@ HEADERS = {
     "resample": ["fdbcore/_ext/dot.h"],
     "silero": ["fdbcore/_ext/silero.h", "fdbcore/_ext/silero_kernel.h"],
 }
-DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # bounds checks on, for hunting a crash
+DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # with bounds checks and symbols, for hunting a crash
 
 # No FMA contraction and no fast-math: a float result must be the same in every build of the same source.
 COMPILE_ARGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-std=gnu11"]
@@ -38,7 +38,7 @@ extensions = [
         [f"fdbcore/_ext/{name}.pyx"],
         depends=HEADERS.get(name, []),
         include_dirs=["fdbcore/_ext"],
-        extra_compile_args=COMPILE_ARGS,
+        extra_compile_args=[*COMPILE_ARGS, "-g" if DEBUG else "-g0"],
     )
     for name in CORE
 ]
