@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside nemo docs check wheel bench soak fuzz clean
+.PHONY: demo schema test quick outside nemo aarch64 docs check wheel bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -61,6 +61,14 @@ build/nemo/made: pyproject.toml
 	build/nemo/bin/pip install --quiet --disable-pip-version-check '$(TORCH)'
 	build/nemo/bin/pip install --quiet --disable-pip-version-check \
 	  "$$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["asr"])')" '$(TORCH)'
+	touch $@
+
+# It needs apt; .ci/run installs the cross compiler and the emulator.
+aarch64: .venv/dev build/aarch64/made  ## the core on emulated processors: aarch64, by Debian's Python for it, and an old x86-64
+	$(BIN)/pytest tests/ext/test_processors.py
+
+build/aarch64/made: $(SOURCES) tests/helpers/on_aarch64.py
+	$(BIN)/python tests/helpers/on_aarch64.py build/aarch64
 	touch $@
 
 docs: .venv/dev       ## the site of docs/, in build/site; a warning is an error

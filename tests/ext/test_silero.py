@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import ctypes
-import shutil
-import subprocess
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,13 +15,12 @@ from benchmarks.voices.speech import RATE_HZ
 from fdbcore._ext.resample import Resampler
 from fdbcore._ext.silero import SileroStream, SileroWeights
 from fdbcore.errors import FrameError
-from fdbcore.session.silero_model import packed_weights, silero_weights
+from fdbcore.session.silero_model import silero_weights
 from fdbcore.sources.clips import read_clip
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "benchmarks" / "sample" / "sample.flac"
-DRIVER = Path(__file__).with_name("silero_windows.c")
 RATES = pytest.mark.parametrize("rate_hz", RATES_HZ)
 
 
@@ -97,67 +92,6 @@ def test_a_stream_does_not_depend_on_those_beside_it(rate_hz: int) -> None:
         for each in zip(*sides, strict=True)
     ]
     assert np.array(by_turns).T.tobytes() == np.array([ours(side, rate_hz) for side in sides]).tobytes()
-
-
-COMPILER = "aarch64-linux-gnu-gcc"
-EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
-needs_aarch64 = pytest.mark.skipif(
-    shutil.which(COMPILER) is None or EMULATOR is None,
-    reason="needs a compiler and an emulator: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user",
-)
-needs_sources = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="needs the sources of the core")
-
-
-def flags() -> list[str]:
-    """Those of setup.py."""
-    assigned = {
-        target.id: node.value
-        for node in ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    found: list[str] = ast.literal_eval(assigned["COMPILE_ARGS"])
-    return found
-
-
-def on_aarch64(windows: npt.NDArray[np.int16], rate_hz: int, flags: Sequence[str], folder: Path) -> bytes:
-    """The float32 probabilities of the core's C, compiled for aarch64, by an emulator."""
-    program = folder / "silero_windows"
-    sources = ["-I", str(ROOT / "fdbcore" / "_ext"), str(DRIVER), "-lm"]
-    subprocess.run([COMPILER, *flags, "-static", *sources, "-o", str(program)], check=True)
-    model = packed_weights(rate_hz)
-    given = [np.int32(model.fft), model.window, model.circle]
-    for layer in zip(model.weights, model.biases, strict=True):
-        for values in layer:
-            given += [np.int32(values.size), values]
-    pcm = windows / np.float32(32_768)
-    beside = model.fft // 4
-    before = np.concatenate((np.zeros((1, beside), np.float32), pcm[:-1, -beside:]))
-    given.append(np.concatenate((before, pcm, pcm[:, -2 : -2 - beside : -1]), axis=1))
-    assert EMULATOR is not None
-    command = [EMULATOR, str(program)]
-    told = b"".join(np.ascontiguousarray(values).tobytes() for values in given)
-    return subprocess.run(command, input=told, stdout=subprocess.PIPE, check=True).stdout
-
-
-@needs_aarch64
-@needs_sources
-@RATES
-def test_neon_gives_the_same_bits(rate_hz: int, tmp_path: Path) -> None:
-    windows = speech("left", rate_hz)[300:400]
-    expected = ours(windows, rate_hz).astype(np.float32).tobytes()
-    assert on_aarch64(windows, rate_hz, flags(), tmp_path) == expected
-
-
-@needs_aarch64
-@needs_sources
-def test_neon_would_give_others_if_products_and_sums_were_fused(tmp_path: Path) -> None:
-    """What gcc does there if nothing forbids it."""
-    windows = speech("left", 16_000)[300:400]
-    fused = [flag for flag in flags() if not flag.startswith("-ffp-contract")]
-    assert len(fused) < len(flags())
-    assert on_aarch64(windows, 16_000, fused, tmp_path) != ours(windows, 16_000).astype(np.float32).tobytes()
 
 
 def test_wrong_windows_and_weights_are_refused() -> None:

@@ -1,0 +1,90 @@
+"""The core on processors that an emulator stands for: each of its kernels gives the bits that it gives here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import core_bits as program
+from helpers.core_bits import core_bits
+from helpers.on_aarch64 import EMULATOR, compile_core, compile_flags, python_there
+
+from fdbcore.sources.clips import read_clip
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "benchmarks" / "sample" / "sample.flac"
+PROGRAM = Path(program.__file__)
+START, TICKS = 20 * SAMPLE_RATE_HZ, 600  # an interruption, and pauses
+OLD = "Nehalem"  # of 2008: without AVX, AVX2, AVX-512 and FMA
+
+AARCH64 = ROOT / "build" / "aarch64"
+needs_aarch64 = pytest.mark.skipif(
+    not (AARCH64 / "core").is_dir() or shutil.which(EMULATOR) is None, reason=f"needs {EMULATOR} and make aarch64"
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def audio(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audio") / "audio.npy"
+    sides = [read_clip(SAMPLE, side)[0] for side in ("left", "right")]
+    np.save(path, np.array([side[START : START + TICKS * FRAME_SAMPLES] for side in sides]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def here(audio: Path) -> dict[str, str]:
+    return core_bits(np.load(audio))
+
+
+def there(command: list[str], audio: Path, *python_path: Path) -> dict[str, str]:
+    environment = os.environ | ({"PYTHONPATH": os.pathsep.join(map(str, python_path))} if python_path else {})
+    told = subprocess.run(
+        [*command, str(PROGRAM), str(audio)], stdout=subprocess.PIPE, check=True, cwd=audio.parent, env=environment
+    )
+    found: dict[str, str] = json.loads(told.stdout)
+    return found
+
+
+def test_digests_tell_one_sample_from_another(audio: Path, here: dict[str, str]) -> None:
+    sides = np.load(audio)
+    assert core_bits(sides) == here
+    sides[:, 5_000:6_000] //= 2
+    other = core_bits(sides)
+    assert {name for name in here if other[name] == here[name]} == {"align", "pacer", "turns"}
+
+
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs an emulator: apt-get install qemu-user")
+def test_a_processor_without_wide_vectors_gives_the_same_bits(audio: Path, here: dict[str, str]) -> None:
+    assert there(["qemu-x86_64", "-cpu", OLD, sys.executable], audio) == here
+
+
+@needs_aarch64
+def test_aarch64_gives_the_same_bits(audio: Path, here: dict[str, str]) -> None:
+    assert there(python_there(AARCH64), audio, AARCH64 / "core", AARCH64 / "site") == here
+
+
+@needs_aarch64
+def test_aarch64_would_give_others_if_products_and_sums_were_fused(
+    audio: Path, here: dict[str, str], tmp_path: Path
+) -> None:
+    """What gcc does there if nothing forbids it."""
+    shutil.copytree(AARCH64 / "core", tmp_path, dirs_exist_ok=True)
+    fused = [flag for flag in compile_flags() if not flag.startswith("-ffp-contract")]
+    assert len(fused) < len(compile_flags())
+    compile_core(AARCH64, tmp_path, ["bank", "resample", "silero"], fused)
+    found = there(python_there(AARCH64), audio, tmp_path, AARCH64 / "site")
+    assert {name for name in here if found[name] != here[name]} >= {
+        "level",
+        "resample",
+        "silero 8 kHz",
+        "silero 16 kHz",
+    }
