@@ -1,4 +1,4 @@
-"""The core on processors that an emulator stands for: each of its kernels gives the bits that it gives here."""
+"""The core on emulated processors, and in many threads: each of its kernels gives the bits that it gives here alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,17 @@ def test_digests_tell_one_sample_from_another(audio: Path, here: dict[str, str])
     sides[:, 5_000:6_000] //= 2
     other = core_bits(sides)
     assert {name for name in here if other[name] == here[name]} == {"align", "pacer", "turns"}
+
+
+def test_many_threads_beside_each_other_give_the_same_bits(audio: Path, here: dict[str, str]) -> None:
+    """They change places as often as Python lets them, and where the core has released the GIL they run together."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(core_bits, [np.load(audio) for _ in range(16)])) == [here] * 16
+    finally:
+        sys.setswitchinterval(usual)
 
 
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs an emulator: apt-get install qemu-user")
