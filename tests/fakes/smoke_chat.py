@@ -5,19 +5,24 @@
 
 The recogniser knows a recording by its sound. The model makes the calls that the label of what was said expects, one
 after the other with values of earlier results, and then says the reply.
+
+Run alone, it prints a key and the system that uses it: `PYTHONPATH=tests python -m fakes.smoke_chat FOLDER`.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import signal
+import sys
 import wave
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fakes.fake_chat import FakeChat, Turn
+from fakes.fake_chat import KEY, FakeChat, Turn
 
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level, smoke_records
@@ -62,3 +67,14 @@ def cascade(folder: Path, server: FakeChat) -> str:
         'tts = "espeak-ng:en-us+f3"\npause_ms = 3500\n'
     )
     return f"cascaded:{path}"
+
+
+def main() -> None:
+    """Serve until Ctrl-C or the end of the process."""
+    with smoke_chat() as server, suppress(KeyboardInterrupt):
+        print(f"OPENAI_API_KEY={KEY}\n{cascade(Path(sys.argv[1]), server)}", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

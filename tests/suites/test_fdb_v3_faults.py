@@ -6,6 +6,9 @@ Over all 40 the same holds, which takes three minutes.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -20,7 +23,7 @@ from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.pcm_server import PcmServer
 from fakes.rehearsed_server import rehearsed_over
 from fakes.smoke_chat import cascade, smoke_chat
-from helpers.smoke import some
+from helpers.smoke import run, some
 
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.smoke.known_sounds import smoke_records
@@ -231,3 +234,19 @@ def test_a_cascaded_system_over_http_is_right(tmp_path: Path, monkeypatch: pytes
         ]
     calls = [message for body in server.asked for message in body["messages"] if message["role"] == "tool"]
     assert calls, "the results of the tools reached the model"
+
+
+def test_the_servers_of_the_cascaded_system_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-m", "fakes.smoke_chat", str(tmp_path)]
+    tests = str(Path(__file__).parents[1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": tests}, text=True) as alone:
+        try:
+            assert alone.stdout is not None
+            name, _, key = alone.stdout.readline().strip().partition("=")
+            monkeypatch.setenv(name, key)
+            system = {"cascade": alone.stdout.readline().strip()}
+            done = run(f"{some(tmp_path / 'one.json', ['shop_01'])}?quiet_s=2", tmp_path / "RUN", system)
+        finally:
+            alone.terminate()
+    assert done.exit_code == 0, done.output
+    assert "cascade passes 1 of 1 recordings." in done.output

@@ -21,6 +21,7 @@ from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import passes
+from fdbcore.suites.fdb_v3.released.folder import import_folder
 from fdbcore.suites.fdb_v3.released.repairs import repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
 
@@ -365,6 +366,13 @@ def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
 def test_the_file_to_write_must_be_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["scenarios", "import", str(one(tmp_path))], catch_exceptions=False)
     assert (done.exit_code, "Missing option '--out'" in done.stderr) == (2, True)
+
+
+def test_scores_name_a_result_that_is_left_out_by_its_path_in_the_folder(tmp_path: Path) -> None:
+    data = one(tmp_path, result_with(status="late"))
+    (problem,) = import_folder(data, tmp_path / "out.json", lambda text: None).left_out(data)
+    assert problem.where == str(data)
+    assert problem.reason.startswith(f"left out: {ID}_{SPEAKERS[0]}/result_x.json: status: expected one of completed, ")
 
 
 def validated(path: Path) -> tuple[int, str, str]:

@@ -126,7 +126,7 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
         imported = import_folder(place, place / SET, lambda text: None)
         if not imported.records:
             raise InputError(f"{place}: expected recordings that can be used, got none: {imported.problems[0]}")
-        return imported.file(), place, [Problem(str(place), f"left out: {each}") for each in imported.problems]
+        return imported.file(), place, imported.left_out(place)
     if not place.exists():
         raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings, got no such one")
     path = place / SET if place.is_dir() else place

@@ -131,7 +131,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
 
 def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[str], None]) -> DataCard:
     imported = import_folder(folder, folder / "fdb3.json", show)
-    found.problems += [Problem(str(folder), f"left out: {each}") for each in imported.problems]
+    found.problems += imported.left_out(folder)
     found.warnings += [
         f"{folder}: {name}: not understood, and not read (in {count})"
         for name, count in sorted(imported.unknown.items())

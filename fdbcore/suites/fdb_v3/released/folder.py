@@ -22,6 +22,7 @@ from fdbcore.errors import InputError
 from fdbcore.suites.fdb_v3.released.released_types import ReleasedCall, ReleasedScenario
 from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS, repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
+from fdbcore.types import Problem
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import (
@@ -57,6 +58,10 @@ class Imported:
     problems: list[str] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
     scenarios: dict[str, Any] = field(default_factory=dict)
+
+    def left_out(self, folder: Path) -> list[Problem]:
+        """The problems, with the paths of files as they are in the folder."""
+        return [Problem(str(folder), f"left out: {each.removeprefix(f'{folder}/')}") for each in self.problems]
 
     def file(self) -> RecordedScenarioFile:
         """The file of recorded scenarios."""
