@@ -6,13 +6,13 @@ openai:gpt-4o            openai:NAME?base_url=http://localhost:8000/v1          
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.models.account import SETTINGS
 from fdbcore.models.counts import openai_counts
 from fdbcore.models.local import LocalModel
 from fdbcore.models.local import local as local_model
-from fdbcore.models.openai import OpenAIModel
+from fdbcore.models.openai import THOUGHT_ENDS, OpenAIModel
 from fdbcore.protocols import Chat
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import json_or_text
@@ -20,6 +20,8 @@ from fdbcore.runtime.redaction import without_values
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.tools import Tool, ToolCall
 from fdbcore.types.usage import ModelUsage, Service
+
+_THOUGHT: Final = "<think>"
 
 
 def openai(address: str) -> Chat:
@@ -54,7 +56,7 @@ class OpenAIChat(OpenAIModel, Chat):
 
         vendor = self.services()[0].vendor
         yield ModelUsage(vendor, self._model, due=True)  # the counts come last, if nobody breaks off before
-        calls = _Calls()
+        calls, said = _Calls(), _Said()
         try:
             streamed = {"stream": True, "stream_options": {"include_usage": True}}
             chunks = self.completion(client, body, schema, **streamed)
@@ -67,8 +69,8 @@ class OpenAIChat(OpenAIModel, Chat):
                     delta, reason = chunk.choices[0].delta, chunk.choices[0].finish_reason
                     if delta.refusal or reason == "content_filter":
                         raise self.refusal(f"declined: {delta.refusal or reason}")
-                    if delta.content:
-                        yield without_values(delta.content)
+                    if delta.content and (piece := said.take(delta.content)):
+                        yield without_values(piece)
                     calls.take(delta.tool_calls or ())
         except (OpenAIError, ValueError, AttributeError) as error:
             raise self._failure(error) from None
@@ -110,6 +112,27 @@ class LocalChat(Chat):
     def probe(self) -> None:
         """Start its server."""
         self._model.probe()
+
+
+class _Said:
+    """What a model says, without the thought in <think> and </think> that it may begin with."""
+
+    def __init__(self) -> None:
+        self._begun = ""
+        self._speaks = False
+
+    def take(self, piece: str) -> str:
+        """What is said, as far as this piece of the answer makes it known."""
+        if self._speaks:
+            return piece
+        self._begun = (self._begun + piece).lstrip()
+        thought, ends, after = self._begun.partition(THOUGHT_ENDS)
+        if not ends and self._begun[: len(_THOUGHT)] == _THOUGHT[: len(self._begun)]:
+            return ""  # it thinks, or may begin to
+        said = after.lstrip() if thought.startswith(_THOUGHT) else self._begun
+        self._speaks = bool(said)
+        self._begun = ""
+        return said
 
 
 class _Calls:

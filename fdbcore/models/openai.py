@@ -30,6 +30,7 @@ _FILTERS: Final = ("content_filter", "content_policy_violation")
 _NO_REGION: Final = "unsupported_country_region_territory"
 _FORMATS: Final = ("json_schema", "json_object", "text")
 """How an answer by a JSON schema is asked for: a server of one's own may not take the first, or not even the second."""
+THOUGHT_ENDS: Final = "</think>"
 _FENCED: Final = re.compile(r"```[\w-]*\n(.*?)\n?```", re.DOTALL)
 
 
@@ -192,7 +193,7 @@ class OpenAIModel(VendorModel):
             raise self.refusal(f"declined: {refusal or reason}")
         if reason == "length":
             raise self.cut_off(text or "")
-        begun, ends_thought, after = (text or "").partition("</think>")  # <think> itself may be part of the prompt
+        begun, ends_thought, after = (text or "").partition(THOUGHT_ENDS)  # <think> itself may be part of the prompt
         said = after.lstrip() if ends_thought else begun
         if not said:
             raise self.refusal(f"the answer is empty ({reason})")

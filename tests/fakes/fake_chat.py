@@ -31,7 +31,7 @@ CHAT, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/audio/transcriptions"
 class Turn:
     """An answer of the model. calls: (name, arguments as JSON) each; call_id: of all of them, as servers with a fault
     have it. status: of HTTP. first_s, word_s: to the first word, and from
-    word to word.
+    word to word. pieces: the text as it is sent, where that is not word by word.
     """
 
     text: str = ""
@@ -41,6 +41,7 @@ class Turn:
     word_s: float = 0.0
     refusal: str = ""
     call_id: str = ""
+    pieces: Sequence[str] = ()
 
 
 Answers: TypeAlias = Callable[[Mapping[str, Any]], Turn]
@@ -182,8 +183,8 @@ def _pieces(turn: Turn, number: int) -> Iterator[tuple[dict[str, Any] | None, di
     yield choice({"role": "assistant", "content": "", "refusal": None}), None
     if turn.refusal:
         yield choice({"refusal": turn.refusal}), None
-    for word in turn.text.split(" ") if turn.text else ():
-        yield choice({"content": f"{word} "}), None
+    for piece in turn.pieces or [f"{word} " for word in turn.text.split(" ") if turn.text]:
+        yield choice({"content": piece}), None
     for index, (name, arguments) in enumerate(turn.calls):
         began = {"index": index, "id": turn.call_id or f"call_{number}_{index}", "type": "function"}
         yield choice({"tool_calls": [{**began, "function": {"name": name, "arguments": ""}}]}), None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.model_server import NEEDS_OPENAI, Fails
 from fakes.own_server import LLAMA_CPP, OLLAMA, VLLM, VLLM_BARE, Dialect, OwnServer
 
@@ -12,6 +13,7 @@ from fdbcore import registry
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS
 from fdbcore.types import Request
+from fdbcore.types.chat import ChatMessage
 
 pytestmark = [NEEDS_OPENAI]
 
@@ -104,3 +106,26 @@ def test_a_chat_falls_back_too() -> None:
         with pytest.raises(PartyError):
             list(chat.answer([ChatMessage("user", "質問")], schema=SCHEMA))
     assert server.forms == ["json_schema", "json_object"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("<think>A request.</think>\n\nYes, a < b.", "Yes, a < b."),
+        (" <think>\n</think>Yes.", "Yes."),
+        ("<thin ice>", "<thin ice>"),
+        ("I <think> so.</think> Yes.", "I <think> so.</think> Yes."),
+        ("Yes.", "Yes."),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_streamed_answer_begins_after_the_thought(
+    answer: str, said: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the server cuts it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    pieces = [answer[start : start + size] for start in range(0, len(answer), size)]
+    with FakeChat([Turn(pieces=pieces)]) as server:
+        chat = registry.chat(f"openai:qwen3?{server.settings}")
+        parts = list(chat.answer([ChatMessage("user", "Hello.")]))
+    assert "".join(part for part in parts if isinstance(part, str)) == said
