@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses
 from helpers.act_sets import record, record_set, response, sequence
+from helpers.schema import as_published
 from helpers.talker import TALKER
 
 from fdbcore.cli.main import main
@@ -43,8 +44,7 @@ def score(*arguments: object, cwd: Path) -> Result:
 def scored(*arguments: object, cwd: Path, code: int = 0) -> dict[str, Any]:
     result = score(*arguments, "--json", cwd=cwd)
     assert result.exit_code == code, result.stderr
-    content: dict[str, Any] = json.loads(result.stdout)
-    return content
+    return as_published(json.loads(result.stdout))
 
 
 def written(path: Path, items: Iterable[Record | Response], *more: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.act_sets import record_set, response
+from helpers.schema import as_published
 
 from fdbcore import align_acts
 from fdbcore.cli.main import main
@@ -31,8 +32,7 @@ def scored(*arguments: object, out: Path) -> dict[str, Any]:
     command = ["score", "--suite", "dialogue-acts", *map(str, arguments), "--out", str(out), "--json"]
     result = CliRunner().invoke(main, command, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    content: dict[str, Any] = json.loads(result.stdout)
-    return content
+    return as_published(json.loads(result.stdout))
 
 
 def wed_of(content: dict[str, Any], system: str) -> float:

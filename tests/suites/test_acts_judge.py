@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Refuses
 from fakes.writers import record
+from helpers.schema import as_published
 
 from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
@@ -73,7 +73,7 @@ def test_verdicts_stand_beside_the_acts_and_nothing_is_asked_twice() -> None:
         "good_replies": ["はい、そうしました。次もそうしますか。"],
         "reply": RIGHT,
     } in read
-    content = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    content = as_published(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
     rows = {row["system"]: row for row in content["judging"]["rows"]}
     assert (rows["a"]["right"], rows["a"]["n"], rows["a"]["unscored"], rows["a"]["share"]) == (2, 4, 0, 0.5)
     assert (rows["b"]["right"], rows["b"]["n"], rows["b"]["unscored"], rows["b"]["share"]) == (1, 2, 2, 0.5)
@@ -107,7 +107,7 @@ def test_what_it_costs_is_summed_and_a_dry_run_names_it() -> None:
         n_asked = len(server.asked)
         again = score(*judge, "--dry-run")
         assert "openai:gpt-5-nano: 2 of 12 questions left" in squeezed(again.output), again.output
-    content: dict[str, Any] = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    content = as_published(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
     spent = content["judging"]
     assert (spent["requests"], spent["repeats"]) == (n_asked, 2)
     assert spent["counts"]["text_in_tokens"] > 0

@@ -18,7 +18,7 @@ from scipy import stats as scipy_stats
 
 from fdbcore.cli.main import main
 from fdbcore.report.schemas import as_text
-from fdbcore.suites.dialogue_acts.schemas import schema, schema_file
+from fdbcore.suites.dialogue_acts.schemas import DOCUMENTS, schema, schema_file
 
 COLUMNS = ("id", "system", "rater", "rating")
 
@@ -89,7 +89,7 @@ def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Pa
     done = fdbcore("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores, "--json")
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
-    Draft202012Validator(schema()).validate(content)
+    Draft202012Validator(schema("acts_ratings")).validate(content)
     mean = {reply: fmean(of[reply] for of in (ann, ben) if reply in of) for reply in ann | ben}
     items = {(item["id"], item["system"]): item["scores"] for item in items_of(scores)}
     for measure in ("wlcs", "wed", "f1"):
@@ -181,5 +181,6 @@ def test_bad_input_gets_one_line(
     assert told in " ".join(done.output.split())
 
 
-def test_the_published_schema_is_that_of_the_types() -> None:
-    assert schema_file().read_text(encoding="utf-8") == as_text(schema())
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_published_schemas_are_those_of_the_types(name: str) -> None:
+    assert schema_file(name).read_text(encoding="utf-8") == as_text(schema(name))

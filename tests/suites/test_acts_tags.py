@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.writers import record
+from helpers.schema import as_published
 
 from fdbcore import align_acts
 from fdbcore.cli.main import main
@@ -64,8 +65,7 @@ def scored(own_set: Path, *options: str, code: int = 0) -> dict[str, Any]:
     given = ["score", "--suite", "dialogue-acts", own_set / "replies.jsonl", "--references", own_set, *options]
     result = command(*given, "--out", own_set / f"scores{len(options)}", "--json")
     assert result.exit_code == code, result.output
-    content: dict[str, Any] = json.loads(result.stdout)
-    return content
+    return as_published(json.loads(result.stdout))
 
 
 def wed_and_swaps(content: dict[str, Any]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from helpers.corpus import replay
 from helpers.faulty_audio import sample
+from helpers.schema import as_published
 from helpers.voices import write
 
 from fdbcore.cli.main import main
@@ -64,8 +65,7 @@ def helpers(ear: FakeChat, annotator: FakeOpenAI) -> list[str]:
 
 
 def document(out: Path) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = json.loads((out / "scores.json").read_text(encoding="utf-8"))
-    return content
+    return as_published(json.loads((out / "scores.json").read_text(encoding="utf-8")))
 
 
 def weight(turn: Mapping[str, Any], act: str) -> float:

@@ -1,6 +1,6 @@
-"""The published JSON schema of how measures go with people's ratings, made of its type.
+"""The published JSON schemas of scores, and of how measures go with people's ratings, made of their types.
 
-    python -m fdbcore.suites.dialogue_acts.schemas     writes data/acts_ratings.schema.json anew; it needs msgspec
+    python -m fdbcore.suites.dialogue_acts.schemas     writes data/*.schema.json anew; it needs msgspec
 
 Nothing at run time imports this module.
 """
@@ -8,22 +8,28 @@ Nothing at run time imports this module.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.dialogue_acts.agree.rating_agreement import SCHEMA
 from fdbcore.suites.dialogue_acts.agree.rating_types import RepliesRated
+from fdbcore.suites.dialogue_acts.document_types import ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
+
+DOCUMENTS: Final = {"acts_ratings": (RepliesRated, SCHEMA), "dialogue_acts": (ActsDocument, DOCUMENT_SCHEMA)}
+"""The type of each document and its version, by the name of its schema."""
 
 
-def schema_file() -> Path:
-    """Where the schema is published."""
-    return Path(__file__).parent / "data" / "acts_ratings.schema.json"
+def schema_file(name: str) -> Path:
+    """Where the schema of that name is published."""
+    return Path(__file__).parent / "data" / f"{name}.schema.json"
 
 
-def schema() -> dict[str, Any]:
-    """The JSON schema (2020-12) of the document."""
-    return schema_of(RepliesRated, SCHEMA, ())
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema (2020-12) of a document."""
+    return schema_of(*DOCUMENTS[name], ())
 
 
 if __name__ == "__main__":
-    schema_file().write_text(as_text(schema()), encoding="utf-8")
+    for each in DOCUMENTS:
+        schema_file(each).write_text(as_text(schema(each)), encoding="utf-8")
