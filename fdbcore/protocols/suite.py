@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from fdbcore.errors import SettingsError
 from fdbcore.types import Option, SideA
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
-from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.scorecard import PageWords, Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
 
@@ -176,6 +176,10 @@ class Suite(Protocol):
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """What the screen shows beside the scorecard: blocks of lines of at most `width` columns (60 or more)."""
         return ()
+
+    def page_words(self, document: Mapping[str, Any]) -> PageWords | None:
+        """What its page says in another language than English, if the user wants one; None for a page in English."""
+        return None
 
     def style(self) -> str:
         """The style sheet (CSS) for what the suite draws on the page, in light and dark mode."""

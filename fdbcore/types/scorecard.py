@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from fdbcore.types import Problem
 
@@ -148,6 +148,16 @@ class ScoredCase:
     item: Mapping[str, Any] = field(default_factory=dict)
     recording: str = ""
     outcome: str = ""
+
+
+class PageWords(NamedTuple):
+    """What the page of a scorecard says in another language. language: a BCP 47 tag. words: by their English.
+
+    `fdbcore.report.html.wording` says how they are looked up.
+    """
+
+    language: str
+    words: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from fdbcore.protocols.suite import Suite
 from fdbcore.report.format import NONE, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row, Shown, flat
+from fdbcore.report.html.wording import Wording, words_of_pages
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
-from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Difference, PageWords, Scale, Scorecard, ScoredCase, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
@@ -38,12 +39,15 @@ def page(
     """The whole page of a scorecard. document: what `suite` made the scorecard of. Every text of it is escaped.
 
     of_calls: the addresses of the pages of calls, by recording.
-    The pictures of all cases are in the page, compressed; one is unpacked when it is opened.
+    The pictures of all cases are in the page, compressed; one is unpacked when it is opened. It is in the language of
+    `suite.page_words`.
     """
+    wording = _wording(suite.page_words(document))
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
     cases, left_out = shown(card.cases)
+    cases = [_in_words(case, wording) for case in cases]
     places = {scale.id: place for place, scale in enumerate(card.scales)}
-    return render(
+    made = render(
         "scorecard.html",
         title=card.title,
         suite=suite.name,
@@ -71,11 +75,27 @@ def page(
         called={"condition": card.conditions_by, "subset": card.subsets_by},
         tags=tag_groups(cases),
         orders=orders(card),
-        listed=packed(listed(card, cases, of_calls)),
-        pictures=[packed(chunk) for chunk in pictures(suite, cases)],
+        listed=packed([each | {"bar": wording.html(each["bar"])} for each in listed(card, cases, of_calls)]),
+        pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(suite, cases)],
         per_chunk=PER_CHUNK,
         evidence={"": flat(card.evidence)} if card.evidence else {},
         footer=f"fdbcore {__version__} · {document['schema']}",
+    )
+    return wording.html(made)
+
+
+def _wording(own: PageWords | None) -> Wording:
+    """The words of a suite, with those of all pages."""
+    return Wording("en", {}) if own is None else Wording(own.language, {**words_of_pages(own.language), **own.words})
+
+
+def _in_words(case: ScoredCase, wording: Wording) -> ScoredCase:
+    """A case with what the script of the page shows of it in the language of the page."""
+    return replace(
+        case,
+        condition=wording.text(case.condition),
+        system=wording.name(case.system),
+        note=wording.text(case.note),
     )
 
 

@@ -71,7 +71,7 @@ function entry(item) {
 }
 
 function linkTo(page) {
-  const link = element("a", "", "Listen to this call: its timeline, words and scores");
+  const link = element("a", "", list.dataset.listen);
   link.href = page;
   return element("p", "", link);
 }
@@ -99,7 +99,7 @@ function choose() {
 
 function present(chosen) {
   found = chosen;
-  count.textContent = `${found.length} of ${items.length} results. Open one to see why.`;
+  count.textContent = count.dataset.found.replace("{found}", found.length).replace("{all}", items.length);
   list.replaceChildren();
   extend();
 }
@@ -110,7 +110,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 more.addEventListener("click", extend);
 if (items[linked]) {
   present([items[linked]]);
-  count.textContent = `One of ${items.length} results, as linked. Choose anything above to see the others.`;
+  count.textContent = count.dataset.linked.replace("{all}", items.length);
   count.scrollIntoView();
 } else choose();
 document.documentElement.dataset.drawn = "yes";

@@ -286,6 +286,7 @@ class ActsDocument(TypedDict):
     published: list[PublishedRow]
     problems: list[LeftOut]
     warnings: list[str]
+    page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
     judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
     timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]

@@ -34,6 +34,7 @@ from fdbcore.suites.dialogue_acts.models.content_judge import (
     replies_to_judge,
 )
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
+from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
@@ -72,8 +73,10 @@ def score(
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     chosen, hears = _helpers(options)
     judging = judge_options(options)
+    check_language(options["page_language"])
     if options["turns"]:
-        return score_turns(paths, options, of_every_set(chosen), hears, jobs or DEFAULT_REQUESTS, out, show)
+        scored = score_turns(paths, options, of_every_set(chosen), hears, jobs or DEFAULT_REQUESTS, out, show)
+        return replace(scored, document={**scored.document, **_page_language(options)})
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
@@ -95,7 +98,15 @@ def score(
     if judged is not None:
         judged.put_into(content)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, [*all_took(used), *(() if judged is None else judged.told)])
+    return Scored(
+        {**content, **_page_language(options)}, files, [*all_took(used), *(() if judged is None else judged.told)]
+    )
+
+
+def _page_language(options: Mapping[str, Any]) -> dict[str, str]:
+    """The language of the page, as a document has it: not if it is English."""
+    language = options["page_language"]
+    return {} if language == ENGLISH else {"page_language": language}
 
 
 class _Unheard(Transcriber):

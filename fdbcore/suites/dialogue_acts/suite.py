@@ -11,13 +11,14 @@ from fdbcore.protocols.suite import Suite
 from fdbcore.runs.judge_flags import MAX_COST
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.scorecard import PageWords, Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
 SUFFIX: Final = ".jsonl"
+ENGLISH: Final = "en"
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
     "Label the replies that lack it, and the reference texts (the ceiling), with this model; SET=VENDOR:NAME: those of "
@@ -73,6 +74,9 @@ class DialogueActs(Suite):
         Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
         Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
         Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
+        Option(
+            "--page-language", "The language of the page: en or ja [default: en].", default=ENGLISH, metavar="LANGUAGE"
+        ),
         Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
     )
     commands = COMMANDS
@@ -182,6 +186,12 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts.page.screen import details
 
         return details(cast("ActsDocument", document), width)
+
+    def page_words(self, document: Mapping[str, Any]) -> PageWords | None:
+        """Those of the page's own in `page_language`."""
+        from fdbcore.suites.dialogue_acts.page.languages import page_words
+
+        return page_words(document.get("page_language", ENGLISH))
 
     def style(self) -> str:
         """The style of the pictures and of the drawing of acts against acts."""

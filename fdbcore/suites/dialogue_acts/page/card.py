@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
+from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
 from fdbcore.suites.dialogue_acts.page.published import CAUTION
 from fdbcore.suites.dialogue_acts.page.terms import CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
@@ -121,7 +122,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
     for of in document["sets"]:
         topics = ", ".join(f"{topic} {n}" for topic, n in of["topics"].items())
         by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
-        found[f"set {of['name']}"] = f"{of['n']:,} records in {of['locale']}{by}: {topics}"
+        found[f"records of {of['name']}"] = f"{of['n']:,} records in {of['locale']}{by}: {topics}"
     return found
 
 
@@ -264,7 +265,11 @@ def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
         language(document, item["set"]),
         _tags(item, tags_of(document).names),
         texts,
-        {"item": item, "tag_set": document.get("tag_set") or paper_acts().to_json()},
+        {
+            "language": document.get("page_language", ENGLISH),
+            "item": item,
+            "tag_set": document.get("tag_set") or paper_acts().to_json(),
+        },
         item["response"].get("live", {}).get("call", ""),
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
+from fdbcore.suites.dialogue_acts.page.languages import sayer
 from fdbcore.suites.dialogue_acts.page.svg import drawing
 from fdbcore.suites.dialogue_acts.page.told_acts import verdict_view, why
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
@@ -44,19 +45,21 @@ def view(case: ScoredCase) -> str:
     background = item["background"]
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
     live = item["response"].get("live")
-    drawn = picture(item, case.lang, parsed(case.item["tag_set"]))
+    drawn = picture(item, case.lang, parsed(case.item["tag_set"]), sayer(case.item["language"]))
     verdict = item["response"].get("verdict")
     judged = verdict_view(verdict, case.lang) if verdict else ""
     return about + drawn + judged + (live_view(live) if live else "") + why(item, case.lang)
 
 
-def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str:
+def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
     is linked to its counterpart; the link of a swapped act is dotted. A missing act (dashed) and a redundant act
     (hatched) have no link. The bar at the bottom puts all costs end to end: its length is the distance (WED).
+    say: says a sentence in the language of the page.
     """
+    title, why_so = say(headline(item)), [say(reason) for reason in reasons(item)]
     pen = _Pen(tags or paper_acts(), lang)
     reference, reply = _rows(item)
     pen.said("The user", item["user"])
@@ -66,12 +69,11 @@ def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None) -> str
     pen.links(item["path"], reference, reply)
     pen.row(reply)
     pen.said(f"The reply of {item['system']}", item["response"]["text"])
-    pen.costs(item["path"], reference, reply, _unit(item), headline(item))
-    for sentence in reasons(item):
+    pen.costs(item["path"], reference, reply, _unit(item), title)
+    for sentence in why_so:
         pen.sentence(sentence)
-    return drawing(
-        "".join(pen.parts), WIDTH, pen.y + MARGIN, " ".join([headline(item) + ".", *reasons(item)]), "picture"
-    )
+    described = " ".join([say(f"{headline(item)}."), *why_so])
+    return drawing("".join(pen.parts), WIDTH, pen.y + MARGIN, described, "picture")
 
 
 def _unit(item: ItemJson) -> float:

@@ -1,0 +1,142 @@
+"""The page in Japanese: no English sentence is left but names and quoted text, whatever the document has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers.acts_document import make_document
+from suites.test_acts_page import unpacked
+
+from fdbcore.cli.main import main
+from fdbcore.report.html.wording import ATTRIBUTES, words_of_pages
+from fdbcore.report.scorecard.page import page as scorecard_page
+from fdbcore.suites.dialogue_acts.page.languages import page_words
+from fdbcore.suites.dialogue_acts.suite import SUITE
+
+NAMES = set(
+    "Question Check Answer Inform Request Suggestion Commissive ChkQ Ans Inf Req Sug Com "  # acts
+    "WED WLCS LCS SD Holm fdbcore USD token JavaScript scores json dialogue acts insertion deletion substitution "
+    "smoke good terse authored alarm calendar messages timer weather "  # what the document calls its own
+    "id openai judge ja JP lapse ms txt annotator whole call".split()
+)
+
+
+class Texts(HTMLParser):
+    """The texts of a page, and those of attributes that people read; not those of elements in another language."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._quoted: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if self._quoted or tag in ("script", "style", "code", "bdi") or (tag not in ("html",) and "lang" in given):
+            if tag not in ("br", "meta", "link", "input"):
+                self._quoted.append(tag)
+            return
+        self.found += [value for name, value in given.items() if name in ATTRIBUTES.split("|") and value]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        return
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._quoted:
+            self._quoted.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._quoted and data.strip():
+            self.found.append(data.strip())
+
+
+def english(html: str) -> Iterator[str]:
+    """The texts with English words that are no names."""
+    for text in Texts(html).found:
+        if [word for word in re.findall(r"[A-Za-z]{2,}", re.sub(r"\{\w+\}", "", text)) if word not in NAMES]:
+            yield text
+
+
+def rich_document() -> dict[str, Any]:
+    """A document in Japanese with everything that a page may say."""
+    document = make_document(("good", "terse"), n=12)
+    document["page_language"] = "ja"
+    document["settings"] |= {"repeats": 2, "family": 3, "power": 0.8, "sd_ddof": 1, "as_given": True, "merged": True}
+    document["judging"] = {
+        "repeats": 1, "requests": 24, "counts": {"text_in_tokens": 9.0}, "usd": 0.0, "unpriced": 0, "priced_on": None,
+        "stopped": None, "judge": "openai:judge",
+        "rows": [
+            {"set": "smoke", "system": name, "n": 11, "right": k, "unscored": 1, "share": k / 11, "ci95": (0.1, 0.9)}
+            for k, name in enumerate(("good", "terse"), 5)
+        ],
+    }  # fmt: skip
+    document["warnings"] = [
+        "smoke: 12 records are too few for a ranking. Two systems must be 0.13 apart in WLCS for a test to tell them "
+        "apart (two-sided 5%, power 80%); to tell 0.05 it takes about 380.",
+        "smoke: no ceiling: nobody has annotated the reference texts",
+        "responses: the words of 2 of 8 acts are not in their reply, and are not shown",
+        "responses: in 3 of 9 annotations an act follows itself; such steps were merged",
+    ]
+    document["problems"] = [{"where": "f, line 3", "reason": "no response of terse"}]
+    first, second = document["items"][:2]
+    first["response"]["verdict"] = {"right": True, "reason": "よい。"}
+    first["response"]["steps"][0] |= {"words": "はい", "rationale": "理由。"}
+    second["response"]["verdict"] = {"right": None, "reason": "不明。"}
+    second["response"]["steps"][0] |= {"words": "違う", "is_quote": False}
+    second["response"]["live"] = {
+        "call": "", "start_s": 1.0, "end_s": 2.0, "after_s": 0.5,
+        "apart": [{"part": "before", "start_s": 0.1, "end_s": 0.2, "text": "はい"},
+                  {"part": "aside", "start_s": 3.1, "end_s": 3.2, "text": None}],
+    }  # fmt: skip
+    return document
+
+
+def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
+    document = rich_document()
+    html = scorecard_page(SUITE.card(document), SUITE, document)
+    assert '<html lang="ja">' in html
+    scripts = re.findall(r'<script type="text/plain"[^>]*>([^<]*)</script>', html)
+    listed, *chunks = map(unpacked, scripts)
+    pictures = [picture for chunk in chunks for picture in chunk]
+    assert len(pictures) == len(document["items"])
+    left = [text for part in (html, *pictures, *(each["bar"] for each in listed)) for text in english(part)]
+    assert left == []
+    assert "返答の対話行為は適切か" in html
+    assert "行為とは別に、判定者 openai:judge が内容を正しいとした返答" in html
+    assert "内容（判定者による）" in "".join(pictures)
+    assert "距離（WED）" in "".join(pictures)
+
+
+def test_the_english_page_is_full_of_english() -> None:
+    document = rich_document()
+    del document["page_language"]
+    assert len(list(english(scorecard_page(SUITE.card(document), SUITE, document)))) > 100
+
+
+def test_each_text_keeps_its_places_in_japanese() -> None:
+    own = page_words("ja")
+    assert own is not None
+    for english_text, japanese in {**words_of_pages("ja"), **own.words}.items():
+        places = [set(re.findall(r"\{[+#]?(\w+)\}", text)) for text in (english_text, japanese)]
+        assert places[1] <= places[0], english_text
+
+
+def test_the_command_writes_a_japanese_page_and_knows_no_other_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["score", "--suite", "dialogue-acts", "--out", "OUT", "--published"]
+    refused = CliRunner().invoke(main, [*command, "--page-language", "de"])
+    assert (refused.exit_code, "--page-language: expected en or ja, got de" in refused.output) == (2, True)
+    assert CliRunner().invoke(main, [*command, "--page-language", "ja"]).exit_code == 0
+    html = Path("OUT/report.html").read_text(encoding="utf-8")
+    told = [text for text in english(html) if re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", text)]
+    assert told == []
+    assert json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["page_language"] == "ja"
