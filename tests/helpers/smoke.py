@@ -23,8 +23,13 @@ def some(path: Path, wanted: Collection[str], **changes: object) -> Path:
     return path
 
 
-def run(data: object, out: Path, systems: Mapping[str, str], *more: str) -> Result:
-    """Run `fdbcore run --suite fdb-v3` in lockstep."""
+def command(data: object, out: Path, systems: Mapping[str, str], *more: str) -> list[str]:
+    """The words of `fdbcore run --suite fdb-v3` in lockstep."""
     named = [word for name, address in systems.items() for word in ("--system", f"{name}={address}")]
     fixed = ["--suite", "fdb-v3", "--data", str(data), "--clock", "virtual", "--seed", "1", "--out", str(out)]
-    return CliRunner().invoke(main, ["run", *fixed, *named, *more], env={"COLUMNS": "150"}, catch_exceptions=False)
+    return ["run", *fixed, *named, *more]
+
+
+def run(data: object, out: Path, systems: Mapping[str, str], *more: str) -> Result:
+    """Run it."""
+    return CliRunner().invoke(main, command(data, out, systems, *more), env={"COLUMNS": "150"}, catch_exceptions=False)

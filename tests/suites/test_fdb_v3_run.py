@@ -14,7 +14,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from helpers.smoke import command, run, some
 from jsonschema import Draft202012Validator
 from oracles import fdb_v3 as oracle
 
@@ -30,26 +31,6 @@ from fdbcore.suites.fdb_v3.suite import SUITE
 
 WANTED = ("travel_01", "shop_08", "finance_09")
 SYSTEMS = {"right": "rehearsed:", "stale": "rehearsed:?fault=stale", "silent": "rehearsed:?fault=silent"}
-
-
-def small_set(folder: Path, wanted: tuple[str, ...] = WANTED) -> Path:
-    """A few records of the smoke set in a file of their own."""
-    content = json.loads(SMOKE.read_text(encoding="utf-8"))
-    content["record"] = [each for each in content["record"] if each["id"] in wanted]
-    for record in content["record"]:
-        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
-    (folder / "fdb3.json").write_text(json.dumps(content))
-    return folder / "fdb3.json"
-
-
-def command(data: str, out: Path, systems: Mapping[str, str], *more: str) -> list[str]:
-    named = [word for name, address in systems.items() for word in ("--system", f"{name}={address}")]
-    return ["run", "--suite", "fdb-v3", "--data", data, *named, "--clock", "virtual", "--seed", "1",
-            "--out", str(out), *more]  # fmt: skip
-
-
-def run(data: str, out: Path, systems: Mapping[str, str], *more: str) -> Result:
-    return CliRunner().invoke(main, command(data, out, systems, *more), env={"COLUMNS": "150"}, catch_exceptions=False)
 
 
 def events(call: Path) -> list[dict[str, Any]]:
@@ -70,9 +51,8 @@ def speech(call: Path, side: str) -> list[tuple[int, int]]:
 def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run of three systems, and what was printed."""
     folder = tmp_path_factory.mktemp("held")
-    done = run(
-        f"{small_set(folder)}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told"
-    )
+    data = some(folder / "fdb3.json", WANTED)
+    done = run(f"{data}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told")
     return folder / "RUN", done.output
 
 
@@ -180,7 +160,7 @@ def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) 
 
 
 def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> None:
-    data = small_set(tmp_path, WANTED[:1])
+    data = some(tmp_path / "fdb3.json", WANTED[:1])
     (record,) = json.loads(data.read_text())["record"]
     settings = "ends=file&tail_s=1.5&latency=as-released&faults=error@1"
     done = run(f"{data}?{settings}", tmp_path / "RUN", {"right": "rehearsed:"})
@@ -194,7 +174,7 @@ def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> Non
 
 
 def test_a_system_that_hangs_up_does_not_cut_the_users_file(tmp_path: Path) -> None:
-    data = small_set(tmp_path, WANTED[:1])
+    data = some(tmp_path / "fdb3.json", WANTED[:1])
     content = json.loads(data.read_text())
     (record,) = content["record"]
     end = record.pop("user_end_tick")
@@ -223,7 +203,7 @@ def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_p
 
 
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
-    data, out = str(small_set(tmp_path)), tmp_path / "RUN"
+    data, out = str(some(tmp_path / "fdb3.json", WANTED)), tmp_path / "RUN"
     words = command(data, out, {"right": "rehearsed:"})
     killed = subprocess.Popen(
         [sys.executable, "-m", "fdbcore.cli", *words], start_new_session=True, stdout=subprocess.DEVNULL,
@@ -251,7 +231,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 def with_fault(folder: Path, fault: Mapping[str, Any]) -> Path:
     """A set of two records, the first of them with a fault."""
-    path = small_set(folder, WANTED[:2])
+    path = some(folder / "fdb3.json", WANTED[:2])
     content = json.loads(path.read_text())
     content["record"][0] |= fault
     path.write_text(json.dumps(content))
@@ -305,7 +285,7 @@ def test_a_run_names_what_it_leaves_out(tmp_path: Path) -> None:
 
 
 def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
-    data = f"{small_set(tmp_path, WANTED[:1])}?quiet_s=1"
+    data = f"{some(tmp_path / 'fdb3.json', WANTED[:1])}?quiet_s=1"
     lines = ("--line", "clean", "--line", "noise:20", "--line", "telephone")
     done = run(data, tmp_path / "RUN", {"right": "rehearsed:"}, *lines)
     assert done.exit_code == 0, done.output
@@ -321,7 +301,7 @@ def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
 
 
 def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
-    data = f"{small_set(tmp_path, WANTED[:1])}?quiet_s=1"
+    data = f"{some(tmp_path / 'fdb3.json', WANTED[:1])}?quiet_s=1"
     for name, address in {"ONE": "rehearsed:", "AGAIN": "rehearsed:", "OTHER": "rehearsed:?fault=silent"}.items():
         run(data, tmp_path / name, {"x": address}, "--no-score")
 
@@ -359,19 +339,19 @@ def test_wrong_settings_are_one_line(tmp_path: Path, data: str, said: str) -> No
 
 def test_a_folder_that_is_missing_is_told_as_missing(tmp_path: Path) -> None:
     gone = str(tmp_path / "gone")
-    for command, said in (
+    for words, said in (
         (["score", "--suite", "fdb-v3", gone], "released folder, got no such folder"),
         (["scenarios", "import", gone, "--out", f"{gone}.json"], "input.opus, got no such folder"),
         (["replay", gone], "expected an audio file or a folder, got no such file or folder"),
     ):
-        done = CliRunner().invoke(main, command)
+        done = CliRunner().invoke(main, words)
         assert done.exit_code != 0
         assert f"{gone}: expected " in done.output
         assert said in done.output
 
 
 def test_systems_with_instructions_get_ours_unless_they_have_their_own(tmp_path: Path) -> None:
-    users = side_a(str(small_set(tmp_path)))
+    users = side_a(str(some(tmp_path / "fdb3.json", WANTED)))
     told = prompted(
         [
             PlannedSystem("a", "openai-realtime:gpt-realtime?voice=marin"),
