@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -145,7 +144,7 @@ def _replay(
 ) -> tuple[Reading, Document]:
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.score import score
-    from fdbcore.report.call.document import document
+    from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import write_report
     from fdbcore.runs.replay import replay_session
     from fdbcore.runtime.executor import ThisProcess
@@ -161,7 +160,7 @@ def _replay(
             line_open=settings.line_open,
         )
         status(f"{session.name}: writing its page")
-        content = document(reading, score(reading))
+        content = page_document(reading, score(reading))
         if others and not content["unscored"]:
             alone = Run(reading.path, [Call(session.name, reading.path)])
             try:
@@ -199,7 +198,9 @@ def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> 
     from fdbcore.report.call.screen import screen
 
     if as_json:
-        click.echo(json.dumps(document, ensure_ascii=False))
+        from fdbcore.recording.files import json_pieces
+
+        click.echo("".join(json_pieces(document)))
     elif not quiet:
         from fdbcore.report.call.agent_log import screen_lines
 

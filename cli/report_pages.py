@@ -73,7 +73,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.kept import kept
     from fdbcore.analysis.score import read_scores
-    from fdbcore.report.call.document import document
+    from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import CallPage, write_report
     from fdbcore.runs.amend import make_playable
 
@@ -82,7 +82,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     for call in calls:
         reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
         if shown.embed:
-            told = _write_alone(reading, document(reading, read_scores(reading)), verdict, shown.words)
+            told = _write_alone(reading, page_document(reading, read_scores(reading)), verdict, shown.words)
         else:
             if shown.audio:
                 try:
@@ -90,7 +90,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
                 except AudioError as error:
                     why_no_audio = str(error)
                     click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
-            content = document(reading, read_scores(reading))
+            content = page_document(reading, read_scores(reading))
             told = str(
                 write_report(reading, content, CallPage(shown.audio, shown.words, why_no_audio, verdict=verdict))
             )

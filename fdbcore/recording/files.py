@@ -68,14 +68,14 @@ def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
 def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", ", ": ")) -> Iterator[str]:
     """The JSON of a mapping in one line, item by item of its lists, so that a long list is never held as text.
 
-    A value may be an iterator: what it yields is a list.
+    A value may be anything that yields items: they are a list.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=separators).encode
     comma, colon = separators
     yield "{"
     for number, (name, inner) in enumerate(value.items()):
         yield f"{comma if number else ''}{encode(name)}{colon}"
-        if isinstance(inner, list | Iterator):
+        if isinstance(inner, Iterable) and not isinstance(inner, str | tuple | Mapping):
             yield "["
             for place, item in enumerate(inner):
                 yield f"{comma if place else ''}{encode(item)}"

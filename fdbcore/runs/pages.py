@@ -20,7 +20,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import SUMMARY, is_replayed
 from fdbcore.report.call.audio import CallAudio, call_audio
-from fdbcore.report.call.document import document
+from fdbcore.report.call.document import page_document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.page import CallPage, write_report
 from fdbcore.report.call.shared import PAGES, share
@@ -110,7 +110,7 @@ def _write_page(call: tuple[Path, str | None, CallVerdict | None], parts: PagePa
         scores = read_scores(reading)
         if unscored is not None:
             scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
-        content = document(reading, scores)
+        content = page_document(reading, scores)
         heard = call_audio(reading, path) if parts.audio else CallAudio()
         lists = moment_lists(reading) if content["unscored"] is None else {}
     except FdbError:  # the survey says so

@@ -91,7 +91,7 @@ def replay(
     negative times count from it. If not given, those of the recording. InputError for files that cannot be used,
     RecordingError if `out` cannot be written.
     """
-    from fdbcore.report.call.document import document
+    from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import write_report
 
     sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
@@ -104,7 +104,7 @@ def replay(
     changes = asdict(settings) if settings else {}
     session = replace(sessions[0], leave_out=asked_spans(leave_out))
     reading = replay_session(session, Path(out), vad, changes, real_time, line_open=line_open)
-    write_report(reading, document(reading, score(reading)))
+    write_report(reading, page_document(reading, score(reading)))
     return reading
 
 

@@ -18,7 +18,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.protocols.suite import Suite
 from fdbcore.recording.files import write_text
 from fdbcore.report.call.audio import call_audio
-from fdbcore.report.call.document import document
+from fdbcore.report.call.document import page_document
 from fdbcore.report.call.page import CallPage, ScoredIn, page
 from fdbcore.report.call.shared import share
 from fdbcore.types.scorecard import ScoredCase
@@ -67,4 +67,4 @@ def _page(path: Path, suite: Suite, case: ScoredCase, place: ScoredIn) -> str:
     reading = Reading(path)
     heard = call_audio(reading, place.folder)
     shown = CallPage(silent=heard.silent, unplayable=heard.unplayable, remarks=suite.remarks(case), scored_in=place)
-    return page(reading, document(reading, read_scores(reading)), shown)
+    return page(reading, page_document(reading, read_scores(reading)), shown)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from jsonschema import ValidationError
 
 from fdbcore.analysis.score import score
 from fdbcore.measures.reading import Reading
-from fdbcore.report.call.document import document
-from fdbcore.types import TurnEvent
+from fdbcore.report.call.document import document, page_document
+from fdbcore.report.call.sections import events
+from fdbcore.report.html.templates import embedded_pieces
+from fdbcore.types import TurnEvent, TurnSettings
 
 VALIDATOR = validator("replay")
 
@@ -53,3 +57,19 @@ def test_the_events_can_be_read_back(tmp_path: Path) -> None:
     recording = sample_recording(tmp_path / "sample")
     events = document_of(recording)["events"]
     assert [TurnEvent.from_json(event) for event in events] == recording.turn_events
+
+
+def test_a_page_goes_through_its_events_one_by_one(tmp_path: Path) -> None:
+    """Those of a day are 100,000, of which 40 MiB would be JSON values."""
+    turns = " ".join(f"{start}-{start + 0.8}" for start in range(0, 500, 2))
+    recording = drawn_recording(tmp_path / "call", f"A {turns} |")
+    scores = score(recording)
+    held, content = document(recording, scores), page_document(recording, scores)
+    assert held == {**content, "events": held["events"]}
+    assert "".join(embedded_pieces(content)) == "".join(embedded_pieces(held))
+    for use in (lambda: deque(embedded_pieces(content), maxlen=0), lambda: events(content["events"], TurnSettings())):
+        tracemalloc.start()
+        use()
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak_bytes < 100 * len(held["events"])

@@ -5,6 +5,7 @@ Its types are in `document_types`; `fdbcore.report.schemas` publishes its schema
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.analysis.detectors import earlier
@@ -27,21 +28,23 @@ DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
 def document(reading: Reading, scores: Scores) -> Document:
     """Everything that is known of a recording and its scores, as JSON values."""
+    content = page_document(reading, scores)
+    return {**content, "events": list(content["events"])}
+
+
+def page_document(reading: Reading, scores: Scores) -> Document:
+    """The same for a page, which embeds its events one by one: they are made each time that they are gone through.
+
+    Those of a day take 40 MiB as JSON values.
+    """
     unscored = scores.get("unscored")
-    unanswered = {event for event in opportunities(reading.dialogue).missed if event.kind == "pause"}
-    events = [
-        event.to_json()
-        | ({"suspect": True} if suspect else {})
-        | ({"unanswered": True} if not suspect and event in unanswered else {})
-        for event, suspect in reading.events_with_suspects
-    ]
     content: Document = {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(reading),
         "settings": reading.meta["settings"],
         "health": reading.health,
         "lines": placed_lines(reading),
-        "events": cast("list[Event]", events),
+        "events": cast("list[Event]", _Events(reading)),
         "measures": scores["measures"],
         "curves": scores["curves"],
         "moments": [] if unscored else [moment.to_json() for moment in reading.moments],
@@ -56,6 +59,23 @@ def document(reading: Reading, scores: Scores) -> Document:
     if lines := heard_lines(reading):
         content["transcript"] = lines
     return content
+
+
+class _Events:
+    """The turn events of a recording as JSON values."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def __iter__(self) -> Iterator[Event]:
+        unanswered = {event for event in opportunities(self._reading.dialogue).missed if event.kind == "pause"}
+        for event, suspect in self._reading.events_with_suspects:
+            yield cast(
+                "Event",
+                event.to_json()
+                | ({"suspect": True} if suspect else {})
+                | ({"unanswered": True} if not suspect and event in unanswered else {}),
+            )
 
 
 def told_first(content: Document | Scores) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_pieces
+from fdbcore.recording.reader import Recording
 from fdbcore.report.call import agent_log as marks
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
@@ -103,7 +103,6 @@ def pieces(
     lists: Mapping[str, MomentList] | None = None,
 ) -> Iterator[str]:
     """The page in pieces: that of a day would be a text of 50 million characters."""
-    levels = companded(reading.peaks)  # first, since the peaks take twice the memory
     if not shown.audio or shown.sound is not None:
         content = {
             **content,
@@ -163,7 +162,7 @@ def pieces(
         timing=certificate.section(content),
         evidence=sections.evidence(content),
         terms=terms(settings),
-        peaks=base64_pieces(levels),
+        peaks=peak_pieces(reading),
         lists=lists,
         listened=[moment.to_json() for moment in one_of_each_kind_first(reading.moments)] if is_scored else [],
         last_turn=last_turn(reading.dialogue) if is_scored else "",
@@ -211,21 +210,14 @@ def _scored(
     }
 
 
-def companded(peaks: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
-    """The peaks, one byte per tick, first all of A, then all of B: uint8 (2 * n_ticks,).
+def peak_pieces(recording: Recording) -> Iterator[str]:
+    """The peaks as base64, in pieces: one byte per tick, first all of A, then all of B.
 
     A byte is 255 times the square root of the peak's share of full scale; the root makes soft speech visible beside
-    loud speech. peaks: uint16 (n_ticks, 2).
+    loud speech.
     """
     shares = np.minimum(np.arange(1 << 16), FULL_SCALE) / FULL_SCALE
     byte_of = np.round(255 * np.sqrt(shares)).astype(np.uint8)
-    found = np.empty(peaks.T.shape, np.uint8)
-    for tick in range(0, len(peaks), PIECE_BYTES):
-        found[:, tick : tick + PIECE_BYTES] = byte_of[peaks[tick : tick + PIECE_BYTES].T]
-    return found.reshape(-1)
-
-
-def base64_pieces(data: npt.NDArray[np.uint8]) -> Iterator[str]:
-    """Bytes (n,) as base64, in pieces."""
-    for start in range(0, len(data), PIECE_BYTES):
-        yield base64.b64encode(data[start : start + PIECE_BYTES].tobytes()).decode("ascii")
+    peaks = recording.peaks.T.flat
+    for start in range(0, len(peaks), PIECE_BYTES):
+        yield base64.b64encode(byte_of[peaks[start : start + PIECE_BYTES]].tobytes()).decode("ascii")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.answers import UNANSWERED
@@ -14,7 +14,7 @@ from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, 
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat
-from fdbcore.types import SIDES, TurnSettings
+from fdbcore.types import SIDES, Side, TurnKind, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
@@ -116,11 +116,17 @@ def _notes(m: Summary) -> Iterator[str]:
         yield f"{count} {EXCLUSIONS.get(reason, reason)}"
 
 
-def events(found: Sequence[Event], settings: TurnSettings) -> list[Row]:
+def events(found: Iterable[Event], settings: TurnSettings) -> list[Row]:
     """The number of events of each kind per side, without suspect ones, and what each kind means."""
-    own = [event for event in found if not event.get("suspect")]
-    counts = Counter((event["kind"], event["side"]) for event in own if not event["censored"])
-    censored = Counter(event["kind"] for event in own if event["censored"])
+    counts: Counter[tuple[TurnKind, Side]] = Counter()
+    censored: Counter[TurnKind] = Counter()
+    for event in found:
+        if event.get("suspect"):
+            continue
+        if event["censored"]:
+            censored[event["kind"]] += 1
+        else:
+            counts[event["kind"], event["side"]] += 1
     return [
         (
             Cell(kind.replace("_", " "), in_words(meaning, settings)),
