@@ -325,8 +325,9 @@ def test_a_run_of_two_detectors_is_refused_and_one_of_an_earlier_version_says_so
     assert told.exit_code == 0
     assert earlier in " ".join(told.output.split())
     assert earlier.replace("`", "") in (tmp_path / "old" / "index.html").read_text().replace("`", "")
-    shown = CliRunner().invoke(main, ["score", str(tmp_path / "old")], catch_exceptions=False)
-    assert earlier in " ".join(shown.stdout.split())
+    for command in ("score", "report"):
+        shown = CliRunner().invoke(main, [command, str(tmp_path / "old")], catch_exceptions=False)
+        assert earlier in " ".join(shown.stdout.split())
 
 
 def test_another_version_is_named_and_its_items_are_counted_anew(planted: Planned, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
@@ -71,6 +72,7 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
             yield "!!", f"{text}: {counted(len(calls), 'call')}"
         if len(found) > SHOWN:
             yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
+    yield from (("!!", text) for text in earlier(run.corpus.all_settings))
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
