@@ -379,6 +379,26 @@ def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_p
     assert "(output.wav: cut off:" in cut
 
 
+def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) -> None:
+    """The turn of sample n ends at 1.5 s + n / 10: early, hardly early, in time, and nothing."""
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [], n=4)
+    for number, start_s in ((1, 0.8), (2, 1.6), (3, 2.8)):
+        sample = data / "candor_turn_taking" / str(number)
+        put(sample, "output.wav", said(0, start_s, 2.0, length_s_of(sample / "input.wav") - start_s - 2.0))
+    by, told = scored_outputs(tmp_path, data)
+    assert told == []
+    assert {number: own["early_per_labelled_turn_end"] for number, own in by.items()} == {
+        "1": [1], "2": [0], "3": [0], "4": [0]
+    }  # fmt: skip
+    assert {number: own["answered_per_labelled_turn_end"] for number, own in by.items()} == {
+        "1": [0], "2": [1], "3": [1], "4": [0]
+    }  # fmt: skip
+    (hardly_ms,), (in_time_ms,) = (by[number]["response_latency_ms_per_labelled_turn_end"] for number in "23")
+    assert (hardly_ms, in_time_ms) == (pytest.approx(-100, abs=60), pytest.approx(1000, abs=60))
+    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert "More than 0.2 s early, which is no answer: outputs in 1 of 4 samples." in " ".join(done.stdout.split())
+
+
 def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_path: Path) -> None:
     data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 4.5)], n=5)
     task = data / "candor_turn_taking"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -12,7 +12,7 @@ from fdbcore.report.glossary import in_words
 from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.fdb_v1.measures import BY_ID, MEASURES, SuiteMeasure
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, MEASURES, SuiteMeasure
 from fdbcore.suites.fdb_v1.results import ranges_told
 from fdbcore.suites.fdb_v1.rows import conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
@@ -37,6 +37,7 @@ TOLD: Final[Mapping[str, tuple[str, str]]] = {
     INTERRUPTION: ("takeover_by_activity_wanted", "took the turn:"),
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
+BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
 RESPOND: Final = ("compat_respond", "addressed the overlap:")
 """The same of every task of v1.5."""
 
@@ -135,18 +136,24 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     whole = [row for row in document["rows"] if row["group"] is None]
     for condition in dict.fromkeys(row["condition"] for row in whole):
         name, text = TOLD[condition] if document["version"] == V1 else RESPOND
-        what = "pause" if condition == PAUSE else "sample"
         rows = [row for row in whole if row["condition"] == condition]
-        shares = [
-            f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
-            for row in rows
-            if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
-        ]
-        if shares:
+        if shares := _counts(rows, name):
+            is_early = any(row["measures"][EARLY]["value"] for row in rows if EARLY in row["measures"])
+            early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
             better = verdicts(card, condition, [row["system"] for row in rows])
-            yield " ".join([f"{condition.capitalize()}: {text} {', '.join(shares)}.", *better])
+            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
+
+
+def _counts(rows: Sequence[V1Row], name: str) -> str:
+    """How often it was in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
+    return ", ".join(
+        f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
+        for row in rows
+        for what in ["pause" if row["condition"] == PAUSE else "sample"]
+        if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
+    )
 
 
 def _terms(document: V1Document) -> dict[str, str]:

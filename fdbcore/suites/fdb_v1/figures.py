@@ -15,9 +15,18 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.recording.labels import KeptLabels
-from fdbcore.suites.fdb_v1.measures import BY_ID
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY
 from fdbcore.suites.fdb_v1.rules import backchannels, distance, jsd
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, V1, UserSample, Version, in_ticks
+from fdbcore.suites.fdb_v1.samples import (
+    BACKCHANNEL,
+    INTERRUPTION,
+    PAUSE,
+    TURN_TAKING,
+    V1,
+    UserSample,
+    Version,
+    in_ticks,
+)
 from fdbcore.types import TICKS_PER_S
 
 Figures: TypeAlias = Mapping[str, Sequence[float]]
@@ -25,6 +34,8 @@ Figures: TypeAlias = Mapping[str, Sequence[float]]
 UNWANTED: Final = (PAUSE, BACKCHANNEL)
 """The tasks in which the system should not take over."""
 LEAST_S: Final = 1.0
+ANSWERED: Final = "answered_per_labelled_turn_end"
+TIMES: Final = "response_latency_ms_per_labelled_turn_end"
 
 
 def of_words(version: Version, sample: UserSample, words: Sequence[Segment], segments: Sequence[Segment]) -> Figures:
@@ -81,6 +92,11 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue, labels
             "b_backchannel_like_per_a_speech_min"
         ]
     figures: dict[str, Sequence[float]] = {name: _items(each) for name, each in found.items() if name in BY_ID}
+    if sample.task == TURN_TAKING and ANSWERED in found:
+        answered, times = found[ANSWERED], found[TIMES]
+        assert isinstance(answered, Share) and isinstance(times, Values)  # noqa: PT018
+        early = times.excluded["b_was_speaking"]
+        figures[EARLY] = [1.0] * early + [0.0] * (answered.n - early)
     if version == V1:
         wanted = "unwanted" if sample.task in UNWANTED else "wanted"
         figures[f"takeover_by_activity_{wanted}"] = [float(took_over(sample, dialogue))]

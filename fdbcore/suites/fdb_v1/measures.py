@@ -55,6 +55,7 @@ class SuiteMeasure:
     is_main: bool = False
 
 
+EARLY: Final = "early_per_labelled_turn_end"
 _TAKEOVER: Final = "The system said more than three words, or spoke for at least 1 s from its first to its last word."
 _BY_WORDS: Final = "words of another recogniser move it by up to 23.5 points"
 _ACTIVITY: Final = (
@@ -155,6 +156,12 @@ MEASURES: Final = (
     ),
     _of_calls("cut_off_per_labelled_a_pause", "cut-offs", is_main=True, better=-1),
     _of_calls("answered_per_labelled_turn_end", "answered", is_main=True, better=1),
+    SuiteMeasure(
+        EARLY, "early",
+        "The system began more than 0.2 s before the user's turn ended, and was speaking when it did: no answer, and "
+        "without an answer time.",
+        OURS, "share", better=-1,
+    ),
     _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", better=-1),
     *_stops(),
     _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again after"),
