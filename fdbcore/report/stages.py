@@ -29,7 +29,7 @@ def screen_rows(table: StageTable, columns: int) -> list[str]:
     """The table as lines for a terminal with this many columns."""
     rows = [(stage.name, *_figures(stage)) for stage in table.stages]
     lines = laid_out([COLUMNS, *rows, (WHOLE, *_figures(table.answer))], columns - len(INDENT))
-    return [INDENT + line for line in lines]
+    return [(INDENT + line).rstrip() for line in lines]
 
 
 def section(table: StageTable, link: Links) -> dict[str, Any]:

@@ -12,17 +12,30 @@ FEWEST_NAME_COLUMNS: Final = 12
 def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
     """The rows of a table as lines of at most `width` characters; the first row is the head.
 
-    The first column is left-aligned, the others right-aligned. Columns without any cell are left out, and so are the
-    last columns if they do not fit.
+    The first column is left-aligned, the others right-aligned. Columns without any cell are left out. Those that do not
+    fit beside the others stand below them, in as many parts as it takes; each part repeats the first column.
     """
     names, *columns = (column for column in zip(*rows, strict=True) if any(column[1:]))
-    name_width, widths = max(map(len, names)), [max(map(len, column)) for column in columns]
-    while widths and min(name_width, FEWEST_NAME_COLUMNS) + sum(widths) + len(widths) > width:
-        widths.pop()
-    name_width = min(name_width, width - sum(widths) - len(widths))
+    widths = [max(map(len, column)) for column in columns]
+    longest = max(map(len, names))
+    parts: list[list[int]] = [[]]
+    for place in range(len(columns)):
+        beside = [*parts[-1], place]
+        if parts[-1] and min(longest, FEWEST_NAME_COLUMNS) + sum(widths[each] + 1 for each in beside) > width:
+            parts.append([])
+        parts[-1].append(place)
     return [
-        " ".join([f"{shortened(name, name_width):<{name_width}}", *map(str.rjust, cells, widths)]).rstrip()
-        for name, *cells in zip(names, *columns[: len(widths)], strict=True)
+        line for number, part in enumerate(parts) for line in [""] * bool(number) + _part(names, columns, part, width)
+    ]
+
+
+def _part(names: Sequence[str], columns: Sequence[Sequence[str]], part: Sequence[int], width: int) -> list[str]:
+    """The lines of the columns at these places, after the names, which are cut in their middle to fit."""
+    widths = [max(map(len, columns[place])) for place in part]
+    named = max(min(max(map(len, names)), width - sum(widths) - len(widths)), 1)
+    return [
+        " ".join([f"{shortened(name, named):<{named}}", *map(str.rjust, cells, widths)]).rstrip()
+        for name, *cells in zip(names, *(columns[place] for place in part), strict=True)
     ]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.report.scorecard.columns import ELLIPSIS, ColumnGroup, cells_table, columns, fitted, padded, table, wrapped
+from fdbcore.report.terminal import laid_out
 
 TEXTS = st.text(st.sampled_from("ab あ漢ｶ、é\u0301\u200d…"), max_size=30)
 
@@ -96,3 +97,23 @@ def test_names_are_whole_where_a_group_can_be_divided() -> None:
     assert [line for line in table([name], groups, 60) if "1.0" in line or "2.0" in line] == [
         f"{name}{number:>6}{value:>27}" for number, value in (("1111", "1.0"), ("1111", "2.0"))
     ]
+
+
+@given(
+    st.lists(st.text("abcdé", min_size=1, max_size=30), min_size=1, max_size=4, unique=True),
+    st.lists(st.integers(1, 16), min_size=1, max_size=14),
+    st.integers(40, 120),
+)
+def test_a_table_that_is_too_wide_keeps_every_column_below_the_others(
+    names: list[str], widths: list[int], width: int
+) -> None:
+    """Every cell stands whole in a line that begins with its row's name, and no line is wider than the terminal."""
+    rows = [[f"{row}.{place}".ljust(size, "x") for place, size in enumerate(widths)] for row in range(len(names))]
+    heads = [f"h{place}" for place in range(len(widths))]
+    lines = laid_out([["system", *heads], *([name, *cells] for name, cells in zip(names, rows, strict=True))], width)
+    assert max(map(len, lines)) <= width
+    parts = [part.splitlines() for part in "\n".join(lines).split("\n\n")]
+    assert all(len(part) == len(names) + 1 for part in parts)
+    assert [head for part in parts for head in part[0].split()[1:]] == heads
+    for number, cells in enumerate(rows, 1):
+        assert [cell for part in parts for cell in part[number].split()[1:]] == cells

@@ -170,9 +170,11 @@ def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[s
 
 
 def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """The rows as lines. The last cell of a row is a remark; it is shown as far as there is room."""
+    """The rows as lines. The last cell of a row is a remark after its last line, shown as far as there is room."""
     table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
-    return [shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(table, rows, strict=True)]
+    before, last = table[: -len(rows)], table[-len(rows) :]
+    told = (shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(last, rows, strict=True))
+    return [*before, *told]
 
 
 def _unhealthy(recording: Recording) -> str:

@@ -14,7 +14,7 @@ from fdbcore.report.terminal import laid_out
 
 
 def screen(found: Sequence[SystemCalls], width: int) -> list[str]:
-    """One line per system, at most `width` characters wide; a narrow screen leaves out the last columns."""
+    """One line per system, at most `width` characters wide; on a narrow screen the last columns stand below."""
     with_cost = _cost_anything(found)
     return laid_out([_titles(with_cost), *([system.name, *_cells(system, with_cost)] for system in found)], width)
 
