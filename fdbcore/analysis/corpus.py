@@ -34,6 +34,7 @@ from fdbcore.recording.run import (
     read_plan,
     standing,
 )
+from fdbcore.sources.clips import natural_order
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
@@ -71,8 +72,8 @@ class Call:
 class Run:
     """A run on disk, by `fdbcore replay` or `fdbcore run`. A single recording is a run of one call.
 
-    calls: all calls in the order of the run; by default read from its files. Raises RecordingError for a folder that is
-    not a run.
+    calls: all calls in the order of the run, those of a live one in that of their names; by default read from its
+    files. Raises RecordingError for a folder that is not a run.
     """
 
     def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None) -> None:
@@ -164,7 +165,8 @@ def _made_since(began: str | None, path: Path) -> Recording | None:
 
 
 def _live(path: Path) -> Iterator[Call]:
-    for case in read_plan(path)["cases"]:
+    """The calls by their names: the plan's order hangs on its seed, and resampling on the order of calls."""
+    for case in sorted(read_plan(path)["cases"], key=lambda case: natural_order(case["name"])):
         folder = path / case["name"]
         recording = None
         with suppress(RecordingError):  # not run yet, or its files are damaged: it will be run again

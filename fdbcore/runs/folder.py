@@ -13,7 +13,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -166,7 +166,11 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
     there, (decisions, cases) = read_plan(path), _plan_values(plan)
     differing = list(islice(_differences(there["plan"], decisions), _DIFFERENCES_SHOWN))
     if not differing and there["cases"] != cases:
-        other = [case["name"] for case in cases if case not in there["cases"]]
+        known = {case["name"]: case for case in there["cases"]}
+        changed_cases = (_differences(known[name], case, name) for case in cases if (name := case["name"]) in known)
+        differing = list(islice(chain.from_iterable(changed_cases), _DIFFERENCES_SHOWN))
+    if not differing and there["cases"] != cases:
+        other = [case["name"] for case in cases if case["name"] not in known]
         example = f", such as {other[0]}" if other else ""
         differing = [f"{len(there['cases'])} cases there, {len(cases)} here{example}"]
     if differing:

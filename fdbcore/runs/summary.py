@@ -15,6 +15,7 @@ from fdbcore.recording.files import SCORES, write_json
 from fdbcore.recording.run import SCORED, SUMMARY
 from fdbcore.runs.amend import keep_stages
 from fdbcore.runs.folder import RunFolder
+from fdbcore.sources.clips import natural_order
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import RunSummary, SystemSummary
@@ -54,8 +55,9 @@ def summarise(folder: RunFolder) -> RunSummary:
 
 
 def recordings_of(folder: RunFolder, system: str) -> list[Reading]:
-    """The scored recordings of one system, in the order of the plan."""
-    found = (folder.recording(case) for case in folder.plan.cases if case.system.name == system)
+    """The scored recordings of one system, in the order of their names: that of the plan hangs on its seed."""
+    cases = sorted(folder.plan.cases, key=lambda case: natural_order(case.name))
+    found = (folder.recording(case) for case in cases if case.system.name == system)
     return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
 
 

@@ -71,7 +71,7 @@ def clips_in(path: str | os.PathLike[str], lost: list[Problem] | None = None) ->
     problems = [problem for clip in clips if (problem := why_unreadable(clip.path)) is not None]
     if len(problems) == len(clips):
         raise AudioError(problems[0])
-    return sorted(clips, key=lambda clip: _natural_order(clip.name))
+    return sorted(clips, key=lambda clip: natural_order(clip.name))
 
 
 def why_unreadable(path: Path) -> str | None:
@@ -207,7 +207,7 @@ def _refuse_duplicates(clips: Sequence[Clip]) -> None:
         seen[clip.name] = clip.path
 
 
-def _natural_order(name: str) -> list[tuple[int, str]]:
-    """A sort key that puts 2 before 10."""
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """A sort key for names that puts 2 before 10."""
     parts = cast(list[str], re.findall(r"\d+|\D+", name))
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -115,6 +115,26 @@ def test_systems_are_compared_with_each_other_and_the_document_is_as_its_schema_
     assert found["warnings"] == ["only 4 calls in fast, 4 in slow: with fewer than 10 an interval may be too narrow"]
 
 
+def test_the_order_of_the_cases_moves_no_interval(folder: Path, tmp_path: Path) -> None:
+    """The cases of RUN in two orders: what is known of them, and each interval, stays."""
+    plan = json.loads((folder / "RUN" / "run.json").read_text())
+    for number in (1, 3):
+        run = shutil.copytree(folder / "RUN", tmp_path / str(number) / "RUN")
+        order = [plan["cases"][place * number % len(plan["cases"])] for place in range(len(plan["cases"]))]
+        assert {case["name"] for case in order} == {case["name"] for case in plan["cases"]}
+        (run / "run.json").write_text(json.dumps({**plan, "cases": order}))
+        for number_of_clip, overlap_s in enumerate((0.1, 0.9, 0.2, 0.5)):
+            path = run / f"c{number_of_clip}-fast" / "derived" / "quantities.json"
+            kept = json.loads(path.read_text())
+            kept["quantities"]["overlap_s_per_min"]["total"] = overlap_s
+            path.write_text(json.dumps(kept))
+        scored = fdbcore("score", "--suite", "clips", run, "--out", run.parent / "S", "--quiet")
+        assert scored.exit_code == 0, scored.output
+    one, other = (json.loads((tmp_path / number / "S" / "scores.json").read_text()) for number in "13")
+    assert one["groups"][0]["measures"]["overlap_s_per_min"]["ci95"]
+    assert (one["groups"], one["comparisons"]) == (other["groups"], other["comparisons"])
+
+
 def test_the_glossary_has_the_settings_in_words(folder: Path) -> None:
     page = (folder / "RUN-scores" / "report.html").read_text()
     assert "response_window_ms}" not in page
@@ -140,6 +160,22 @@ def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:
     result = fdbcore("report", folder / "RUN", "--gate", gates)
     assert result.exit_code in (1, 3)
     assert "response_latency_ms <= 300 where accent = north, system = slow" in result.stdout.replace("\n", " ")
+
+
+def test_another_run_is_told_by_the_labels_and_columns_that_differ(folder: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(folder / "RUN", tmp_path / "RUN")
+    planned = json.loads((there / "run.json").read_text())
+    for case in planned["cases"]:
+        if case["name"] == "c1-fast":
+            case["labels"]["labels"][0] |= {"start_s": 1.4, "end_s": 1.4}
+            case["columns"]["accent"] = "west"
+    (there / "run.json").write_text(json.dumps(planned))
+    result = run(folder, "--labels", folder / "labels.csv", "--out", there)
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    for what in ("start_s: 1.4 there, 1.6 here", "end_s: 1.4 there, 1.6 here"):
+        assert f"c1-fast labels labels 1 {what}" in told
+    assert 'c1-fast columns accent: "west" there, "north" here' in told
 
 
 def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_path: Path) -> None:
