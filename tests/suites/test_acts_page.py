@@ -23,6 +23,7 @@ from fdbcore.cli.main import main
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
+from fdbcore.suites.dialogue_acts.page.languages import sayer
 from fdbcore.suites.dialogue_acts.page.picture import picture
 from fdbcore.suites.dialogue_acts.page.svg import style
 from fdbcore.suites.dialogue_acts.page.words import mean, span
@@ -430,6 +431,7 @@ def test_no_text_goes_beyond_its_picture(browser_page: tuple[BrowserPage, list[s
         return [(draw.choice(ACTS), weight / sum(weights)) for weight in weights]
 
     pictures = [picture(make_item(acts(), acts())) for _ in range(600)]
+    pictures += [picture(make_item(acts(), acts()), say=sayer("ja")) for _ in range(200)]
     assert sum("missing +" in one and "redundant +" in one and "swapped" in one for one in pictures) > 100
     assert overflowing(browser_page[0], pictures) == []
 

@@ -139,6 +139,13 @@ def test_every_step_of_a_reference_has_its_reason() -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+def test_the_acts_of_a_reply_stand_for_all_of_its_words(system: str) -> None:
+    for response in RESPONSES[system]:
+        for annotation in response.annotations:
+            assert "".join(step.words or "" for step in annotation.steps) == response.text, response.id
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_every_record_has_one_response_of_each_system(system: str) -> None:
     assert [response.id for response in RESPONSES[system]] == [record.id for record in RECORDS]
     for response in RESPONSES[system]:

@@ -116,7 +116,7 @@ class _Pen:
 
     def sentence(self, text: str) -> None:
         """An explaining sentence."""
-        self._lines(wrap(text, ROW / TEXT_PX), "reason", self.y + 15, 17)
+        self._lines(wrap(text, ROW / TEXT_PX - 1), "reason", self.y + 15, 17)
 
     def _lines(self, lines: Sequence[str], css: str, baseline: float, leading: float, lang: str = "") -> None:
         self.parts.append(text_lines(lines, MARGIN, baseline, leading, css, lang))
