@@ -35,7 +35,7 @@ def record_set(*references: Sequence[ActSequence | str], name: str = "set") -> R
 
 def answers(of: RecordSet, *replies: ActSequence | str | None, system: str = "s") -> Answers:
     """One reply to each record, annotated by x; None: none was given."""
-    responses = {id: response(id, reply, system) for id, reply in zip(of.records, replies, strict=True)}
+    responses = {id: [response(id, reply, system)] for id, reply in zip(of.records, replies, strict=True)}
     return Answers(of, system, responses)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from fdbcore import align_acts
+from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.significance import holm
 from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
@@ -74,8 +77,8 @@ def test_comparisons_are_paired_tests_corrected_over_all_of_them() -> None:
 
 def test_systems_are_compared_on_the_records_that_both_are_scored_on() -> None:
     of = record_set(["Q 1"], ["Inf 1"], ["Ans 1"])
-    a = Answers(of, "a", {id: response(id, acts, "a") for id, acts in (("r0", "Q 1"), ("r1", "Inf 1"))})
-    b = Answers(of, "b", {id: response(id, acts, "b") for id, acts in (("r1", "Q 1"), ("r2", "Ans 1"))})
+    a = Answers(of, "a", {id: [response(id, acts, "a")] for id, acts in (("r0", "Q 1"), ("r1", "Inf 1"))})
+    b = Answers(of, "b", {id: [response(id, acts, "b")] for id, acts in (("r1", "Q 1"), ("r2", "Ans 1"))})
     found = comparisons([system_row(one, "x", "given") for one in (a, b)], FEW)
     wlcs = found[0]
     assert (wlcs["n"], wlcs["difference"], wlcs["ci95"], wlcs["p"]) == (1, 1.0, None, 1.0)
@@ -84,8 +87,8 @@ def test_systems_are_compared_on_the_records_that_both_are_scored_on() -> None:
 
 def test_of_another_number_of_repeats_the_means_are_compared() -> None:
     of = record_set(["Q 1"], ["Inf 1"])
-    a = {id: repeated(id, {1: "Q 1", 2: "Inf 1"}, "a") for id in of.records}
-    b = {id: response(id, "Q 1", "b") for id in of.records}
+    a = {id: [repeated(id, {1: "Q 1", 2: "Inf 1"}, "a")] for id in of.records}
+    b = {id: [response(id, "Q 1", "b")] for id in of.records}
     rows = [system_row(Answers(of, name, own), "x", "given") for name, own in (("a", a), ("b", b))]
     wlcs = comparisons(rows, FEW)[0]
     assert (wlcs["n"], wlcs["difference"]) == (2, 0.0)  # 0.5 - 1 and 0.5 - 0
@@ -205,7 +208,7 @@ def test_a_response_finds_its_set_by_its_id_alone() -> None:
     )
     found, problems = matched([one], [response("r0", "Q 1"), response("r0", "Inf 1")])
     assert [problem.reason for problem in problems] == ["expected one response of s to r0, got another"]
-    assert found[0].responses["r0"].annotations[0].steps[0].act == "Question"
+    assert found[0].responses["r0"][0].annotations[0].steps[0].act == "Question"
 
 
 def test_a_response_that_names_its_set_belongs_to_it() -> None:
@@ -266,3 +269,63 @@ def test_published_figures_add_up_as_the_paper_prints_them() -> None:
             row["measures"][part]["mean"] or 0.0 for part in ("deletion", "insertion", "substitution")
         ]
         assert sum(parts) == pytest.approx(row["measures"]["wed"]["mean"], abs=0.0015)
+
+
+def of_trials(seed: int, records: int = 14, trials: int = 3) -> tuple[RecordSet, list[Response]]:
+    """A reply of two systems to each trial of each record, of acts drawn at random; some are lost."""
+    rng = random.Random(seed)
+    of = record_set(*(["Q .6 Inf .4"] for _ in range(records)))
+    drawn = ("Q 1", "Inf 1", "Ans .5 Inf .5", "Q .6 Inf .4", "Com .2 Q .8")
+    replies = [
+        replace(response(id, rng.choice(drawn), system), trial=trial)
+        for id in of.records
+        for system in ("s", "t")
+        for trial in range(1, trials + 1)
+    ]
+    return of, [reply for reply in replies if rng.random() > 0.15]
+
+
+def plain_wed(reply: Response) -> float:
+    reference = [("Question", 0.6), ("Inform", 0.4)]
+    return align_acts(reference, [(step.act, step.importance) for step in reply.annotations[0].steps]).wed
+
+
+def test_the_score_of_a_record_is_the_mean_of_its_trials_and_intervals_resample_records() -> None:
+    """As plain arithmetic has it, over trials of which some are lost."""
+    of, replies = of_trials(3)
+    content = document([of], replies, settings=FEW)
+    means: dict[str, dict[str, float]] = {"s": {}, "t": {}}
+    for system, of_system in means.items():
+        for id in of.records:
+            if own := [plain_wed(reply) for reply in replies if (reply.id, reply.system) == (id, system)]:
+                of_system[id] = sum(own) / len(own)
+        row = next(row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given"))
+        of_records = bootstrap_columns([[of_system.get(id, np.nan)] for id in of.records], resamples=FEW.resamples)[0]
+        assert row["n"] == len(of_system)
+        assert row["measures"]["wed"]["mean"] == pytest.approx(sum(of_system.values()) / len(of_system))
+        assert row["measures"]["wed"]["ci95"] == pytest.approx(of_records.interval)
+        singles = [plain_wed(reply) for reply in replies if reply.system == system]
+        assert row["measures"]["wed"]["sd"] == pytest.approx(np.std(singles, ddof=1))
+    both = [means["s"][id] - means["t"][id] for id in of.records if id in means["s"] and id in means["t"]]
+    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
+    assert wed["n"] == len(both)
+    assert wed["difference"] == pytest.approx(sum(both) / len(both))
+    assert wed["sd"] == pytest.approx(np.std(both, ddof=1))
+    assert {(item["id"], item["system"], item["trial"]) for item in content["items"]} == {
+        (reply.id, reply.system, reply.trial) for reply in replies
+    }
+    assert f"set: s replied {len([r for r in replies if r.system == 's'])} times to" in " ".join(content["notes"])
+
+
+def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:
+    of, replies = of_trials(4, trials=1)
+    ten = [replace(reply, trial=trial) for reply in replies for trial in range(1, 11)]
+    once, often = (document([of], given, settings=FEW) for given in (replies, ten))
+    for one, other in zip(once["rows"], often["rows"], strict=True):
+        for measure, found in one["measures"].items():
+            again = other["measures"][measure]
+            assert again["mean"] == pytest.approx(found["mean"])
+            assert again["ci95"] == (found["ci95"] and pytest.approx(found["ci95"]))
+    for compared, repeated_one in zip(once["comparisons"], often["comparisons"], strict=True):
+        assert (compared["n"], compared["p"]) == (repeated_one["n"], repeated_one["p"])
+        assert compared["ci95"] == pytest.approx(repeated_one["ci95"])

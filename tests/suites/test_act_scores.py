@@ -190,7 +190,7 @@ def test_a_reply_that_was_not_given_is_an_empty_sequence() -> None:
         "f1": 0.0,
     }
     assert (row.n, row.no_reply) == (2, 1)
-    blank = Answers(row_set(), "s", {"r0": response("r0", "Ans 1")})
+    blank = Answers(row_set(), "s", {"r0": [response("r0", "Ans 1")]})
     assert system_row(blank, "x", "given").no_reply == 0
 
 
@@ -208,7 +208,7 @@ def test_uniform_weights_weigh_all_acts_of_a_sequence_the_same() -> None:
 def test_repeats_and_missing_annotations_have_their_places() -> None:
     of = record_set(["Q 1"], ["Inf 1"], ["Ans 1"], ["Com 1"])
     replies = [repeated("r0", {1: "Q 1", 3: "Inf 1"}), repeated("r1", {3: "Inf 1"}), response("r2", None)]
-    row = system_row(Answers(of, "s", {reply.id: reply for reply in replies}), "x", "given")
+    row = system_row(Answers(of, "s", {reply.id: [reply] for reply in replies}), "x", "given")
     assert row.repeats == (1, 3)
     nan = np.nan
     np.testing.assert_array_equal(row.values[..., 1], [[0, 1], [nan, 0], [1, 1], [nan, nan]])

@@ -441,11 +441,11 @@ class Hears(Transcriber):
         return self.texts.pop(0)
 
 
-def test_each_trial_is_a_system_of_its_own(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_trial_is_a_reply_of_its_system(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     run(*FAST, "--data", data, "--system", "m=fake:?speak=0-0", "--trials", 2, out=tmp_path / "run")
     responses, _ = responses_of(tmp_path / "run")
-    assert sorted((r.id, r.system) for r in responses) == [(name, f"m#{trial}") for name in ids() for trial in (1, 2)]
+    assert sorted((r.id, r.system, r.trial) for r in responses) == [(name, "m", n) for name in ids() for n in (1, 2)]
 
 
 def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

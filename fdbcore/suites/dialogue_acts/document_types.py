@@ -187,6 +187,7 @@ class ItemJson(TypedDict):
     annotator: str
     kind: Kind
     repeat: int
+    trial: NotRequired[Annotated[int, Meta(description="of a system with several replies to a record, from 1")]]
     background: str
     user: str
     reference: ReferenceJson

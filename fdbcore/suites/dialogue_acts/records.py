@@ -165,8 +165,9 @@ class LiveReply(NamedTuple):
 class Response:
     """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
 
-    set: the name of the set that has the record, or "". where: the line that it was read from, for messages. live:
-    where the reply lies, if it was given in a call; a file of responses does not have it.
+    set: the name of the set that has the record, or "". trial: which of several replies to one request, from 1.
+    where: the line that it was read from, for messages. live: where the reply lies, if it was given in a call; a file
+    of responses does not have it.
     """
 
     id: str
@@ -175,6 +176,7 @@ class Response:
     annotations: tuple[Annotation, ...] = ()
     reason: str = ""
     set: str = ""
+    trial: int = 1
     where: str = field(default="", compare=False)
     live: LiveReply | None = field(default=None, compare=False)
 
@@ -190,12 +192,15 @@ class Response:
             raise InputError(f"annotations: expected repeat {again[1]} of {again[0]} only once, got it again")
         text = None if line.get("text") is None else _text(line, "text", "")
         reason, of = _text(line, "reason", ""), _text(line, "set", "")
-        return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), reason, of)
+        trial = _from_1(line, "trial")
+        return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), reason, of, trial)
 
     def to_json(self) -> dict[str, Any]:
         """The line of the response."""
         annotations = [annotation.to_json() for annotation in self.annotations]
-        known = {name: value for name, value in (("set", self.set), ("reason", self.reason)) if value}
+        trial = self.trial if self.trial > 1 else None
+        told = (("set", self.set), ("trial", trial), ("reason", self.reason))
+        known = {name: value for name, value in told if value}
         return {"id": self.id, "system": self.system, "text": self.text, **known, "annotations": annotations}
 
 
@@ -231,8 +236,12 @@ def read_records(path: Path, as_given: bool = False, tags: TagSet | None = None)
 def read_responses(
     path: Path, as_given: bool = False, tags: TagSet | None = None
 ) -> tuple[list[Response], list[Problem]]:
-    """Like `read_records`, for responses; an id may occur once for each system and set."""
-    return _read(path, lambda line: Response.from_json(line, as_given, tags), lambda one: (one.set, one.id, one.system))
+    """Like `read_records`, for responses; an id may occur once for each system, set and trial."""
+    return _read(
+        path,
+        lambda line: Response.from_json(line, as_given, tags),
+        lambda one: (one.set, one.id, one.system, one.trial),
+    )
 
 
 def jsonl(items: Iterable[Record | Response]) -> str:
@@ -372,14 +381,19 @@ def _reference(reply: object, annotator: str, as_given: bool, tags: TagSet | Non
 def _annotation(item: object, as_given: bool, tags: TagSet | None) -> Annotation:
     if not isinstance(item, Mapping):
         raise InputError(f"annotations: expected objects with annotator and steps, got {_short(item)}")
-    repeat = item.get("repeat", 1)
-    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
-        raise InputError(f"repeat: expected a whole number from 1, got {_short(repeat)}")
+    repeat = _from_1(item, "repeat")
     before = item.get("scaled_from")
     if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
         raise InputError(f"scaled_from: expected a number, got {_short(before)}")
     steps, scaled_from = parse_steps(item, as_given, tags)
     return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before, _text(item, "rules", ""))
+
+
+def _from_1(line: Mapping[str, Any], name: str) -> int:
+    number = line.get(name, 1)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise InputError(f"{name}: expected a whole number from 1, got {_short(number)}")
+    return number
 
 
 def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -45,9 +45,8 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     A system that declined, or that was there but silent, gave no reply: the text is None, and `reason` says why. Other
     cases are problems, and no system is scored for them: a failed call (the server was away or busy, the system
     crashed), a fault of the harness, a case that was not held yet, and speech without known words. The words of a
-    system are those of its reply; else its own transcript; else what the transcriber hears. Each of several trials is a
-    system of its own, NAME#TRIAL. Raises RecordingError if there is no run, SettingsError if the
-    transcriber has no key.
+    system are those of its reply; else its own transcript; else what the transcriber hears. Raises RecordingError if
+    there is no run, SettingsError if the transcriber has no key.
     """
     hearing = hearing or Hearing()
     plan = read_plan(run)
@@ -56,12 +55,13 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     responses: list[Response] = []
     problems: list[Problem] = []
     for case in plan["cases"]:
-        system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
-        path = run / case["name"]
+        system, path = case["system"], run / case["name"]
         try:
             name = _id_of(case)
             reply = _reply(path, hearing, languages.get(name, JAPANESE))
-            responses.append(Response(name, system, reply.text, reason=reply.reason, where=str(path), live=reply.live))
+            responses.append(
+                Response(name, system, reply.text, (), reply.reason, "", case["trial"], str(path), reply.live)
+            )
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
         except FdbError as error:

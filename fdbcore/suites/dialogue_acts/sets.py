@@ -46,11 +46,16 @@ class RecordSet:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The replies of one system to the records of one set, by id."""
+    """The replies of one system to the records of one set, by id: the trials of each record."""
 
     set: RecordSet
     system: str
-    responses: dict[str, Response]
+    responses: dict[str, list[Response]]
+
+    @property
+    def replies(self) -> list[Response]:
+        """All replies, also of several trials."""
+        return [reply for trials in self.responses.values() for reply in trials]
 
 
 def read_sets(
@@ -205,13 +210,13 @@ def matched(
             problems.append(Problem(response.where or response.id, _homeless(response, homes)))
             continue
         answers = found.setdefault((homes[0].name, response.system), Answers(homes[0], response.system, {}))
-        if response.id in answers.responses:
-            first = answers.responses[response.id].where
-            other = f" than that of {first}" if first else ""
+        trials = answers.responses.setdefault(response.id, [])
+        if again := [one for one in trials if one.trial == response.trial]:
+            other = f" than that of {again[0].where}" if again[0].where else ""
             reason = f"expected one response of {response.system} to {response.id}, got another{other}"
             problems.append(Problem(response.where or response.id, reason))
             continue
-        answers.responses[response.id] = response
+        trials.append(response)
     order = {of.name: rank for rank, of in enumerate(sets)}
     by_set = sorted(found.values(), key=lambda answers: order[answers.set.name])
     lost = {problem.key for problem in before if isinstance(problem, Lost)}

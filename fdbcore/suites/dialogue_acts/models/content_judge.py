@@ -6,6 +6,7 @@ not right.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -43,28 +44,29 @@ class JudgedReply(NamedTuple):
     set: str
     id: str
     system: str
+    trial: int
     where: str
     question: JudgeQuestion | None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedContent:
-    """The verdicts on replies by set, id and system, and what is told of them.
+    """The verdicts on replies by set, id, system and trial, and what is told of them.
 
     problems: verdicts that the judge did not give.
     """
 
     judging: JudgedBy
-    verdicts: Mapping[tuple[str, str, str], Verdict]
+    verdicts: Mapping[tuple[str, str, str, int], Verdict]
     problems: Sequence[Problem]
     told: Sequence[str]
 
     def put_into(self, content: ActsDocument) -> None:
         """The verdicts into a document, beside the acts of their replies, with their shares."""
-        places = dict.fromkeys((of, system) for of, _, system in self.verdicts)
+        places = dict.fromkeys((of, system) for of, _, system, _ in self.verdicts)
         content["judging"] = {**self.judging, "rows": [_row(*place, self.verdicts) for place in places]}
         for item in content["items"]:
-            verdict = self.verdicts.get((item["set"], item["id"], item["system"]))
+            verdict = self.verdicts.get((item["set"], item["id"], item["system"], item.get("trial", 1)))
             if verdict is not None:
                 item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
                 if len(verdict.repeats) > 1:
@@ -90,12 +92,14 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
             one.set.name,
             id,
             one.system,
+            reply.trial,
             reply.where or id,
             None if no_reply(reply) else _question(one.set.records[id], reply.text),
         )
         for one in matched(sets, responses)[0]
         if one.system != REFERENCE
-        for id, reply in one.responses.items()
+        for id, trials in one.responses.items()
+        for reply in trials
     ]
 
 
@@ -120,7 +124,7 @@ def rubric(language: str) -> Rubric:
 
 def expected_judging(replies: Sequence[JudgedReply], unheard: int, options: JudgeOptions, kept_in: Path) -> ExpectedUse:
     """What the judge would still be asked, also about so many replies whose words nobody knows yet."""
-    blank = JudgedReply("", "", "", "", _question(Record("", "", ()), ""))
+    blank = JudgedReply("", "", "", 1, "", _question(Record("", "", ()), ""))
     known = {request.key: request for request in _requests(replies, options, kept_in)}
     requests = [*known.values(), *_requests([blank] * unheard, options, kept_in)]
     return expected_of(options.judges[0], requests, lambda request: TOKENS_OF_A_VERDICT)
@@ -149,22 +153,27 @@ def judge_content(
     requests = _requests(replies, options, kept_in)
     asked = ask_each_once(requests, desk, jobs, show)
     answers = iter(asked.answers)
-    verdicts: dict[tuple[str, str, str], Verdict] = {}
+    verdicts: dict[tuple[str, str, str, int], Verdict] = {}
     problems = []
     for each in replies:
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
         found = verdict_of(own) if own else NOT_GIVEN
-        verdicts[each.set, each.id, each.system] = found
+        verdicts[each.set, each.id, each.system, each.trial] = found
         if found.right is None:
             problems.append(Problem(each.where, f"{each.system}: content unscored: {found.reason}"))
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
     return JudgedContent(judging, verdicts, problems, [asked.told, judging_took(judging, "these replies")])
 
 
-def _row(of: str, system: str, verdicts: Mapping[tuple[str, str, str], Verdict]) -> ContentRow:
-    own = [verdict.right for (name, _, other), verdict in verdicts.items() if (name, other) == (of, system)]
-    known = [right for right in own if right is not None]
-    interval = wilson_by_cluster(known, [1] * len(known)) if known else None
+def _row(of: str, system: str, verdicts: Mapping[tuple[str, str, str, int], Verdict]) -> ContentRow:
+    own = [(id, verdict.right) for (name, id, other, _), verdict in verdicts.items() if (name, other) == (of, system)]
+    known = [right for _, right in own if right is not None]
+    by_record: defaultdict[str, list[bool]] = defaultdict(list)
+    for id, right in own:
+        if right is not None:
+            by_record[id].append(right)
+    records = by_record.values()
+    interval = wilson_by_cluster(list(map(sum, records)), list(map(len, records))) if known else None
     return {
         "set": of,
         "system": system,

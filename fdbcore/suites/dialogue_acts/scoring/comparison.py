@@ -11,7 +11,7 @@ import numpy as np
 
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
 from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
@@ -141,10 +141,3 @@ def _differences(a: SystemScores, b: SystemScores) -> Floats:
     if left.shape != right.shape:
         left, right = item_means(left)[:, None], item_means(right)[:, None]
     return np.asarray(left - right)
-
-
-def item_means(values: Floats) -> Floats:
-    """The mean of each item over its repeats, (items, columns); NaN where it has none."""
-    counts = (~np.isnan(values)).sum(axis=1)
-    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    return means

@@ -90,6 +90,7 @@ def document(
         "notes": [
             *_of_references(every_reference, rows, responses, settings),
             *_of_credit(sets, credited, rows, responses, settings),
+            *_of_trials(answers),
             *live_notes(responses),
         ],
     }
@@ -103,6 +104,20 @@ def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_mer
         if count := sum(map(has_neighbours, own)):
             done = "such steps were merged" if is_merged else "such steps are scored apart"
             yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
+
+
+def _has_trials(one: Answers) -> bool:
+    """Whether a system replied to some record several times."""
+    return any(reply.trial > 1 for reply in one.replies)
+
+
+def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:
+    """For each system with several trials: how many replies its records have, and what counts."""
+    for one in filter(_has_trials, answers):
+        yield (
+            f"{one.set.name}: {one.system} replied {len(one.replies)} times to {len(one.responses)} records; the score "
+            "of a record is the mean of its trials, and intervals and tests resample records"
+        )
 
 
 def _of_references(
@@ -169,14 +184,14 @@ def annotators(one: Answers, of_set: Sequence[Answers]) -> list[str]:
 
 
 def _annotators(answers: Sequence[Answers]) -> list[str]:
-    replies = [reply for one in answers for reply in one.responses.values()]
+    replies = [reply for one in answers for reply in one.replies]
     return list(dict.fromkeys(annotation.annotator for reply in replies for annotation in reply.annotations))
 
 
 def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) -> Iterator[Problem]:
     for one in answers:
         expected = annotators(one, [other for other in answers if other.set.name == one.set.name])
-        for reply in one.responses.values():
+        for reply in one.replies:
             there = {annotation.annotator for annotation in reply.annotations}
             missing = [name for name in expected if name not in there and (one.set.name, name) not in asked]
             if missing and not no_reply(reply):
@@ -226,11 +241,12 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
     (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
     records = list(one.set.records.values())
     scores = row.scored.scores.tolist()
-    for number, (index, which) in enumerate(row.cells.tolist()):
+    for number, (index, trial, which) in enumerate(row.cells.tolist()):
         record, repeat = records[index], row.repeats[which]
+        response = one.responses[record.id][trial]
         which_reference = int(row.scored.reference[number])
         reference = record.references[which_reference]
-        yield {
+        item: ItemJson = {
             "set": row.set,
             "id": record.id,
             "topic": record.topic,
@@ -245,7 +261,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
                 "steps": steps_json(reference.annotation.steps, reference.text),
                 "index": which_reference,
             },
-            "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
+            "response": _response_json(response, str(row.annotator), repeat),
             "scores": dict(zip(MEASURES, scores[number], strict=True)),
             "path": [
                 {
@@ -257,6 +273,9 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
                 for step in row.scored.alignment(number).path
             ],
         }
+        if _has_trials(one):
+            item["trial"] = response.trial
+        yield item
 
 
 def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:

@@ -12,8 +12,9 @@ weights can be shorter. The triangle inequality holds between sequences of equal
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
@@ -99,10 +100,11 @@ class References:
 class SystemScores:
     """The scores of one system, ceiling or baseline on one set.
 
-    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN if a record has no
-    score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many records got no reply;
-    these score as replies without acts. scored, cells: the alignments, and the record and repeat of each (k, 2); None
-    for a baseline. note: what a baseline replies, and what it ties with.
+    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), the mean over the
+    trials of a record, NaN if it has no score. singles: (n, measures), the scores of single replies, for the SD.
+    no_reply: how many replies were not given; these score as replies without acts. scored, cells: the alignments, and
+    the record, the place of the trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what
+    a baseline replies, and what it ties with.
     """
 
     set: str
@@ -123,6 +125,13 @@ class SystemScores:
     def n(self) -> int:
         """How many records are scored."""
         return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
+
+
+def item_means(values: Floats) -> Floats:
+    """The mean of each item over its repeats or trials, (items, repeats, ...); NaN where it has none."""
+    counts = (~np.isnan(values)).sum(axis=1)
+    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    return means
 
 
 def score_pairs(references: PackedActs, predictions: PackedActs) -> tuple[Floats, ActAlignments]:
@@ -181,24 +190,26 @@ def without(response: Response, annotator: str) -> Response:
 
 
 def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScores:
-    """The scores of a system's replies, as one annotator labels them."""
+    """The scores of a system's replies, as one annotator labels them.
+
+    Of several trials, the score of a record is their mean: intervals and tests then resample records.
+    """
     records = list(answers.set.records.values())
-    replies = [answers.responses.get(record.id) for record in records]
-    labels = [label for reply in answers.responses.values() for label in reply.annotations]
+    replies = [answers.responses.get(record.id, []) for record in records]
+    labels = [label for reply in answers.replies for label in reply.annotations]
     repeats = tuple(sorted({label.repeat for label in labels if label.annotator == annotator})) or (1,)
     cells, sequences = [], []
-    for index, reply in enumerate(replies):
-        for which, repeat in enumerate(repeats):
-            steps = annotated(reply, annotator, repeat) if reply is not None else None
-            if steps is not None:
-                cells.append((index, which))
-                sequences.append([(step.act, step.importance) for step in steps])
-    places = np.array(cells, dtype=np.intp).reshape(-1, 2)
+    for (index, trial, reply), (which, repeat) in product(_numbered(replies), enumerate(repeats)):
+        steps = annotated(reply, annotator, repeat)
+        if steps is not None:
+            cells.append((index, trial, which))
+            sequences.append([(step.act, step.importance) for step in steps])
+    places = np.array(cells, dtype=np.intp).reshape(-1, 3)
     tags = answers.set.tags
     scored = References.of(records, weights, tags).score(places[:, 0], packed(sequences, weights, tags))
-    values = np.full((len(records), len(repeats), len(MEASURES)), np.nan)
-    values[places[:, 0], places[:, 1]] = scored.scores
-    silent = sum(reply is not None and no_reply(reply) for reply in replies)
+    of_trials = np.full((len(records), max(map(len, replies), default=0) or 1, len(repeats), len(MEASURES)), np.nan)
+    of_trials[tuple(places.T)] = scored.scores
+    silent = sum(map(no_reply, answers.replies))
     kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
     return SystemScores(
         answers.set.name,
@@ -206,10 +217,17 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
         annotator,
         kind,
         weights,
-        values,
+        item_means(of_trials),
         scored.scores,
         silent,
         scored,
         places,
         repeats,
     )
+
+
+def _numbered(replies: Sequence[Sequence[Response]]) -> Iterator[tuple[int, int, Response]]:
+    """Each reply with the number of its record, and its own place among the trials of that."""
+    for index, trials in enumerate(replies):
+        for place, reply in enumerate(trials):
+            yield index, place, reply

@@ -47,6 +47,7 @@ class CallTurns:
     system: str
     call: str
     user: str
+    trial: int
     path: Path
     length_s: float
     turns: Sequence[SaidTurn]
@@ -123,11 +124,9 @@ def _refuse_twice(paths: Sequence[Path], what: str) -> None:
 
 
 def _systems(run: Run, name: str) -> Iterator[tuple[Call, str]]:
-    """The calls of an input with their systems: what the calls say, else the input's name; each trial is one."""
-    several_trials = len({call.columns.get("trial", "1") for call in run.calls}) > 1
+    """The calls of an input with their systems: what the calls say, else the input's name."""
     for call in run.calls:
-        system = call.columns.get("system") or name
-        yield call, f"{system}#{call.columns['trial']}" if several_trials else system
+        yield call, call.columns.get("system") or name
 
 
 def _told_apart(calls: Sequence[_Named]) -> list[_Named]:
@@ -161,7 +160,8 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
     )
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
     user = call.columns.get("clip") or call.name
-    return CallTurns(system, call.name, user, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
+    trial = int(call.columns.get("trial") or 1)
+    return CallTurns(system, call.name, user, trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
 
 
 def _said(

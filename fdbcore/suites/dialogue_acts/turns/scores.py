@@ -168,9 +168,8 @@ def _responses(
                 reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
                 problems.append(Lost.of(where, reason, (name, call.system)))
             elif replied is None:
-                responses.append(
-                    Response(name, call.system, None, reason="no turn of B after it", set=SET, where=where)
-                )
+                why = "no turn of B after it"
+                responses.append(Response(name, call.system, None, (), why, SET, call.trial, where))
             elif replied.words.text is None:
                 problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
@@ -188,7 +187,7 @@ def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: An
     after_s = None if asked is None else replied.turn.start_s - asked.end_s
     live = LiveReply(str(call.path), replied.turn.start_s, replied.turn.end_s, after_s, ())
     annotations = acts.get(turn_id(call, replied), ())
-    return Response(name, call.system, replied.words.text, annotations, set=SET, where=str(call.path), live=live)
+    return Response(name, call.system, replied.words.text, annotations, "", SET, call.trial, str(call.path), live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:

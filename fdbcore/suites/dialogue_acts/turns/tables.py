@@ -42,26 +42,26 @@ def annotators_of(calls: Sequence[CallOfTurns]) -> list[str]:
 
 
 def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[SideShares]:
-    """The acts of each system's side B and of its users' side A."""
+    """The acts of each system's side B and of its users' side A. Calls with one recorded user are one cluster."""
     for system, own in _by_system(calls):
         for annotator in annotators_of(own):
             for side in reversed(SIDES):
                 found = [
-                    (number, weight)
-                    for number, call in enumerate(own)
+                    (call, weight)
+                    for call in own
                     for turn in call["turns"]
                     if turn["side"] == side and (weight := weights(turn, annotator, acts)) is not None
                 ]
                 if not found:
                     continue
-                of_calls = [number for number, _ in found]
+                users = [call["user"] for call, _ in found]
                 values = {act: np.array([weight[act] for _, weight in found]) for act in acts}
-                estimates = {act: bootstrap_ci(value, of_calls) for act, value in values.items()}
+                estimates = {act: bootstrap_ci(value, users) for act, value in values.items()}
                 yield {
                     "system": system,
                     "side": side,
                     "annotator": annotator,
-                    "calls": len(set(of_calls)),
+                    "calls": len({call["path"] for call, _ in found}),
                     "turns": len(found),
                     "acts": {
                         act: {

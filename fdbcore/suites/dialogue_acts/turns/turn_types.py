@@ -59,7 +59,7 @@ class ActShare(TypedDict):
 
 
 class SideShares(TypedDict):
-    """The acts of a side of the calls of a system. ci95: resamples calls."""
+    """The acts of a side of the calls of a system. ci95: resamples calls, those with one recorded user together."""
 
     system: str
     side: Side
