@@ -103,6 +103,7 @@ def report(records: list[dict[str, Any]]) -> dict[str, Any]:
         end = user_end(record["user_chunks"])
         names = [each["function"] for each in record["expected"]]
         made = [each["function"] for each in record["actual"]]
+        add("tool_selection_all", f1(names, made))
         right = arguments(record)
         if sorted(names) != sorted(made):
             failed["wrong_tools"] += 1

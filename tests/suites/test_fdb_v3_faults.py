@@ -48,7 +48,8 @@ WORDS: Final = {
 """What is published of recordings in which the system said something."""
 KEY_TIMES: Final = {"key_ms", "own_ms", "result_to_key_ms", "compat_completion"}
 MOVES: Final[Mapping[str, set[str]]] = {
-    "wrong-tool": VALUES | {"tool_selection", "compat_tool_selection", "in_order", "needs_met"},
+    "wrong-tool": VALUES
+    | {"tool_selection", "compat_tool_selection", "compat_tool_selection_all", "in_order", "needs_met"},
     "wrong-argument": VALUES,
     "stale": VALUES | {"recovered"},
     "early": VALUES
@@ -70,7 +71,7 @@ MOVES: Final[Mapping[str, set[str]]] = {
 }
 """What each fault moves of the measures of one recording: all of these in one recording or more, and nothing else."""
 RATES: Final[Mapping[str, set[str]]] = {
-    "wrong-tool": {"tool_selection", "argument_accuracy", "passed"},
+    "wrong-tool": {"tool_selection", "tool_selection_all", "argument_accuracy", "passed"},
     "wrong-argument": {"argument_accuracy", "passed"},
     "stale": {"argument_accuracy", "passed"},
     "early": {"argument_accuracy", "passed", "preemptive", "tool_call"},

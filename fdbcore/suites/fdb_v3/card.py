@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PART: Final = "as published"
 _LESS: Final = ("interruption", "filler", "first_response", "tool_call", "completion")
 _NEITHER: Final = ("preemptive",)
-_MEANS: Final = ("tool_selection", "argument_accuracy")
+_MEANS: Final = ("tool_selection", "tool_selection_all", "argument_accuracy")
 
 
 def _scale(term: CompatTerm) -> Scale:

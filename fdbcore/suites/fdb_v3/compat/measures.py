@@ -33,6 +33,11 @@ def tool_selection_f1(expected: Iterable[str], called: Iterable[str]) -> float:
     return round(2 * precision * recall / (precision + recall), 3) if precision + recall else 0.0
 
 
+def tool_selection(log: SystemLog) -> float:
+    """F1 of the names of the functions that were expected and called."""
+    return tool_selection_f1((each.function for each in log.expected), (call.function for call in log.calls))
+
+
 def matches_exactly(expected: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
     """Whether the exact matcher takes the arguments of a call for the expected ones.
 
@@ -155,6 +160,7 @@ class CompatScores:
 
     turn_take: CompatRate
     tool_selection: CompatRate
+    tool_selection_all: CompatRate
     argument_accuracy: CompatRate
     response_quality: CompatRate
     passed: CompatRate
@@ -176,7 +182,8 @@ def compat_scores(logs: Sequence[SystemLog], gate: bool = False) -> CompatScores
     failures = Counter(kind for log in logs if (kind := failure(log, gate)) is not None)
     return CompatScores(
         turn_take=CompatRate(len(taken), len(logs)),
-        tool_selection=_mean(taken, lambda log: tool_selection_f1(_names(log.expected), _names(log.calls))),
+        tool_selection=_mean(taken, tool_selection),
+        tool_selection_all=_mean(logs, tool_selection),
         argument_accuracy=_mean(taken, argument_accuracy),
         response_quality=_mean(taken, response_quality),
         passed=_mean(logs, lambda log: passes(log, gate)),
@@ -188,10 +195,6 @@ def compat_scores(logs: Sequence[SystemLog], gate: bool = False) -> CompatScores
         completion=latency_summary(map(completion_s, in_time)),
         failures=failures,
     )
-
-
-def _names(calls: Iterable[Any]) -> Iterable[str]:
-    return (call.function for call in calls)
 
 
 def _mean(logs: Iterable[SystemLog], value: Callable[[SystemLog], float | None]) -> CompatRate:

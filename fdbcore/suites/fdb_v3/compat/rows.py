@@ -18,7 +18,7 @@ from fdbcore.suites.fdb_v3.compat.measures import (
     passes,
     response_quality,
     tool_call_s,
-    tool_selection_f1,
+    tool_selection,
     turn_taken,
 )
 from fdbcore.suites.fdb_v3.compat.terms import TERMS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import Label, V3Compat, V3Latency, V3Rate, V3Slice
 
 LABELS: Final[tuple[Label, ...]] = ("as_released", "repaired")
-WORDLESS: Final = ("passed", "preemptive")
+WORDLESS: Final = ("tool_selection_all", "passed", "preemptive")
 """What can be told without words of the system."""
 
 
@@ -99,12 +99,12 @@ def values_of(case: V3Case) -> dict[str, float]:
             None if has_passed is None else float(has_passed)
         )
     values["compat_tool_call"] = tool_call_s(log)
+    values["compat_tool_selection_all"] = selection = tool_selection(log)
     if case.b_words is not None:
         taken = turn_taken(log)
         values["compat_turn_take"] = float(taken)
         if taken:
-            names = [call.function for call in log.expected], [call.function for call in log.calls]
-            values["compat_tool_selection"] = tool_selection_f1(*names)
+            values["compat_tool_selection"] = selection
             values["compat_argument_accuracy"] = argument_accuracy(log)
             values["compat_response_quality"] = response_quality(log)
             values["compat_first_response"] = first_s = first_response_s(log)

@@ -20,6 +20,9 @@ TERMS: Final = (
         "tool_selection", "tool selection", "turn-taken", "silent recordings are left out, and order does not count"
     ),
     CompatTerm(
+        "tool_selection_all", "tool selection, all", "all", "order does not count, and a repaired call is wrong"
+    ),
+    CompatTerm(
         "argument_accuracy", "arguments", "turn-taken", "two calls of one function in swapped order both count as wrong"
     ),
     CompatTerm(
