@@ -30,7 +30,7 @@ def why(item: ItemJson, lang: str) -> str:
         if any("words" in step or "rationale" in step for step in steps)
     ]
     heading = "Which words each act stands for, and why"
-    return f'<details class="why"><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
+    return f'<details class="why" open><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
 
 
 def verdict_view(verdict: ContentVerdict, lang: str) -> str:
