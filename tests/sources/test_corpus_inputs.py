@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,9 +53,10 @@ def test_a_run_that_is_named_is_its_recordings(tmp_path: Path) -> None:
 
 
 def test_dots_name_a_session_and_no_folder_above_it(tmp_path: Path) -> None:
-    """The stem of "...wav" is "..", that of "..wav" is "."."""
+    """The stem of "...wav" is "..", that of "..wav" is "."; from Python 3.14 on such names have no suffix."""
     touch(*(files := [tmp_path / name for name in ("...wav", "..wav", "a..wav")]))
-    assert [session.name for session in session_inputs(files, searched=True)] == ["%2E%2E", "%2E", "a."]
+    dots = ["%2E%2E", "%2E"] if sys.version_info < (3, 14) else ["...wav", "..wav"]
+    assert [session.name for session in session_inputs(files, searched=True)] == [*dots, "a."]
 
 
 def test_patterns_and_lists(tmp_path: Path) -> None:
