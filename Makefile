@@ -1,4 +1,4 @@
-# Every target does its own set-up: a Python (3.11 to 3.13) and a C compiler are all that is needed.
+# Every target does its own set-up: a Python (3.11 to 3.14) and a C compiler are all that is needed.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
