@@ -21,7 +21,10 @@ from helpers.schema import as_published
 from helpers.voices import write
 
 from fdbcore.cli.main import main
+from fdbcore.protocols import Transcriber
+from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, hearing_took
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.types.usage import Service
 
 pytestmark = [NEEDS_OPENAI]
 
@@ -123,6 +126,11 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
             {a: sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
         )
     assert (content["warnings"], content["notes"]) == ([], []), "there are no good replies to warn of"
+    lengths_s = [(len(wav) - 44) / 2 / 16_000 for wav in ear.wavs]
+    heard_with = content["heard_with"]
+    assert (heard_with["pieces"], heard_with["usd"]) == (len(turns), 0.0), "it is on this machine"
+    assert heard_with["seconds"] == pytest.approx(sum(lengths_s), abs=0.1)
+    assert f": heard {len(turns)} pieces, " in result.output
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(turn["text"] in page for turn in turns)
     again = score(SAMPLE, *helpers(*servers), out=out)
@@ -249,3 +257,25 @@ def test_a_side_that_says_nothing_has_no_turns(servers: tuple[FakeChat, FakeOpen
     assert result.exit_code == 0, result.output
     (call,) = document(tmp_path / "out")["turns"]["calls"]
     assert {turn["side"] for turn in call["turns"]} == {"A"}
+
+
+class Deaf(Transcriber):
+    """A recogniser of a vendor, which is not asked here."""
+
+    name = "openai:whisper-1"
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        return ""
+
+    def services(self) -> Sequence[Service]:
+        return [Service("audio", "api.openai.com", "openai", "whisper-1")]
+
+
+def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
+    tally = TalliedTranscriber(Deaf())
+    for _ in range(3):
+        tally.transcribe(bytes(2 * 16_000 * 50), "ja")
+    heard = tally.heard()
+    assert (heard["pieces"], heard["seconds"]) == (3, 150.0)
+    assert heard["usd"] == pytest.approx(2.5 * 0.006), "USD a minute"
+    assert hearing_took(heard) == "openai:whisper-1: heard 3 pieces, 2:30 of audio now, 0.0150 USD"

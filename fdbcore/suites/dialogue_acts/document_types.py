@@ -45,6 +45,15 @@ class AnnotatedWith(TypedDict):
     usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
 
 
+class HeardWith(TypedDict):
+    """What a recogniser was sent for this scoring; what it had heard before was not sent again."""
+
+    asr: str
+    pieces: int
+    seconds: float
+    usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
+
+
 class ScoredWith(TypedDict):
     """How the figures were computed."""
 
@@ -290,6 +299,7 @@ class ActsDocument(TypedDict):
     page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
     judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
+    heard_with: NotRequired[Annotated[HeardWith, Meta(description="with --asr")]]
     timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]
     turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
 

@@ -33,6 +33,7 @@ from fdbcore.suites.dialogue_acts.models.content_judge import (
     judge_options,
     replies_to_judge,
 )
+from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, hearing_took
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
@@ -71,25 +72,40 @@ def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
-    chosen, hears = _helpers(options)
+    chosen, recogniser = _helpers(options)
+    hears = None if recogniser is None else TalliedTranscriber(recogniser)
+    scored = _scored(paths, options, chosen, hears, jobs or DEFAULT_REQUESTS, out, show)
+    content = {**scored.document, **_page_language(options)}
+    if hears is None:
+        return replace(scored, document=content)
+    heard = hears.heard()
+    return replace(scored, document={**content, "heard_with": heard}, told=[hearing_took(heard), *scored.told])
+
+
+def _scored(
+    paths: Sequence[Path],
+    options: Mapping[str, Any],
+    chosen: Sequence[Named],
+    hears: Transcriber | None,
+    jobs: int,
+    out: Path,
+    show: Callable[[str], None],
+) -> Scored:
     judging = judge_options(options)
     check_language(options["page_language"])
     if options["turns"]:
-        scored = score_turns(paths, options, of_every_set(chosen), hears, jobs or DEFAULT_REQUESTS, out, show)
-        return replace(scored, document={**scored.document, **_page_language(options)})
+        return score_turns(paths, options, of_every_set(chosen), hears, jobs, out, show)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
     for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
-        responses, found, usage = _annotated(
-            task, sets, responses, out / KEPT, options["repeats"], jobs or DEFAULT_REQUESTS, show
-        )
+        responses, found, usage = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
         problems += found
         used.append(annotated_with(task, usage))
     judged = None
     if judging.judges:
         to_judge = replies_to_judge(sets, responses)
-        judged = judge_content(to_judge, judging, out / JUDGED, jobs or DEFAULT_REQUESTS, show)
+        judged = judge_content(to_judge, judging, out / JUDGED, jobs, show)
     settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
     calls = [(response.system, response.live.call) for response in responses if response.live is not None]
@@ -98,9 +114,7 @@ def score(
     if judged is not None:
         judged.put_into(content)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(
-        {**content, **_page_language(options)}, files, [*all_took(used), *(() if judged is None else judged.told)]
-    )
+    return Scored(content, files, [*all_took(used), *(() if judged is None else judged.told)])
 
 
 def _page_language(options: Mapping[str, Any]) -> dict[str, str]:
