@@ -13,7 +13,7 @@ from benchmarks.harness import MISSED, machine
 
 NAMES = (
     *("align", "acts", "resample", "turns", "detectors", "replay", "corpus"),
-    *("pages", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
+    *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
 LONG = ("day",)
 OF_CLIPS = ("voices", "silero")

@@ -24,7 +24,8 @@ from fdbcore.recording.files import REPORT, write_text
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import CallPage, page
 from fdbcore.report.html.templates import INDEX
-from fdbcore.runs.pages import write_call_pages, write_results
+from fdbcore.runs.call_pages import write_call_pages
+from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_many import replay_all
 
 CALLS: Final = 3_000

@@ -73,7 +73,7 @@ def _other_run(path: Path, run: Run) -> Run:
     """The run in a folder. InputError if it is `run` itself: that would never differ."""
     if path.resolve() == run.path.resolve():
         raise InputError(f"--baseline {path}: expected another run, got the one to compare")
-    return read_run(path)
+    return read_run(path, run.since)
 
 
 def _decided(gates: Gates, asked: ReportOptions, sides: Sides) -> DecidedGates:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,12 +78,31 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor results.")
 
 
-def read_run(path: Path) -> Run:
-    """The run in a folder that the user named. Raises InputError if it is not a run: the argument is wrong."""
+def _utc(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """A time as meta.json has it: in UTC, in ISO 8601 to the millisecond; "" without one."""
+    if value is None:
+        return ""
+    try:
+        given = datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"expected a time such as 2026-11-20 or 2026-11-20T03:00, got {value!r}") from None
+    given = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return given.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+since = click.option("--since", metavar="TIME", callback=_utc, help="Take calls made before TIME (UTC, such as "
+                     "2026-11-20) from the table of the run, and look at the files of later calls alone.")  # fmt: skip
+
+
+def read_run(path: Path, since: str = "") -> Run:
+    """The run in a folder that the user named. Raises InputError if it is not a run: the argument is wrong.
+
+    since: see `Run`.
+    """
     from fdbcore.analysis.corpus import Run
 
     try:
-        return Run(path)
+        return Run(path, since=since)
     except RecordingError as error:
         raise InputError(str(error)) from error
 

@@ -54,6 +54,7 @@ _OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet"
               "between people.")  # fmt: skip
 @click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="With --figures: also draw this part "
               "of a call, such as call@1:05-1:15.")  # fmt: skip
+@options.since
 @options.marks
 @options.as_json
 @options.quiet
@@ -117,7 +118,7 @@ def _report(path: Path, asked: ReportOptions) -> int:
     quiet = asked.quiet or asked.as_json
     compared = done = DONE
     with error_also_in_files(asked):
-        run = options.read_run(path)
+        run = options.read_run(path, asked.since)
         calls, log = calls_named(run, asked.names), log_of(asked)
         if asked.compares:
             compared = compare(run, asked, shown)

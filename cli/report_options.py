@@ -30,6 +30,7 @@ class ReportOptions:
     figures: Path | None
     reference: Path | None
     strips: Sequence[str]
+    since: str
     marks: Path | None
     marks_offset_ms: float | None
     as_json: bool

@@ -17,7 +17,7 @@ from .folders import newest
 from .options import FILE
 from .suites import SuiteCommand, SuiteName, every_suite, given
 
-_RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference")
+_RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference", "since")
 _SUITE_OPTIONS: Final = ("figures", "dry_run")
 
 
@@ -35,6 +35,7 @@ _SUITE_OPTIONS: Final = ("figures", "dry_run")
               "other one.")  # fmt: skip
 @click.option("--reference", type=FILE, metavar="DIR", help="Also show this run, or folder of audio, of conversations "
               "between people.")  # fmt: skip
+@options.since
 @click.option("--suite", type=SuiteName(), help="Score by the measures of this benchmark instead.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes (default: one per processor); with --suite, requests "
               "at a time (default: 4).")  # fmt: skip
@@ -57,6 +58,7 @@ def score(
     sensitivity: bool,
     vads: Sequence[str],
     reference: Path | None,
+    since: str,
     suite: Suite | None,
     jobs: int | None,
     figures: Path | None,
@@ -90,7 +92,9 @@ def score(
         if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
         run = paths[0] if paths else newest()
-        sys.exit(score_run(run, ScoreOptions(cluster, by, sensitivity, vads, reference, jobs), out, as_json, quiet))
+        sys.exit(
+            score_run(run, ScoreOptions(cluster, by, sensitivity, vads, reference, since, jobs), out, as_json, quiet)
+        )
     from .score_suite import print_expected, score_suite
 
     for option in given(context, _RUN_OPTIONS):

@@ -36,6 +36,7 @@ class ScoreOptions:
     sensitivity: bool
     vads: Sequence[str]
     reference: Path | None
+    since: str
     jobs: int | None
 
 
@@ -53,7 +54,7 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     with one_line("fdbcore score", "the new scores of single calls are kept"):
         content = _score(path, asked, out or path, quiet or as_json)
         if out is None:  # otherwise the run stays as it is
-            run = Run(path)
+            run = Run(path, since=asked.since)
             write_pages(run, without_page(run.calls, longer_moments(content["longer"])), WHOLE, quiet=True)
         page = write_statements(content, out or path)
         if as_json:
@@ -70,7 +71,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
     from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import score
 
-    run, reference = Run(path), None
+    run, reference = Run(path, since=asked.since), None
     done = Counter[str]()
     with Status(quiet) as status:
 

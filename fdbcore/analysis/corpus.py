@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from fdbcore.analysis.facts import META, UNSCORED, Fact
+from fdbcore.analysis.facts_table import DamagedTableError, FactsTable
 from fdbcore.analysis.score import read_quantities, unscored
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a run.
@@ -47,6 +52,7 @@ class Call:
     name, path: its folder. status: "done", "failed", ...; reason: why, if it is not done. unscored: why no measure
     counts it; None if measures do. columns: its values from --meta; a live call has at least system, clip, trial and
     outcome. files: the audio files it was replayed from. is_unreadable: whether its recording is gone or damaged.
+    table: what the run keeps of its calls; None if it is not asked.
     """
 
     name: str
@@ -57,28 +63,60 @@ class Call:
     columns: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
     is_unreadable: bool = False
+    table: FactsTable | None = field(default=None, repr=False, compare=False)
 
     @property
     def recording(self) -> Reading:
         """The recording, opened each time, so that thousands need no memory. Raises RecordingError without one."""
-        return Reading(self.path)
+        return Reading(self.path, self._from_table(lambda table, number: table.fact(META, number)))
 
     @property
     def quantities(self) -> Mapping[str, Quantity]:
         """The quantities of its measures, read each time; none if it is unscored."""
-        return read_quantities(self.recording)[0] if self.unscored is None else {}
+        return self.both_quantities()[0] if self.unscored is None else {}
+
+    def both_quantities(self, reading: Reading | None = None) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
+        """The quantities of its recording, and those that differ if echo counts as speech; see `read_quantities`."""
+        return self._from_table(FactsTable.quantities) or read_quantities(reading or self.recording)
+
+    def fact(self, fact: Fact[T], reading: Reading | None = None) -> T:
+        """A fact about it: of the table of the run if that holds for its files, else of these.
+
+        reading: its recording, if that is open. Raises FdbError if the files cannot be read.
+        """
+        kept = self._from_table(lambda table, number: (table.fact(fact, number),))
+        return fact.of(reading or self.recording) if kept is None else kept[0]
+
+    @property
+    def state(self) -> str | None:
+        """What its facts in the table of the run hang on, see `facts_table.state_of`; None if it has none there."""
+        return self._from_table(FactsTable.state)
+
+    @property
+    def is_in_table(self) -> bool:
+        """Whether the table of the run has its facts."""
+        return self.state is not None
+
+    def _from_table(self, read: Callable[[FactsTable, int], T]) -> T | None:
+        """What the table of the run has of it; None without a row that holds for its files."""
+        if self.table is not None and (number := self.table.number(self.path)) is not None:
+            with suppress(DamagedTableError):
+                return read(self.table, number)
+        return None
 
 
 class Run:
     """A run on disk, by `fdbcore replay` or `fdbcore run`. A single recording is a run of one call.
 
     calls: all calls in the order of the run, those of a live one in that of their names; by default read from its
-    files. Raises RecordingError for a folder that is not a run.
+    files. since: calls made before this time (UTC, ISO 8601) are as the table of the run has them, and their files are
+    not looked at. Raises RecordingError for a folder that is not a run.
     """
 
-    def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None, since: str = "") -> None:
         self.path = Path(path)
-        self.calls = tuple(_calls(self.path) if calls is None else calls)
+        self.since = since
+        self.calls = tuple(_calls(self.path, FactsTable(self.path, since)) if calls is None else calls)
 
     @property
     def scored(self) -> list[Call]:
@@ -124,24 +162,26 @@ class Run:
         return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
 
 
-def _calls(path: Path) -> Iterator[Call]:
+def _calls(path: Path, table: FactsTable) -> Iterator[Call]:
     if is_replayed(path):
-        return _replayed(path)
-    return _live(path) if is_planned(path) else _found(path)
+        return _replayed(path, table)
+    return _live(path, table) if is_planned(path) else _found(path, table)
 
 
-def _replayed(path: Path) -> Iterator[Call]:
+def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
     corpus = read_corpus(path)
     for known in corpus["calls"]:
         files = tuple(file["path"] for file in known["files"])
         folder, columns = path / known["name"], known["columns"]
-        call = Call(known["name"], folder, known["status"], known["reason"], known["unscored"], columns, files)
+        call = Call(
+            known["name"], folder, known["status"], known["reason"], known["unscored"], columns, files, table=table
+        )
         if call.status == WAITING and (made := _made_since(corpus.get("began"), folder)) is not None:
             status, reason = standing(made)
             call = replace(
                 call, status=status, reason=reason, unscored=unscored(made), columns={**held_columns(made), **columns}
             )
-        elif call.unscored is None and (gone := _why_unreadable(folder)) is not None:
+        elif call.unscored is None and not call.is_in_table and (gone := _why_unreadable(folder)) is not None:
             call = replace(call, status=FAILED, reason=gone, unscored=gone, is_unreadable=True)
         yield call
 
@@ -164,22 +204,20 @@ def _made_since(began: str | None, path: Path) -> Recording | None:
     return None
 
 
-def _live(path: Path) -> Iterator[Call]:
+def _live(path: Path, table: FactsTable) -> Iterator[Call]:
     """The calls by their names: the plan's order hangs on its seed, and resampling on the order of calls."""
     for case in sorted(read_plan(path)["cases"], key=lambda case: natural_order(case["name"])):
-        folder = path / case["name"]
-        recording = None
+        call, outcome = Call(case["name"], path / case["name"], table=table), None
         with suppress(RecordingError):  # not run yet, or its files are damaged: it will be run again
-            recording = Recording(folder)
-        outcome = recording.meta.get("outcome") if recording else None
-        columns = case_columns(case, outcome)
-        if recording is None or outcome is None:
-            yield Call(case["name"], folder, WAITING, "not held to its end", "not held to its end", columns)
+            outcome = call.recording.meta.get("outcome")
+        call = replace(call, columns=case_columns(case, outcome))
+        if outcome is None:
+            yield replace(call, status=WAITING, reason="not held to its end", unscored="not held to its end")
         else:
-            yield Call(case["name"], folder, outcome["kind"], outcome["reason"], unscored(recording), columns)
+            yield replace(call, status=outcome["kind"], reason=outcome["reason"], unscored=call.fact(UNSCORED))
 
 
-def _found(path: Path) -> Iterator[Call]:
+def _found(path: Path, table: FactsTable) -> Iterator[Call]:
     """The recordings in a folder that has no file about their run."""
     for folder in folders_in(path):
         try:
@@ -191,7 +229,7 @@ def _found(path: Path) -> Iterator[Call]:
         files = tuple(file["path"] for file in recording.source_files)
         if status != "complete":
             why = reason or f"the recording is {status}"
-            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files)
+            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files, table=table)
         else:
-            columns = held_columns(recording)
-            yield Call(recording.name, recording.path, DONE, None, unscored(recording), columns, files)
+            call = Call(recording.name, recording.path, DONE, None, None, held_columns(recording), files, table=table)
+            yield replace(call, unscored=call.fact(UNSCORED, Reading(folder, recording.meta)))

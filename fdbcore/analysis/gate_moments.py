@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.facts import MOMENTS
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.survey import headline
 from fdbcore.measures.catalogue import MEASURES
@@ -68,7 +69,7 @@ def _worst_moments(group: CallGroup, shown: ShownMoments) -> Iterator[tuple[floa
         least_ticks = limit_ticks(shown.kinds[0], settings_of(reading)) if len(shown.kinds) > 1 else 0
         fits = [
             (each.end_tick - each.start_tick, each)
-            for each in reading.moments
+            for each in call.fact(MOMENTS, reading)
             if each.kind in shown.kinds and shown.side in (None, each.side)
         ]
         if fits and (longest := max(fits, key=lambda pair: pair[0]))[0] > least_ticks:

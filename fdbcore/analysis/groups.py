@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
 from fdbcore.analysis.score import current_quantities, read_quantities, score
 from fdbcore.analysis.score import quantities as quantities_of
@@ -72,8 +73,11 @@ def rescored(
     """
     calls, quantities, unread = [], [], dict[str, str]()
     work = _rescored if keep else _computed
-    found_of_each = results_in_order(executor, work, [call.path for call in corpus.scored])
-    for call, found in zip(corpus.scored, found_of_each, strict=True):
+    current = [call.is_in_table and call.fact(IS_CURRENT) for call in corpus.scored]
+    others = [call.path for call, is_current in zip(corpus.scored, current, strict=True) if not is_current]
+    read = results_in_order(executor, work, others)
+    for call, is_current in zip(corpus.scored, current, strict=True):
+        found = call.quantities if is_current else next(read)
         on_call()
         if isinstance(found, str):
             unread[call.name] = found

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
+from fdbcore.analysis.facts import HEALTH
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
+from fdbcore.types import SIDES
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
@@ -31,9 +33,10 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
             reading = call.recording
             made_by.setdefault(reading.meta["settings_sha256"], reading.meta["settings"])
             missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(reading)[:1]]
-            found = reading.health["findings"] if reading.health else []  # the worst first
+            health = call.fact(HEALTH, reading)
+            found = health["findings"] if health else []  # the worst first
             bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
-            echoing += [call.name] if reading.has_suspects else []
+            echoing += [call.name] if health and any(health["suspect"][side] for side in SIDES) else []
         except RecordingError:
             continue
     several = detectors(made_by.values())

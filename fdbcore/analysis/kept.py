@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from fdbcore.analysis.call_verdicts import CallLimit, GatedRun, call_limit, call_verdicts
 from fdbcore.analysis.comparison import COMPARISON_SCHEMA
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.facts import QUANTITIES_SHA256
 from fdbcore.analysis.gate_file import parse
 from fdbcore.analysis.gates import chosen
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.clock import utc_now
 from fdbcore.errors import FdbError, RecordingError
-from fdbcore.recording.files import QUANTITIES, read_json, write_json
+from fdbcore.recording.files import read_json, write_json
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
@@ -93,8 +94,8 @@ def _scores_sha256(run: Run) -> str:
     for call in run.calls:
         is_counted = call.unscored is None
         digest.update(json.dumps([call.name, is_counted, dict(call.columns)]).encode())
-        with suppress(OSError):
-            digest.update((call.path / QUANTITIES).read_bytes() if is_counted else b"")
+        with suppress(FdbError):
+            digest.update(call.fact(QUANTITIES_SHA256).encode() if is_counted else b"")
     return digest.hexdigest()
 
 

@@ -8,8 +8,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.facts import LINES
 from fdbcore.errors import FdbError
-from fdbcore.measures.placed_lines import placed_lines, shift_text
+from fdbcore.measures.placed_lines import shift_text
 from fdbcore.types import SIDES, TICK_MS, Side
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class LineShifts:
     def _of(self, call: Call) -> PlacedLines | None:
         if call.path not in self._lines:
             try:
-                self._lines[call.path] = placed_lines(call.recording)
+                self._lines[call.path] = call.fact(LINES)
             except (FdbError, KeyError):
                 self._lines[call.path] = None
         return self._lines[call.path]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
+from fdbcore.analysis.facts import MOMENTS
 from fdbcore.analysis.gate_moments import Worst
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.matching import Matched, side
@@ -150,7 +151,7 @@ def _read(compared: Sequence[Matched]) -> Mapping[Path, _ReadCall]:
     for call in {call.path: call for of in compared for group in (of.a, of.b) for call in group.calls}.values():
         try:
             reading = call.recording
-            moments = [each for each in reading.moments if each.side == "B"]
+            moments = [each for each in call.fact(MOMENTS, reading) if each.side == "B"]
             limits = {each.id: limit_ticks(each.id, settings_of(reading)) for each in KINDS}
         except FdbError:
             continue

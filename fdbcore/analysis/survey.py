@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fdbcore.analysis import facts
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.line_effects import pooled_lines
-from fdbcore.analysis.score import read_quantities, read_scores, summarise_beside
+from fdbcore.analysis.score import summarise_beside
 from fdbcore.errors import FdbError
-from fdbcore.measures.costs import Cost, call_cost, recipients, total
-from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.findings import Finding
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
-from fdbcore.measures.opportunities import fto
-from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledLines
@@ -174,7 +172,7 @@ class Survey:
 
 def survey(
     corpus: Run,
-    on_events: OnEvents = lambda call, events: None,
+    on_events: OnEvents | None = None,
     on_call: Callable[[int], None] = lambda number: None,
     gated: GatedRun | None = None,
 ) -> Survey:
@@ -185,35 +183,42 @@ def survey(
     recording that cannot be read becomes a failed call.
     """
     found = Survey(corpus, gated=gated)
+    listed: dict[MomentKind, list[tuple[Call, Moment]]] = {}
     for number, call in enumerate(corpus.calls):
         try:
-            found.rows.append(_read_call(call, found, on_events))
+            found.rows.append(_read_call(call, found, listed, on_events))
         except FdbError as error:
             found.rows.append(
                 CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
             )
         on_call(number)
+    found.worst = {
+        kind: [around(call, call.recording, moment) for call, moment in worst] for kind, worst in listed.items()
+    }
     found.measures = summarise_beside(found.pooled, found.with_echo)
     return found
 
 
-def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
+def _read_call(
+    call: Call, found: Survey, listed: dict[MomentKind, list[tuple[Call, Moment]]], on_events: OnEvents | None
+) -> CallRow:
     """The row of a call; also adds its figures and moments to those of the run."""
     if call.unscored is not None:
         return _unscored_row(call)
     reading = call.recording
-    dialogue, scores, health = reading.dialogue, read_scores(reading), reading.health
-    on_events(call, [(event, suspect if health else None) for event, suspect in reading.events_with_suspects])
-    quantities, beside = read_quantities(reading)
+    told, health = call.fact(facts.TOLD, reading), call.fact(facts.HEALTH, reading)
+    quantities, beside = call.both_quantities(reading)
+    moments, fto_ms = call.fact(facts.MOMENTS, reading), call.fact(facts.FTO_MS, reading)
+    if on_events is not None:
+        on_events(call, call.fact(facts.EVENTS, reading))
     found.pooled.append(quantities)
     found.with_echo.append(beside)
     for side in SIDES:
-        found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side))
-    found.overlaps_s.extend(_overlaps_s(dialogue))
-    if (log := reading.marks) is not None:
+        found.fto_ms[side].extend(fto_ms[side])
+    found.overlaps_s.extend(call.fact(facts.OVERLAPS_S, reading))
+    if (log := call.fact(facts.LOG, reading)) is not None:
         found.logs.append((call, log))
-    worst = reading.moments
-    _keep_worst(call, reading, found)
+    _keep_worst(call, moments, found, listed)
     return CallRow(
         call,
         ticks_to_s(reading.n_ticks),
@@ -222,21 +227,22 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},
-        [Finding.from_json(finding) for finding in scores["findings"]],
-        scores["warnings"],
+        [Finding.from_json(finding) for finding in told["findings"]],
+        told["warnings"],
         CallHealth.of(health) if health else None,
-        worst[0] if worst else None,
+        moments[0] if moments else None,
         found.gated.calls.get(call.name) if found.gated else None,
-        call_cost(reading),
-        recipients(reading),
-        placed_lines(reading),
+        call.fact(facts.COST, reading),
+        call.fact(facts.RECIPIENTS, reading),
+        call.fact(facts.LINES, reading),
     )
 
 
 def _unscored_row(call: Call) -> CallRow:
     """The row of a call that no measure counts; it may have cost something all the same."""
     with suppress(FdbError):
-        return CallRow(call, cost=call_cost(call.recording), recipients=recipients(call.recording))
+        reading = call.recording
+        return CallRow(call, cost=call.fact(facts.COST, reading), recipients=call.fact(facts.RECIPIENTS, reading))
     return CallRow(call)
 
 
@@ -249,19 +255,15 @@ def headline(quantity: Quantity) -> tuple[float | None, int]:
     return quantity.total / quantity.exposure if quantity.exposure else None, quantity.n
 
 
-def _overlaps_s(dialogue: Dialogue) -> Iterator[float]:
-    for event in dialogue.uncensored("overlap_within", "overlap_between"):
-        spans = event.stretches if event.kind == "overlap_between" else [(event.start_tick, event.end_tick)]
-        yield from (ticks_to_s(end - start) for start, end in spans or () if end is not None)
-
-
-def _keep_worst(call: Call, reading: Reading, found: Survey) -> None:
+def _keep_worst(
+    call: Call, moments: Sequence[Moment], found: Survey, listed: dict[MomentKind, list[tuple[Call, Moment]]]
+) -> None:
     """Add the worst moments of a call to those of the run."""
-    found.found.update(moment.kind for moment in reading.moments)
-    for kind in {moment.kind for moment in reading.moments}:
-        own = [moment for moment in reading.moments if moment.kind == kind][:OF_ONE_CALL]
-        listed = [*found.worst.get(kind, ()), *(around(call, reading, moment) for moment in own)]
-        found.worst[kind] = sorted(listed, key=lambda each: -each.moment.severity)[:WORST]
+    found.found.update(moment.kind for moment in moments)
+    for kind in {moment.kind for moment in moments}:
+        own = [(call, moment) for moment in moments if moment.kind == kind][:OF_ONE_CALL]
+        both = [*listed.get(kind, ()), *own]
+        listed[kind] = sorted(both, key=lambda each: -each[1].severity)[:WORST]
 
 
 def clip_ticks(moment: Moment, n_ticks: int) -> tuple[int, int]:

@@ -73,12 +73,13 @@ class Arrivals(NamedTuple):
 class Recording:
     """A recording in its folder. Each of its files is read once, when it is first needed; values per tick, each time.
 
-    RecordingError if a file that is needed is missing, damaged, or of another schema.
+    meta: what its meta.json says, if that is known. RecordingError if a file that is needed is missing, damaged, or of
+    another schema.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], meta: RecordingMeta | None = None) -> None:
         self.path = path = Path(path)
-        self.meta: RecordingMeta = read_json(path / META)
+        self.meta: RecordingMeta = read_json(path / META) if meta is None else meta
         schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
         if schema != RECORDING_SCHEMA:
             raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.facts_table import FactsTable, Row, has_tables, renew, row_of
 from fdbcore.analysis.kept import forget_all_but, kept
-from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.survey import Survey
-from fdbcore.errors import FdbError, RecordingError
-from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import SUMMARY, is_replayed
-from fdbcore.report.call.audio import CallAudio, call_audio
-from fdbcore.report.call.document import page_document
-from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
-from fdbcore.report.call.page import CallPage, write_report
-from fdbcore.report.call.shared import PAGES, share
 from fdbcore.report.comparison.page import COMPARE, write_comparison
 from fdbcore.report.html.values import WHOLE, PageParts
 from fdbcore.report.listening import ClipCounts
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
+from fdbcore.runs.call_pages import LISTS, write_call_pages
 from fdbcore.runs.replay_summary import summary_of
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
-from fdbcore.runtime.whole_files import whole_file
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Sensitivity
 
 OnCall: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is written ("tables", "pages"), the number of calls that are done, and that of all."""
-
-_OPENS: Final = 'moments("{}", [\n'
-_CLOSES: Final = "]);\n"
+"""Called with what is made ("facts", "tables", "pages"), the number of calls that are done, and that of all."""
 
 
 def write_results(
@@ -58,6 +46,8 @@ def write_results(
     index.html. executor: writes many pages; by default workers of this machine. detectors: what others make of the
     run. Raises RecordingError if a file cannot be written. A call that cannot be read has no page.
     """
+    executor = executor or Workers()
+    run = _with_facts(run, executor, on_call)
     given = kept(run)
     forget_all_but(given, run.path)
     gated = given.gated(run)
@@ -74,89 +64,29 @@ def write_results(
     return found
 
 
-def write_call_pages(
-    run: Run,
-    shown: PageParts = WHOLE,
-    executor: Executor | None = None,
-    on_call: Callable[[int, int], None] = lambda done, calls: None,
-    verdicts: Mapping[str, CallVerdict] = MappingProxyType({}),
-) -> dict[str, str]:
-    """Write the page of each call of a run, and the lists of moments of all; the titles of these by their addresses.
+def _with_facts(run: Run, executor: Executor, on_call: OnCall) -> Run:
+    """The run with a table that has the facts of all its calls; new and changed ones alone are read.
 
-    shown: without audio, pages have no paths of files either. verdicts: what gates say of each call, by its
-    name.
+    Without pyarrow the run stays without a table, and each call is read whenever something is asked of it.
     """
-    share(run.path)
-    found: dict[str, str] = {}
-    work = partial(_write_page, parts=shown)
-    calls = [(call.path, call.unscored, verdicts.get(call.name)) for call in run.calls]
-    written = results_in_order(executor or Workers(), work, calls)
-    with _lists(run.path / PAGES) as add:
-        for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
-            found |= titles(lists)
-            add(call.name, lists)
-            on_call(number + 1, len(run.calls))
-    return found
+    if not has_tables():
+        return run
+    table, missing = FactsTable(run.path, run.since), [call.path for call in run.calls if not call.is_in_table]
+    rows = _rows(missing, executor, partial(on_call, "facts"))
+    first = next(rows, None)
+    if first is not None or len(table) > len(run.calls):
+        renew(table, [call.path for call in run.calls], chain(filter(None, [first]), rows), [LISTS])
+        table = FactsTable(run.path, run.since)
+    return Run(run.path, [replace(call, table=table) for call in run.calls], run.since)
 
 
-def _write_page(call: tuple[Path, str | None, CallVerdict | None], parts: PageParts) -> Mapping[str, MomentList]:
-    """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored.
-
-    A call that the run does not score may have a recording that an earlier replay made: its page has no figures.
-    """
-    path, unscored, verdict = call
-    try:
-        reading = Reading(path)
-        scores = read_scores(reading)
-        if unscored is not None:
-            scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
-        content = page_document(reading, scores)
-        heard = call_audio(reading, path) if parts.audio else CallAudio()
-        lists = moment_lists(reading) if content["unscored"] is None else {}
-    except FdbError:  # the survey says so
-        return {}
-    shown = CallPage(parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
-    write_report(reading, content, shown, lists)
-    return lists
+def _rows(calls: Sequence[Path], executor: Executor, on_call: Callable[[int, int], None]) -> Iterator[Row]:
+    """The rows of the calls in these folders that can be read."""
+    for done, row in enumerate(results_in_order(executor, _row, calls), 1):
+        on_call(done, len(calls))
+        if row is not None:
+            yield row
 
 
-@contextmanager
-def _lists(folder: Path) -> Iterator[Callable[[str, Mapping[str, MomentList]], None]]:
-    """A function that adds the lists of a call to those of the run, a script for each measure in `folder`.
-
-    At the end, lists there that no call has any more are removed.
-
-    A page that is opened from a disk may load a script, but no JSON. The lists of thousands of calls do not fit into
-    memory.
-    """
-    files: dict[str, BinaryIO] = {}
-
-    def add(call: str, lists: Mapping[str, MomentList]) -> None:
-        for name, found in lists.items():
-            if name not in files:
-                files[name] = opened.enter_context(whole_file(folder / f"{name}.js"))
-                files[name].write(_OPENS.format(name).encode())
-            files[name].write(_compact([call, found.items, found.others]) + b",\n")
-
-    try:
-        with ExitStack() as opened:
-            yield add
-            for file in files.values():
-                file.write(_CLOSES.encode())
-        _remove_others(folder, files)
-    except OSError as error:
-        raise RecordingError(f"{folder}: cannot be written: {error.strerror}") from error
-
-
-def _remove_others(folder: Path, names: Collection[str]) -> None:
-    """Remove the lists in `folder` that have none of these names."""
-    for script in folder.glob("*.js"):
-        if script.stem not in names:
-            with open(script, "rb") as file:
-                is_list = file.readline() == _OPENS.format(script.stem).encode()
-            if is_list:
-                script.unlink()
-
-
-def _compact(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+def _row(path: Path) -> Row | None:
+    return row_of(path, [LISTS])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.facts_table import TABLE
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 WRITTEN: Final = (
     CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
-    "stages.parquet", LOG,
+    "stages.parquet", TABLE, LOG,
 )  # fmt: skip
 """The files that a replay and the tables of its run write beside the calls."""
 

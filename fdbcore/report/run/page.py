@@ -1,13 +1,16 @@
 """The page of a run, index.html: its figures, the worst moments to listen to, and a list of all calls.
 
-It is one file that needs no network. Audio is linked, or embedded as clips, and loads only when it is played.
+It needs no network. Audio is linked, or embedded as clips, and loads only when it is played. Of many calls, the page
+has those with the worst moments inside; scripts beside it bring the others while it is read already.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.survey import CallRow, Survey
@@ -15,7 +18,7 @@ from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.measures.measure import Column
-from fdbcore.recording.files import write_text
+from fdbcore.recording.files import write_pieces, write_text
 from fdbcore.report.call import sections
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import line
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison
     from fdbcore.analysis.statement_types import Sensitivity
 
+MOST_INSIDE: Final = 2_000
+"""The page has at most this many calls inside: those with the worst moments."""
+CALLS_PER_SCRIPT: Final = 5_000
+
 
 def write_index(
     run: Survey,
@@ -54,7 +61,10 @@ def write_index(
     other pages, and is named after the folder instead. Raises RecordingError if it cannot be written.
     """
     path = run.corpus.path / (f"{run.corpus.path.resolve().name}.html" if shown.embed else INDEX)
-    write_text(path, page(run, shown, heard or ClipCounts(), titles or {}, comparison, detectors))
+    heard = heard or ClipCounts()
+    write_text(path, page(run, shown, heard, titles or {}, comparison, detectors))
+    if not shown.embed:
+        _write_scripts(run, Sounds(run.corpus.path, shown, heard))
     return path
 
 
@@ -84,7 +94,7 @@ def page(
         evidence=corpus_sections.evidence(run),
         terms=terms(settings),
         footer=corpus_sections.footer(run),
-        calls=_list(run, sounds, titles),
+        calls=_list(run, sounds, titles, shown.embed),
         detectors=detector_table(detectors, run.measures) if detectors else None,
         scored=bool(run.pooled),
         **(_scored(run, compared, settings, sounds, link) if run.pooled else {}),
@@ -117,17 +127,50 @@ def _scored(
     }
 
 
-def _list(run: Survey, sounds: Sounds, titles: Mapping[str, str]) -> dict[str, Any]:
+def _list(run: Survey, sounds: Sounds, titles: Mapping[str, str], is_alone: bool) -> dict[str, Any]:
     """The data of the list of calls, and of the lists of moments, as JSON values."""
-    columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
+    columns, inside = _columns(run), run.rows if is_alone else _apart(run)[0]
     return {
+        "of": len(run.rows),
+        "scripts": [] if is_alone else [f"{PAGES}/{name}" for name in _scripts(run)],
         "run": sounds.place(run.corpus.path),
         "columns": columns,
         "lists": {"folder": PAGES, "titles": titles},
         "figures": [_column(name, column) for name, column in measure_columns().items()],
-        "calls": [_listed(row, columns, sounds) for row in run.rows],
+        "calls": [_listed(row, columns, sounds) for row in inside],
         "gates": corpus_gates.columns(run.gated) if run.gated else None,
     }
+
+
+def _columns(run: Survey) -> list[str]:
+    return list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
+
+
+def _apart(run: Survey) -> tuple[list[CallRow], list[CallRow]]:
+    """The calls that the page has inside, which are those that it shows first, and those that scripts bring."""
+    ranked = sorted(run.rows, key=lambda row: -row.worst.severity if row.worst else 0.0)
+    inside = run.rows if len(run.rows) <= MOST_INSIDE else ranked[:MOST_INSIDE]
+    return inside, ranked[len(inside) :]
+
+
+def _scripts(run: Survey) -> dict[str, list[CallRow]]:
+    """The calls that a browser loads after the page, by the names of their scripts."""
+    others = _apart(run)[1]
+    return {
+        f"calls-{number}.js": others[first : first + CALLS_PER_SCRIPT]
+        for number, first in enumerate(range(0, len(others), CALLS_PER_SCRIPT))
+    }
+
+
+def _write_scripts(run: Survey, sounds: Sounds) -> None:
+    """Write the scripts, and remove those of a run that was larger. A page opened from a disk may load no JSON."""
+    folder, columns, scripts = run.corpus.path / PAGES, _columns(run), _scripts(run)
+    for name, rows in scripts.items():
+        lines = (json.dumps(_listed(row, columns, sounds), separators=(",", ":")) for row in rows)
+        write_pieces(folder / name, chain(["calls([\n"], (f"{line},\n" for line in lines), ["]);\n"]))
+    for path in folder.glob("calls-*.js"):
+        if path.name not in scripts:
+            path.unlink()
 
 
 def _column(name: str, column: Column) -> dict[str, Any]:

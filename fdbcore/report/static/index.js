@@ -1,6 +1,8 @@
 // The list of calls: sorted and filtered here, drawn in portions.
 
 const PORTION = 100;
+const MANY = 5000; // calls: filtering more takes long enough to wait for the end of a word
+const PAUSE_MS = 200;
 const data = JSON.parse(document.getElementById("data").textContent);
 
 const figure = (call, at) => call.figures?.[at] ?? null;
@@ -68,7 +70,7 @@ function element(name, properties = {}, ...children) {
 
 /** What the filter looks at; made once for each call. */
 function searched(call) {
-  call.searched ??= [
+  call.searched ??= `\n${[
     call.name,
     call.status,
     ...data.columns.map((name, at) => `${name}=${call.columns[at]}`),
@@ -79,15 +81,19 @@ function searched(call) {
     call.why ? `!! ${call.why}` : "",
     ...(call.notes ?? []).map((note) => `!! ${note}`),
     call.worst?.[0] ?? "",
-  ].join("\n").toLowerCase();
+  ].join("\n").toLowerCase()}\n`;
   return call.searched;
 }
 
-function compare(a, b) {
-  const [x, y] = [state.column.value(a), state.column.value(b)];
-  if (x === null || y === null) return (x === null) - (y === null);
-  const order = typeof x === "string" ? byName(x, y) : x - y;
-  return order * state.direction || byName(a.name, b.name);
+/** The calls in the order of the column. Its values are asked for once, and names compared only where these are alike. */
+function sorted(calls) {
+  const valued = calls.map((call) => [state.column.value(call), call]);
+  const alike = ([, a], [, b]) => byName(a.name, b.name);
+  const compare = ([x, a], [y, b]) => {
+    if (x === null || y === null) return (x === null) - (y === null) || alike([x, a], [y, b]);
+    return (typeof x === "string" ? byName(x, y) : x - y) * state.direction || alike([x, a], [y, b]);
+  };
+  return valued.sort(compare).map(([, call]) => call);
 }
 
 const COMPARED = {
@@ -101,14 +107,14 @@ const COMPARED = {
 function fitting(word) {
   const [, name, sign, number, percent] = word.match(/^(.+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)(%?)$/) ?? [];
   const column = [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
-  if (!column) return isWhole(word) ? (call) => `\n${searched(call)}\n`.includes(`\n${word}\n`) : (call) => searched(call).includes(word);
+  if (!column) return isWhole(word) ? (call) => searched(call).includes(`\n${word}\n`) : (call) => searched(call).includes(word);
   const value = percent ? column.value : (column.number ?? column.value);
   return (call) => value(call) !== null && COMPARED[sign](value(call) * (percent ? 100 : 1), Number(number));
 }
 
 /** Whether a word is all of what some call has in a column: "system=a" does not mean "system=ab" then. */
 function isWhole(word) {
-  return word.includes("=") && data.calls.some((call) => `\n${searched(call)}\n`.includes(`\n${word}\n`));
+  return word.includes("=") && data.calls.some((call) => searched(call).includes(`\n${word}\n`));
 }
 
 /** What a word of the filter names: its column, how it compares, and with what; nothing for a part of a text. */
@@ -138,7 +144,7 @@ function select() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = words.map(fitting);
   state.problem = words.map(problem).filter(Boolean).join(" · ");
-  state.calls = data.calls.filter((call) => fits.every((fit) => fit(call))).sort(compare);
+  state.calls = sorted(data.calls.filter((call) => fits.every((fit) => fit(call))));
   state.shown = PORTION;
   draw();
   listMoments();
@@ -154,8 +160,14 @@ function draw() {
   $("calls").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map(heading)));
   $("calls").tBodies[0].replaceChildren(...state.calls.slice(0, state.shown).map(row));
   $("more").hidden = state.calls.length <= state.shown;
-  $("shown").textContent = state.problem || totals();
-  $("shown").classList.toggle("bad", Boolean(state.problem));
+  tell();
+}
+
+/** Say above the list what is wrong, or how many calls it has. */
+function tell() {
+  const wrong = state.problem || state.missing;
+  $("shown").textContent = wrong || totals();
+  $("shown").classList.toggle("bad", Boolean(wrong));
 }
 
 /** How many calls fit, and what they have in common. */
@@ -165,7 +177,8 @@ function totals() {
     const [count, n] = state.calls.reduce((sum, call) => sum.map((part, k) => part + (figure(call, at)?.[k] ?? 0)), [0, 0]);
     return n && `${title} ${count}/${n} (${((100 * count) / n).toFixed(1)} %)`;
   });
-  return [`${state.calls.length} of ${data.calls.length} calls`, ...told.filter(Boolean)].join(" · ");
+  const loading = data.calls.length < data.of ? [`${(data.of - data.calls.length).toLocaleString("en")} more are loading`] : [];
+  return [`${state.calls.length.toLocaleString("en")} of ${data.calls.length.toLocaleString("en")} calls`, ...loading, ...told.filter(Boolean)].join(" · ");
 }
 
 function heading(column) {
@@ -264,7 +277,12 @@ $("sort").addEventListener("change", () => {
   sortBy(column, column.first);
 });
 $("reverse").addEventListener("click", () => sortBy(state.column, -state.direction));
-$("filter").addEventListener("input", select);
+let typed;
+$("filter").addEventListener("input", () => {
+  clearTimeout(typed);
+  if (data.calls.length <= MANY) select();
+  else typed = setTimeout(select, PAUSE_MS);
+});
 document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-filter]");
   if (!link) return;
@@ -276,8 +294,25 @@ $("more").addEventListener("click", () => {
   draw();
 });
 
-function start() {
+/** Called by the scripts that bring the calls which are not inside the page. */
+window.calls = (added) => data.calls.push(...added);
+
+/** Load these scripts one after the other, and list all calls at the end. */
+async function loadCalls() {
+  for (const source of data.scripts) {
+    await loadScript(source).catch((error) => (state.missing = error.message));
+    tell();
+  }
+  const { shown } = state;
+  select();
+  Object.assign(state, { shown });
+  draw();
+}
+
+async function start() {
   sortBy(state.column, state.direction);
   openMoments();
   document.documentElement.dataset.drawn = "yes";
+  if (data.scripts.length) await loadCalls();
+  document.documentElement.dataset.loaded = "yes";
 }

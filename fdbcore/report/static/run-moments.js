@@ -9,11 +9,15 @@ const open = { address: null, moments: [], shown: PORTION };
 /** Called by the script of a list: of each call its name, the moments that count, and the others. */
 window.moments = (name, calls) => (loaded[name] = calls);
 
-/** Load the script of a list: a page that is opened from a disk may load no other data. */
+/** Load the script of a list. */
 function load(name) {
-  if (loaded[name]) return Promise.resolve();
+  return loaded[name] ? Promise.resolve() : loadScript(`${data.lists.folder}/${name}.js`);
+}
+
+/** Load a script with data: a page that is opened from a disk may load no other data. */
+function loadScript(src) {
   return new Promise((resolve, reject) => {
-    const script = element("script", { src: `${data.lists.folder}/${name}.js` });
+    const script = element("script", { src });
     script.addEventListener("load", resolve);
     script.addEventListener("error", () => reject(new Error(`${script.src} is missing: write it by fdbcore report`)));
     document.head.append(script);

@@ -1,0 +1,143 @@
+"""What figures of many calls need of each call. All of it is computed from the call's files, and JSON can hold it.
+
+The table of a run keeps the facts of its calls (see `fdbcore.analysis.facts_table`), so that figures of a hundred
+thousand calls need not read a million small files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from fdbcore.analysis import score
+from fdbcore.measures import quantities as stored
+from fdbcore.measures.costs import Cost, call_cost, recipients
+from fdbcore.measures.moments import Moment
+from fdbcore.measures.opportunities import fto
+from fdbcore.measures.placed_lines import placed_lines
+from fdbcore.measures.quantities import Quantity
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import QUANTITIES as QUANTITIES_FILE
+from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Health, RecordingMeta
+
+T = TypeVar("T")
+
+
+def _same(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return value
+
+
+@dataclass(frozen=True)
+class Fact(Generic[T]):
+    """A fact about a call.
+
+    name: of its column in the table of a run. of: reads it from the files of a call, and raises FdbError if it cannot.
+    to_json, from_json: how JSON holds it.
+    """
+
+    name: str
+    of: Callable[[Reading], T]
+    to_json: Callable[[T], Any] = _same
+    from_json: Callable[[Any], T] = _same
+
+
+def _meta(reading: Reading) -> RecordingMeta:
+    return reading.meta
+
+
+def _health(reading: Reading) -> Health | None:
+    return reading.health
+
+
+def _moment(values: Mapping[str, Any]) -> Moment:
+    return Moment(**{name: values[name] for name in Moment.__slots__})
+
+
+def _cost_to_json(cost: Cost | None) -> Any:  # noqa: ANN401 - JSON
+    return cost and asdict(cost) | {"priced_on": cost.priced_on and cost.priced_on.isoformat()}
+
+
+def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
+    if values is None:
+        return None
+    day = values["priced_on"]
+    return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
+
+
+def _fto_ms(reading: Reading) -> dict[Side, list[int]]:
+    uncensored = reading.dialogue.uncensored
+    return {side: [fto(e) * TICK_MS for e in uncensored("gap", "overlap_between", side=side)] for side in SIDES}
+
+
+def _overlaps_s(reading: Reading) -> list[float]:
+    found = []
+    for event in reading.dialogue.uncensored("overlap_within", "overlap_between"):
+        spans = event.stretches if event.kind == "overlap_between" else [(event.start_tick, event.end_tick)]
+        found += [ticks_to_s(end - start) for start, end in spans or () if end is not None]
+    return found
+
+
+def _events(reading: Reading) -> list[tuple[TurnEvent, bool | None]]:
+    examined = reading.health is not None
+    return [(event, suspect if examined else None) for event, suspect in reading.events_with_suspects]
+
+
+def _quantities_sha256(reading: Reading) -> str:
+    """Of the file of its quantities; of nothing if there is none."""
+    data = b""
+    with suppress(OSError):
+        data = (reading.path / QUANTITIES_FILE).read_bytes()
+    return hashlib.sha256(data).hexdigest()
+
+
+def _told(reading: Reading) -> dict[str, Any]:
+    scores = score.read_scores(reading)
+    return {"findings": scores["findings"], "warnings": scores["warnings"]}
+
+
+META: Final = Fact("meta", _meta)
+HEALTH: Final = Fact("health", _health)
+LOG: Final = Fact("log", lambda reading: reading.marks)
+UNSCORED: Final = Fact("unscored", score.unscored)
+TOLD: Final = Fact("told", _told)
+"""The findings and warnings of its scores."""
+MOMENTS: Final = Fact[Sequence[Moment]](
+    "moments",
+    lambda reading: reading.moments,
+    lambda moments: [moment.to_json() for moment in moments],
+    lambda values: [*map(_moment, values)],
+)
+LINES: Final = Fact("lines", placed_lines)
+COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
+RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
+FTO_MS: Final = Fact("fto_ms", _fto_ms)
+"""The floor transfer offsets to each side."""
+OVERLAPS_S: Final = Fact[Iterable[float]]("overlaps_s", _overlaps_s)
+"""The lengths of all stretches in which both speak."""
+EVENTS: Final = Fact[Sequence[tuple[TurnEvent, bool | None]]](
+    "events",
+    _events,
+    lambda events: [[event.to_json(), suspect] for event, suspect in events],
+    lambda values: [(TurnEvent.from_json(event), suspect) for event, suspect in values],
+)
+"""The events in the order in which they became known, each with whether echo may have made it (None: not examined)."""
+IS_CURRENT: Final = Fact("is_current", lambda reading: score.current_quantities(reading) is not None)
+"""Whether scoring it again would only repeat its scores."""
+QUANTITIES_SHA256: Final = Fact("quantities_sha256", _quantities_sha256)
+
+FACTS: Final[Sequence[Fact[Any]]] = (
+    META, HEALTH, LOG, UNSCORED, TOLD, MOMENTS, LINES, COST, RECIPIENTS, FTO_MS, OVERLAPS_S, EVENTS, IS_CURRENT,
+    QUANTITIES_SHA256,
+)  # fmt: skip
+
+
+def quantities_json(quantities: Mapping[str, Quantity]) -> dict[str, Any]:
+    """The quantities of a call as JSON values, by their measures."""
+    return {name: stored.to_json(quantity) for name, quantity in quantities.items()}
