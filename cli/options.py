@@ -149,6 +149,8 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
             raise SettingsError(f"--set {change}: expected {expected}{nearest(key, TurnSettings.__slots__)}")
         if not value.strip().isdecimal():
             raise SettingsError(f"--set {change}: expected milliseconds as a whole number, 0 or more, got {value!r}")
+        if key in values:
+            raise SettingsError(f"--set {change}: expected each setting once, got {key} again")
         values[key] = int(value)
     with told_as("--set", ""):
         TurnSettings(**values)

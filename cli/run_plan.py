@@ -187,5 +187,7 @@ def _limits(texts: Sequence[str], systems: Collection[str]) -> dict[str, int]:
             raise SettingsError(f"--limit {text}: expected SYSTEM=N, N at least 1")
         if name not in systems:
             raise SettingsError(f"--limit {text}: expected the name of a system, {', '.join(systems)}")
+        if name in limits:
+            raise SettingsError(f"--limit {text}: expected each system once, got {name} again")
         limits[name] = int(count)
     return limits

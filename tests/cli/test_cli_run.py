@@ -337,7 +337,15 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
             ["--a", A, "--system", "fake:", "--vad", "nope"],
             "--vad: expected one of silero, energy, webrtc, or MODULE:CLASS",
         ),
+        (
+            ["--a", A, "--system", "fake:", "--limit", "fake:=1", "--limit", "fake:=2"],
+            "each system once, got fake: again",
+        ),
         (["--a", A, "--system", "fake:", "--set", "nope=1"], "NAME one of"),
+        (
+            ["--a", A, "--system", "fake:", "--set", "short_ms=500", "--set", "short_ms=700"],
+            "--set short_ms=700: expected each setting once, got short_ms again",
+        ),
         (
             ["--a", A, "--system", "fake:", "--set", "short_ms=-5"],
             "--set short_ms=-5: expected milliseconds as a whole",

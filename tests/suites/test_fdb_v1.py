@@ -379,6 +379,22 @@ def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_p
     assert "(output.wav: cut off:" in cut
 
 
+def test_people_who_gave_no_backchannel_stop_no_command(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "icc_backchannel", [(3.0, 4.0)])
+    (tmp_path / "human.json").write_text('{"1": [0, 0, 0]}')
+    by, told = scored_outputs(tmp_path, data, "--human", tmp_path / "human.json")
+    assert told == []
+    assert 0 < by["1"]["compat_jsd"][0] <= 0.8326, "1e-10 in each bin, as the script has it"
+    assert "backchannel_distance" not in by["1"]
+
+
+def test_a_task_of_which_nothing_is_scored_says_so(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
+    (data / "synthetic_pause_handling" / "1" / "pause.json").write_text('[{"timestamp": [50, 60]}]')
+    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert "Pause handling: no pause could be scored; the lists below say why." in " ".join(done.stdout.split())
+
+
 def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) -> None:
     """The turn of sample n ends at 1.5 s + n / 10: early, hardly early, in time, and nothing."""
     data = outputs_of_one_task(tmp_path, "candor_turn_taking", [], n=4)
@@ -512,14 +528,8 @@ def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Pa
     ("options", "reason"),
     [
         (("--human", "nothing.json"), "--human nothing.json: expected JSON"),
-        (
-            ("--human", "nan.json"),
-            "--human nan.json: 1: expected two counts or more, none below 0, one above; got 1, nan",
-        ),
-        (
-            ("--human", "zero.json"),
-            "--human zero.json: 2: expected two counts or more, none below 0, one above; got 0, 0",
-        ),
+        (("--human", "nan.json"), "--human nan.json: 1: expected two counts or more, none below 0; got 1, nan"),
+        (("--human", "one.json"), "--human one.json: 2: expected two counts or more, none below 0; got 3"),
         (("--transcriber", "nobody"), "--transcriber: expected one of"),
         (("--detector", "nobody"), "--detector: expected one of"),
     ],
@@ -529,7 +539,7 @@ def test_options_that_cannot_be_used_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("nan.json").write_text('{"1": [1, NaN, 2]}')
-    Path("zero.json").write_text('{"1": [1, 2], "2": [0, 0]}')
+    Path("one.json").write_text('{"1": [1, 2], "2": [3]}')
     done = ran("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert reason in " ".join(done.output.split())

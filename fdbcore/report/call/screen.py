@@ -142,7 +142,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         f"answered {_with_n(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
-        *([f"lines: {pooled_text(lines)}"] if (lines := pooled_lines(_placed(scored))) else []),
+        *(f"lines: {told}" for found in [pooled_lines(_placed(scored))] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
     beneath = (line for note in notes for line in filled(note, columns).splitlines())

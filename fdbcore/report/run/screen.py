@@ -54,7 +54,7 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
-        yield from (("lines", pooled_text(found)) for found in [run.lines] if found)
+        yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
         yield from () if compared else _figures_beside(run)
         yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
         yield from _worst(run)

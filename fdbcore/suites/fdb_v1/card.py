@@ -142,18 +142,25 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
             better = verdicts(card, condition, [row["system"] for row in rows])
             yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
+        elif document["version"] == V1:
+            yield f"{condition.capitalize()}: no {_counted(condition)} could be scored; the lists below say why."
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
 
 
 def _counts(rows: Sequence[V1Row], name: str) -> str:
     """How often it was in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
+    what = _counted(rows[0]["condition"])
     return ", ".join(
         f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
         for row in rows
-        for what in ["pause" if row["condition"] == PAUSE else "sample"]
         if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
     )
+
+
+def _counted(condition: str) -> str:
+    """What a sentence counts of a task."""
+    return "pause" if condition == PAUSE else "sample"
 
 
 def _terms(document: V1Document) -> dict[str, str]:

@@ -164,7 +164,7 @@ MEASURES: Final = (
     ),
     _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", better=-1),
     *_stops(),
-    _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again after"),
+    _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again, from its end"),
     _of_calls("b_backchannel_like_per_a_speech_min", "short ones a minute"),
     SuiteMeasure(
         "backchannel_distance", "distance",

@@ -104,11 +104,9 @@ def _human(file: Path) -> dict[str, list[float]]:
     except (FdbError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"--human {file}: expected JSON of the form {{ID: [COUNT, ...]}}, got {error}") from None
     for name, counts in found.items():
-        if len(counts) < 2 or not all(0 <= count < math.inf for count in counts) or not any(counts):
+        if len(counts) < 2 or not all(0 <= count < math.inf for count in counts):
             got = ", ".join(f"{count:g}" for count in counts[:5]) or "none"
-            raise SettingsError(
-                f"--human {file}: {name}: expected two counts or more, none below 0, one above; got {got}"
-            )
+            raise SettingsError(f"--human {file}: {name}: expected two counts or more, none below 0; got {got}")
     return found
 
 
