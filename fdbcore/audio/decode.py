@@ -363,7 +363,9 @@ class AudioFile:
                 started = True
                 yield frame
         self._ended = True
-        self._cut = stream.codec_context.codec.canonical_name in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
+        if started:  # without a decoder PyAV 19 cannot name the codec
+            codec = stream.codec_context.codec.canonical_name
+            self._cut = codec in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
 
     def _parts(self) -> Iterator[Block]:
         """The samples of each frame that are new, and the silence before it."""
