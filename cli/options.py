@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.errors import InputError, RecordingError, SettingsError, nearest, told_as
+from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError, nearest, told_as
 from fdbcore.types import TurnSettings
 
 from .entry import DONE as DONE
@@ -23,6 +23,7 @@ from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
+    from fdbcore.runtime.executor import Executor
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -160,3 +161,20 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
 def turn_settings(changes: Sequence[str]) -> TurnSettings:
     """The default settings with `changes` applied; see `changed_settings`."""
     return TurnSettings(**changed_settings(changes))
+
+
+def executor(engine: str | None, jobs: int | None) -> Executor:
+    """What --engine and --jobs name. Raises UsageError if there is no such engine, or none that can be reached."""
+    from fdbcore.runtime.executor import Workers
+
+    if engine is None:
+        return Workers(jobs)
+    from fdbcore.runs.ray_cluster import RayCluster
+
+    kind, _, address = engine.partition("://")
+    if kind != "ray" or (not address and engine != kind):
+        raise click.UsageError(f"--engine: expected ray or ray://HOST:PORT, got {engine}")
+    try:
+        return RayCluster(address, jobs)
+    except FdbError as error:
+        raise click.UsageError(str(error)) from error

@@ -45,6 +45,8 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 )
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
+@click.option("--engine", metavar="ray[://HOST:PORT]", help="Replay several sessions on a Ray cluster that this "
+              "machine belongs to (default: in processes of this machine).")  # fmt: skip
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
               "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
               "say what to leave out.")  # fmt: skip
@@ -62,6 +64,7 @@ def replay(
     start: str | None,
     end: str | None,
     jobs: int | None,
+    engine: str | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -82,7 +85,6 @@ def replay(
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
-    from fdbcore.runtime.executor import Workers
     from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
@@ -91,6 +93,7 @@ def replay(
     from .corpus import replay_calls
 
     oddities = Oddities()
+    executor = options.executor(engine, jobs)
     try:
         settings = ReplaySettings(out, vads[0] if vads else None, changed_settings(changes), real_time, line_open)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))
@@ -107,7 +110,7 @@ def replay(
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
-        sys.exit(replay_calls(calls, settings, Workers(jobs), oddities, as_json, quiet, vads[1:]))
+        sys.exit(replay_calls(calls, settings, executor, oddities, as_json, quiet, vads[1:]))
     say_oddities(oddities)
     sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet, vads[1:]))
 

@@ -28,11 +28,11 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """Does work on many items, several at a time. jobs: how many."""
+    """Does work on many items, several at a time."""
 
     @property
     def jobs(self) -> int:
-        """How many items are worked on at a time."""
+        """How many items are worked on at a time, at most."""
 
     def results(
         self,
@@ -48,6 +48,29 @@ class Executor(Protocol):
         no other item is lost. Items are drawn only as needed. Closing the iterator ends the work at once. log: a file
         in the folder of a run; see `WorkerProcess`.
         """
+
+
+class WorkResult(Generic[Result]):
+    """What the work on an item came to, as it travels between processes: its result or its error."""
+
+    def __init__(self, results: Sequence[Result], error: Exception | None) -> None:
+        self._results, self._error = results, error
+
+    @classmethod
+    def to(cls, work: Callable[[Item], Result], item: Item) -> WorkResult[Result]:
+        """Do the work on an item."""
+        try:
+            return cls([work(item)], None)
+        except Exception as error:
+            if not isinstance(error, FdbError):
+                error.add_note(traceback.format_exc())
+            return cls([], error)
+
+    def get(self) -> Result:
+        """The result; or the error is raised."""
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
 
 
 class ThisProcess:
@@ -122,24 +145,14 @@ class _Worker(WorkerProcess, Generic[Item, Result]):
         if received is None:
             self.is_dead = True
             return died(self._item, self.cause_of_death())
-        result: Result
-        result, error = received[0]
-        if error is not None:
-            raise error
-        return result
+        given: WorkResult[Result] = received[0]
+        return given.get()
 
 
 def _work_on_items(connection: Connection, work: Callable[[Any], object]) -> None:
     """What the process does."""
     for item in messages(connection):
-        answer: tuple[object, Exception | None]
-        try:
-            answer = work(item), None
-        except Exception as error:
-            if not isinstance(error, FdbError):
-                error.add_note(traceback.format_exc())
-            answer = None, error
-        connection.send(answer)
+        connection.send(WorkResult.to(work, item))
 
 
 def results_in_order(executor: Executor, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
