@@ -1,9 +1,9 @@
 """Bootstrap resampling, compiled by Numba on first use and stored in its cache.
 
 By cluster: a resample draws as many clusters as there are, with replacement, and takes all items of each drawn cluster.
-By columns: a resample draws as many cells as there are items; a cell is an item and one of its repeats. All draws come
-from one stream of NumPy's PCG64, so a seed fixes every result. The same seed draws the same clusters for any statistic,
-so the difference of two results is paired. Importing this module does not import Numba.
+By columns: a resample draws as many cells as there are clusters; a cell is a cluster and one of its repeats. All draws
+come from one stream of NumPy's PCG64, so a seed fixes every result. The same seed draws the same clusters for any
+statistic, so the difference of two results is paired. Importing this module does not import Numba.
 """
 
 from __future__ import annotations
@@ -49,18 +49,21 @@ def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float,
     )
 
 
-def bootstrap_columns(values: Floats, resamples: int, seed: int) -> Floats:
+def bootstrap_columns(values: Floats, groups: Groups, clusters: int, resamples: int, seed: int) -> Floats:
     """The mean of each column in each resample, (resamples, columns); NaN if a resample has no value of a column.
 
-    values: (items, repeats, columns); NaN marks a missing value. Each resample draws as many cells (an item and one of
-    its repeats) as there are items, the same for all columns.
+    values: (items, repeats, columns); NaN marks a missing value. groups: the cluster of each item, 0 to clusters - 1.
+    Each resample draws as many cells (the items of a cluster in one of their repeats) as there are clusters, the same
+    for all columns.
     """
-    items, repeats, columns = values.shape
-    cells = np.ascontiguousarray(values).reshape(items * repeats, columns)
-    present = ~np.isnan(cells)
-    filled, counted = np.where(present, cells, 0.0), present.astype(np.float64)
+    _, repeats, columns = values.shape
+    present = ~np.isnan(values)
+    sums, counts = np.zeros((2, clusters, repeats, columns))
+    np.add.at(sums, groups, np.where(present, values, 0.0))
+    np.add.at(counts, groups, present)
+    cells, counted = sums.reshape(-1, columns), counts.reshape(-1, columns)
     means, out = _kernels().columns, np.empty((resamples, columns))
-    return _over_draws(lambda draws, out: means(draws, filled, counted, out), len(cells), items, out, seed)
+    return _over_draws(lambda draws, out: means(draws, cells, counted, out), len(cells), clusters, out, seed)
 
 
 def bootstrap_statistic(

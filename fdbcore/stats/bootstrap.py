@@ -176,23 +176,30 @@ def p_of_zero(interval: Callable[[float], Interval]) -> float:
 
 
 def bootstrap_columns(
-    values: npt.ArrayLike, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
+    values: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> list[Estimate]:
     """The mean of each column with its percentile bootstrap interval, all columns from the same resamples.
 
-    values: (items, columns), or (items, repeats, columns) if each item was measured several times. A resample then
-    draws items, and one repeat of each drawn item, so that the interval includes the spread over repeats. NaN means not
-    measured: the mean is over the measured cells, and `clusters` counts the items that have any. A column of paired
-    differences gives the interval of the difference. There is no interval for one item, nor where `bootstrap_ci` has
-    none. Items in another order give other resamples: pass them by the order of their names. Raises InputError for
-    another shape and for infinite values.
+    values: (items, columns), or (items, repeats, columns) if each item was measured several times. clusters: (items,),
+    the id of each item's cluster; None: each item is one. A resample draws clusters, and one repeat of each drawn
+    cluster, so that the interval includes the spread over repeats. NaN means not measured: the mean is over the
+    measured cells, and `Estimate.clusters` counts the clusters that have any. A column of paired differences gives the
+    interval of the difference. There is no interval for one cluster, nor where `bootstrap_ci` has none. Clusters in
+    another order of their ids give other resamples, and so do items without ids: pass them by the order of their names.
+    Raises InputError for another shape and for infinite values.
     """
     cells = np.asarray(values, dtype=np.float64)
     cells = cells[:, None] if cells.ndim == 2 else cells
     if cells.ndim != 3 or not cells.shape[1] or np.isinf(cells).any():
         raise InputError(f"values: expected finite numbers (items, columns), or with repeats, got {cells.shape}")
-    resampled = batch.bootstrap_columns(cells, resamples, seed)
-    return [_column_estimate(cells[..., k], resampled[:, k], level) for k in range(cells.shape[2])]
+    (groups,), (count,) = _groups([cells], [np.arange(len(cells)) if clusters is None else clusters])
+    resampled = batch.bootstrap_columns(cells, groups, count, resamples, seed)
+    return [_column_estimate(cells[..., k], groups, resampled[:, k], level) for k in range(cells.shape[2])]
 
 
 def bootstrap_times(
@@ -222,16 +229,17 @@ def bootstrap_times(
     return Estimate(value, interval, units, reason)
 
 
-def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimate:
-    """The estimate of one column (items, repeats) from the means of its resamples (resamples,)."""
-    items = int((~np.isnan(column)).any(axis=1).sum())
-    if not items:
+def _column_estimate(column: Floats, groups: batch.Groups, resampled: Floats, level: float) -> Estimate:
+    """The estimate of one column (items, repeats) of these clusters from the means of its resamples (resamples,)."""
+    sizes = np.bincount(groups[(~np.isnan(column)).any(axis=1)])
+    clusters = int(np.count_nonzero(sizes))
+    if not clusters:
         return Estimate(None, None, 0, "no items")
     value = float(np.nanmean(column))
-    if items == 1:
-        return Estimate(value, None, 1, "no interval: one item cannot show how items differ")
-    interval, reason = expanded_percentile(resampled, items, items, level)
-    return Estimate(value, interval, items, reason)
+    if clusters == 1:
+        return Estimate(value, None, 1, ONE_CLUSTER)
+    interval, reason = expanded_percentile(resampled, clusters, effective_number(sizes), level)
+    return Estimate(value, interval, clusters, reason)
 
 
 def expanded_percentile(

@@ -24,25 +24,38 @@ _FLIPS_PER_CHUNK: Final = 2**18
 _TOLERANCE: Final = 1e-9
 
 
-def sign_flip_p(differences: npt.ArrayLike, *, flips: int = RESAMPLES, seed: int = SEED) -> list[float | None]:
+def sign_flip_p(
+    differences: npt.ArrayLike, clusters: npt.ArrayLike | None = None, *, flips: int = RESAMPLES, seed: int = SEED
+) -> list[float | None]:
     """Per column, the two-sided p value of a mean of 0, by flipping the signs of paired differences.
 
-    differences: (items, columns), NaN where an item has none; all columns get the same flips. With up to EXACT_ITEMS
-    differences that are not 0 the test is exact. Otherwise p is the share of `flips` random sign flips, plus the
-    observed signs, whose mean is as far from 0; so it is never 0 (Phipson and Smyth 2010). Items in another order get
-    other flips: pass them by the order of their names. None for a column without items. Raises InputError for another
-    shape and for infinite values.
+    differences: (items, columns), NaN where an item has none; all columns get the same flips. clusters: (items,), the
+    id of each item's cluster, whose signs flip together; None: each item is one. With up to EXACT_ITEMS clusters whose
+    sum is not 0 the test is exact. Otherwise p is the share of `flips` random sign flips, plus the observed signs,
+    whose mean is as far from 0; so it is never 0 (Phipson and Smyth 2010). Clusters in another order of their ids get
+    other flips, and so do items without ids: pass them by the order of their names. None for a column without items.
+    Raises InputError for another shape and for infinite values.
     """
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 2 or np.isinf(given).any():
         raise InputError(f"differences: expected finite numbers (items, columns), got {given.shape}")
-    columns = np.nan_to_num(given)
+    columns = cluster_sums(np.nan_to_num(given), clusters)
     counts = np.count_nonzero(columns, axis=0)
     sampled = _sampled_p(columns, flips, seed) if (counts > EXACT_ITEMS).any() else counts
     return [
         None if np.isnan(given[:, k]).all() else _exact_p(columns[:, k]) if count <= EXACT_ITEMS else float(sampled[k])
         for k, count in enumerate(counts)
     ]
+
+
+def cluster_sums(values: Floats, clusters: npt.ArrayLike | None) -> Floats:
+    """The sums of (items, columns) by cluster, in the order of the ids; the values themselves without clusters."""
+    if clusters is None:
+        return values
+    names, numbers = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.zeros((len(names), values.shape[1]))
+    np.add.at(sums, numbers, values)
+    return sums
 
 
 def pairs_needed(level: float = LEVEL) -> int:

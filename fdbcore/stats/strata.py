@@ -73,7 +73,10 @@ def _cells(stratum: npt.ArrayLike) -> Floats:
 
 def _drawn(cells: Sequence[Floats], resamples: int, seed: int) -> list[Floats]:
     """The means of each stratum in each resample, (resamples, columns)."""
-    return [batch.bootstrap_columns(each, resamples, seed + number) for number, each in enumerate(cells)]
+    return [
+        batch.bootstrap_columns(each, np.arange(len(each)), len(each), resamples, seed + number)
+        for number, each in enumerate(cells)
+    ]
 
 
 def _estimate(cells: Sequence[Floats], drawn: Sequence[Floats], weights: Sequence[float], level: float) -> Estimate:

@@ -61,23 +61,28 @@ def test_any_function_gets_the_items_of_each_resample(case: Case, seed: int) -> 
     np.testing.assert_allclose(batch.bootstrap_statistic(statistic, *case, RESAMPLES, seed), expected, rtol=1e-12)
 
 
-@given(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**32), st.randoms())
-def test_columns_are_the_means_of_the_drawn_cells(
-    items: int, repeats: int, columns: int, seed: int, at: Random
-) -> None:
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 4), st.randoms())
+def test_columns_are_the_means_of_the_drawn_cells(groups: list[int], repeats: int, columns: int, at: Random) -> None:
+    items, clusters, seed = len(groups), 1 + max(groups), at.randrange(2**32)
     values = np.array([at.choice([np.nan, *range(8)]) for _ in range(items * repeats * columns)])
     values = values.reshape(items, repeats, columns)
     draws = np.random.Generator(np.random.PCG64(seed)).integers(
-        items * repeats, size=(RESAMPLES, items), dtype=np.int32
+        clusters * repeats, size=(RESAMPLES, clusters), dtype=np.int32
     )
     expected = np.full((RESAMPLES, columns), np.nan)
     for resample, drawn in enumerate(draws):
         for column in range(columns):
-            cells = [values[cell // repeats, cell % repeats, column] for cell in drawn]
+            cells = [
+                values[item, cell % repeats, column]
+                for cell in drawn
+                for item in range(items)
+                if groups[item] == cell // repeats
+            ]
             there = [cell for cell in cells if not np.isnan(cell)]
             if there:
                 expected[resample, column] = sum(there) / len(there)
-    np.testing.assert_allclose(batch.bootstrap_columns(values, RESAMPLES, seed), expected, rtol=1e-12)
+    found = batch.bootstrap_columns(values, np.array(groups), clusters, RESAMPLES, seed)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("draws_per_chunk", [1, 7, 64])

@@ -271,6 +271,17 @@ def test_columns_have_the_intervals_of_one_at_a_time() -> None:
         assert estimate.clusters == 70
 
 
+def test_columns_by_cluster_have_the_intervals_of_one_at_a_time() -> None:
+    rng = np.random.default_rng(7)
+    values, clusters = rng.gamma(2.0, 1.0, (70, 3)), np.repeat([f"call {k}" for k in range(10)], [*range(2, 11), 16])
+    for column, estimate in zip(values.T, bootstrap_columns(values, clusters), strict=True):
+        alone = bootstrap_ci(column, clusters)
+        assert (estimate.value, *limits(estimate)) == pytest.approx((alone.value, *limits(alone)))
+        assert estimate.clusters == 10
+    (one,) = bootstrap_columns(values[:, :1], ["call"] * 70)
+    assert (one.interval, one.clusters) == (None, 1)
+
+
 def test_a_column_of_differences_is_the_paired_interval() -> None:
     a, b = np.random.default_rng(6).normal(size=(2, 50))
     (estimate,) = bootstrap_columns((a - b)[:, None])

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -315,6 +316,100 @@ def test_the_score_of_a_record_is_the_mean_of_its_trials_and_intervals_resample_
         (reply.id, reply.system, reply.trial) for reply in replies
     }
     assert f"set: s replied {len([r for r in replies if r.system == 's'])} times to" in " ".join(content["notes"])
+
+
+def of_calls(turns: Sequence[int], seed: int = 5) -> tuple[RecordSet, list[Response]]:
+    """Replies of two systems to turns of recorded users, so many of each; some are lost."""
+    of, replies = of_trials(seed, sum(turns), trials=1)
+    users = [f"user {k}" for k, count in enumerate(turns) for _ in range(count)]
+    random.Random(seed).shuffle(users)
+    own = zip(of.records.items(), users, strict=True)
+    return replace(of, records={id: replace(one, user=user) for (id, one), user in own}), replies
+
+
+def wed_by_user(of: RecordSet, replies: Sequence[Response], system: str) -> dict[str, dict[str, float]]:
+    """The WED of each reply of a system, by its recorded user and its record."""
+    found: dict[str, dict[str, float]] = {one.user: {} for one in of.records.values()}
+    for reply in replies:
+        if reply.system == system:
+            found[of.records[reply.id].user][reply.id] = plain_wed(reply)
+    return found
+
+
+def plain_interval(by_user: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Every drawn user with all its turns; Student's t for the effective number of users (Hesterberg 2015)."""
+    k = len(by_user)
+    draws = np.random.Generator(np.random.PCG64(0)).integers(k, size=(FEW.resamples, k), dtype=np.int32)
+    means = [np.mean([value for user in drawn for value in by_user[user]]) for drawn in draws]
+    sizes = [len(own) for own in by_user]
+    many = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    beyond = scipy_stats.norm.cdf(-scipy_stats.t.ppf(0.975, many - 1) * np.sqrt(many / (many - 1)))
+    low, high = np.quantile(means, [beyond, 1 - beyond])
+    return float(low), float(high)
+
+
+def test_turns_of_one_recorded_user_are_drawn_and_flipped_together() -> None:
+    """As plain loops have it, with unequal numbers of turns."""
+    of, replies = of_calls((1, 9, 2, 14, 5, 3, 7))
+    content = document([of], replies, settings=FEW)
+    of_s, of_t = (wed_by_user(of, replies, system) for system in ("s", "t"))
+    for system, by_user in (("s", of_s), ("t", of_t)):
+        values = [list(own.values()) for own in by_user.values()]
+        row = next(row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given"))
+        assert (row["n"], row["clusters"]) == (sum(map(len, values)), sum(map(bool, values)))
+        assert row["measures"]["wed"]["mean"] == pytest.approx(np.mean([*chain(*values)]))
+        assert row["measures"]["wed"]["ci95"] == pytest.approx(plain_interval(values))
+    apart = [[own[id] - of_t[user][id] for id in own if id in of_t[user]] for user, own in of_s.items()]
+    every, k = [*chain(*apart)], sum(map(bool, apart))
+    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
+    assert (wed["n"], wed["clusters"]) == (len(every), k)
+    assert wed["difference"] == pytest.approx(np.mean(every))
+    assert wed["ci95"] == pytest.approx(plain_interval(apart))
+    flipped = [
+        abs(sum(sign * sum(own) for sign, own in zip(signs, apart, strict=True)))
+        for signs in product((1, -1), repeat=len(apart))
+    ]
+    assert wed["p"] == pytest.approx(np.mean([far > abs(sum(every)) - 1e-9 for far in flipped]))
+    error = np.sqrt(k / (k - 1) * sum(sum(one - np.mean(every) for one in own) ** 2 for own in apart)) / len(every)
+    reach = scipy_stats.t.ppf(0.975, k - 1) + scipy_stats.t.ppf(0.8, k - 1)
+    assert wed["smallest_detectable"] == pytest.approx(reach * error)
+    assert "set: intervals and tests resample recorded users (here 7), each with all turns" in str(content["notes"])
+    assert "set: 7 recorded users are too few for a ranking" in str(content["warnings"])
+
+
+def what_they_rest_on(content: ActsDocument) -> list[Any]:
+    """What says how sure the rows and comparisons of systems are."""
+    rows = [row for row in content["rows"] if row["kind"] == "system"]
+    limits = [(m["mean"], *(m["ci95"] or ())) for row in rows for m in row["measures"].values()]
+    return [
+        *map(list, limits),
+        *(
+            [*(one["ci95"] or ()), one["p"], one["p_holm"], one["smallest_detectable"]]
+            for one in content["comparisons"]
+        ),
+    ]
+
+
+@pytest.mark.parametrize("turns", [(1, 9, 2, 14, 5, 3, 7), (2,) * 20])
+def test_every_turn_twice_moves_no_interval(turns: Sequence[int]) -> None:
+    of, replies = of_calls(turns)
+    twice = replace(of, records={f"{id}{again}": one for id, one in of.records.items() for again in ("", " again")})
+    twice = replace(twice, records={id: replace(one, id=id) for id, one in twice.records.items()})
+    both = [replace(reply, id=f"{reply.id}{again}") for reply in replies for again in ("", " again")]
+    once, doubled = document([of], replies, settings=FEW), document([twice], both, settings=FEW)
+    assert doubled["rows"][0]["n"] == 2 * once["rows"][0]["n"]
+    for one, other in zip(what_they_rest_on(once), what_they_rest_on(doubled), strict=True):
+        assert other == pytest.approx(one)
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_turn_a_recorded_user_has_the_bits_of_single_requests(trials: int) -> None:
+    of, replies = of_trials(6, 25, trials)
+    users = replace(of, records={id: replace(one, user=f"user {id}") for id, one in of.records.items()})
+    alone, turns = document([of], replies, settings=FEW), document([users], replies, settings=FEW)
+    for part in ("rows", "comparisons"):
+        assert turns[part] == [{**single, "clusters": single["n"]} for single in alone[part]]
+        assert not any("clusters" in single for single in alone[part])
 
 
 def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:

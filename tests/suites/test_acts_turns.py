@@ -168,6 +168,9 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
     assert all([(step["act"], step["importance"]) for step in steps] == drawn("はい。") for steps in ceiling.values())
     assert {f"{call['call']} {first}", f"{call['call']} {second}"} <= ceiling.keys()
     assert not any("no ceiling" in warning for warning in content["warnings"])
+    assert {(row["kind"], row["n"], row["clusters"]) for row in content["rows"]} >= {("system", 2, 1)}
+    assert all(row["measures"]["wed"]["ci95"] is None for row in content["rows"]), "one call"
+    assert any("resample recorded users (here 1)" in note for note in content["notes"])
 
 
 def test_without_words_or_annotators_the_turns_are_named_and_not_counted(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from fdbcore.suites.dialogue_acts.turns.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
+Clusters: TypeAlias = Annotated[
+    int, Meta(description="of turns: the recorded users that were resampled, each with all its turns")
+]
 
 
 class LeftOut(TypedDict):
@@ -100,6 +103,7 @@ class RowJson(TypedDict):
     kind: Kind
     weights: Weights
     n: int
+    clusters: NotRequired[Clusters]
     no_reply: Annotated[int, Meta(description="replies that were not given; they score as replies without acts")]
     unscored: int
     note: NotRequired[Annotated[str, Meta(description="of a baseline: what it replies, and what it ties with")]]
@@ -124,10 +128,11 @@ class ComparisonJson(TypedDict):
     a: str
     b: str
     n: int
+    clusters: NotRequired[Clusters]
     difference: float | None
     ci95: Interval
     p: float | None
-    sd: Annotated[float | None, Meta(description="of the differences")]
+    sd: Annotated[float | None, Meta(description="of the differences; of turns, those of recorded users")]
     smallest_detectable: float | None
     p_holm: float | None
 

@@ -86,7 +86,8 @@ class Reference:
 class Record:
     """One request of a user, with its good replies; the first of `references` is the paper's.
 
-    where: the line that it was read from, for messages.
+    user: the recorded user whose turn it is; the turns of one depend on each other. Empty for a request that stands
+    alone. where: the line that it was read from, for messages.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Record:
     topic: str = ""
     locale: str = "ja-JP"
     generator: str = ""
+    user: str = ""
     where: str = field(default="", compare=False)
 
     @classmethod

@@ -43,6 +43,13 @@ class RecordSet:
         """The locale of the records. InputError if they have several."""
         return locale_of(self.records.values())
 
+    @property
+    def clusters(self) -> list[int] | None:
+        """The cluster of each record, from 0: turns of one recorded user are one. None if every record stands alone."""
+        users = [record.user for record in self.records.values()]
+        numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+        return [numbers[user] for user in users] if any(users) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:

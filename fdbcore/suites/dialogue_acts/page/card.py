@@ -83,7 +83,7 @@ def card(document: ActsDocument) -> Scorecard:
             *document.get("notes", ()),
             LEGEND,
             LEGEND_OF_ROWS,
-            _settings(settings),
+            _settings(settings, document),
             *((CAUTION,) if published else ()),
             *((CONTENT_LEGEND,) if "judging" in document else ()),
         ),
@@ -145,8 +145,8 @@ def _caption(document: ActsDocument) -> str:
         f"Dialogue acts of replies against references ({sets}). WED: weighted dialogue-act edit "
         "distance, lower is better, the sum of what is missing (insertion), redundant (deletion) and swapped "
         "(substitution). WLCS: weighted LCS, higher is better. uniform: all acts weigh the same. "
-        f"SD: of single replies; CI: bootstrap over records, {settings.get('resamples', '?')} resamples. "
-        "Recall and F1 are not measures of the original benchmark."
+        f"SD: of single replies; CI: bootstrap over {_resampled(document)}, {settings.get('resamples', '?')} "
+        "resamples. Recall and F1 are not measures of the original benchmark."
     )
 
 
@@ -231,7 +231,8 @@ def _differences(document: ActsDocument) -> Iterator[Difference]:
     pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
     for (of, annotator, a, b), found in pairs:
         for one in sorted(found, key=lambda one: places[one["measure"]]):
-            tests = one["p"], one["p_holm"], one["smallest_detectable"] if one["n"] >= needed else None, needed
+            detectable = one["smallest_detectable"] if one.get("clusters", one["n"]) >= needed else None
+            tests = one["p"], one["p_holm"], detectable, needed
             yield Difference(
                 _condition(of, annotator), a, b, one["measure"], one["n"], one["difference"], one["ci95"], *tests
             )
@@ -298,11 +299,16 @@ def published_rows(rows: Sequence[PublishedRow]) -> Iterator[ScoreRow]:
         yield ScoreRow(condition, "published", row["system"], None, _figures(row))
 
 
-def _settings(settings: ScoredWith) -> str:
+def _resampled(document: ActsDocument) -> str:
+    """What intervals resample, in words."""
+    return "recorded users" if any("clusters" in row for row in document["rows"]) else "records"
+
+
+def _settings(settings: ScoredWith, document: ActsDocument) -> str:
     repeats = f", {settings.get('repeats')} annotations of each reply (their spread is in the intervals)"
     given = "; importances as given, whatever they sum to" if settings.get("as_given") else ""
     return (
-        f"Intervals: {settings.get('level', 0.95):.0%} percentile bootstrap over records, "
+        f"Intervals: {settings.get('level', 0.95):.0%} percentile bootstrap over {_resampled(document)}, "
         f"{settings.get('resamples', 0):,} resamples, seed {settings.get('seed')}"
         f"{repeats if settings.get('repeats', 1) > 1 else ''}; "
         f"SD of single replies, n - {settings.get('sd_ddof')}{given}."

@@ -45,20 +45,21 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
     If there is only one system, its own scores are used: their spread is that of differences between systems whose
-    scores correlate by a half.
+    scores correlate by a half. Turns of recorded users are too few by the users that they are of; one system alone does
+    not show how far these spread.
     """
+    n, what = (len(of.records), "records") if of.clusters is None else (1 + max(of.clusters), "recorded users")
     spreads = [one["sd"] for one in compared if one["set"] == of.name and one["measure"] == "wlcs"]
-    spreads = spreads or [
-        row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")
-    ]
+    if not spreads and of.clusters is None:
+        spreads = [row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")]
     sd = max((spread for spread in spreads if spread is not None), default=0.0)
-    detectable = detectable_difference(sd, len(of.records))
+    detectable = detectable_difference(sd, n)
     if detectable is None:
-        yield f"{of.name}: {len(of.records)} records are too few for any comparison"
+        yield f"{of.name}: {n} {what} are too few for any comparison"
     elif detectable > RANKING_DIFFERENCE:
         needed = items_needed(sd, RANKING_DIFFERENCE)
         yield (
-            f"{of.name}: {len(of.records)} records are too few for a ranking. Two systems must be {detectable:.2f} "
+            f"{of.name}: {n} {what} are too few for a ranking. Two systems must be {detectable:.2f} "
             f"apart in WLCS for a test to tell them apart (two-sided {1 - LEVEL:.0%}, power {POWER:.0%}); "
             f"to tell {RANKING_DIFFERENCE:g} it takes about {needed:,}."
         )

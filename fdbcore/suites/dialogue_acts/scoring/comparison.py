@@ -8,9 +8,10 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
-from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.stats.significance import cluster_sums, detectable_difference, holm, sign_flip_p
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
 
 if TYPE_CHECKING:
@@ -43,17 +44,19 @@ class ScoringSettings:
 
 def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:
     """The rows of one set as JSON values: mean, SD of single replies (ddof SD_DDOF) and interval of each measure."""
-    estimates = _estimates([row.values for row in rows], settings)
+    estimates = _estimates([row.values for row in rows], rows[0].clusters, settings)
     return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
 
 
-def _estimates(blocks: Sequence[Floats], settings: ScoringSettings) -> list[list[Estimate]]:
+def _estimates(
+    blocks: Sequence[Floats], clusters: Sequence[int] | None, settings: ScoringSettings
+) -> list[list[Estimate]]:
     """The estimates of the columns of each block (records, repeats, columns); blocks of the same shape share draws."""
     found: dict[int, list[Estimate]] = {}
     for repeats in {block.shape[1] for block in blocks}:
         alike = [k for k, block in enumerate(blocks) if block.shape[1] == repeats]
         columns = np.concatenate([blocks[k] for k in alike], axis=2)
-        estimates = iter(bootstrap_columns(columns, resamples=settings.resamples, seed=settings.seed))
+        estimates = iter(bootstrap_columns(columns, clusters, resamples=settings.resamples, seed=settings.seed))
         found |= {k: [next(estimates) for _ in range(blocks[k].shape[2])] for k in alike}
     return [found[k] for k in range(len(blocks))]
 
@@ -67,6 +70,7 @@ def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
         "kind": row.kind,
         "weights": row.weights,
         "n": row.n,
+        **({"clusters": estimates[0].clusters} if row.clusters is not None else {}),
         "no_reply": row.no_reply,
         "unscored": len(row.values) - row.n,
         **({"note": row.note} if row.note else {}),
@@ -111,28 +115,46 @@ def _compared(
     Only `p_holm` is still missing.
     """
     differences = [_differences(a, b) for a, b in pairs]
-    estimates = _estimates(differences, settings)
+    clusters = pairs[0][0].clusters if pairs else None
+    estimates = _estimates(differences, clusters, settings)
     items = [item_means(difference) for difference in differences]
-    flipped = sign_flip_p(np.hstack(items), flips=settings.resamples, seed=settings.seed) if items else []
+    flipped = sign_flip_p(np.hstack(items), clusters, flips=settings.resamples, seed=settings.seed) if items else []
     p_values = iter(flipped)
     for (a, b), own, means in zip(pairs, estimates, items, strict=True):
         for k, measure in enumerate(COMPARED):
-            there = means[~np.isnan(means[:, k]), k]
-            sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
-            yield {
+            is_there = ~np.isnan(means[:, k])
+            units = _units(means[is_there, k], None if clusters is None else np.asarray(clusters)[is_there])
+            sd = float(np.std(units, ddof=SD_DDOF)) if len(units) > SD_DDOF else None
+            one: ComparisonJson = {
                 "set": a.set,
                 "annotator": a.annotator,
                 "measure": measure,
                 "a": a.system,
                 "b": b.system,
-                "n": own[k].clusters,
+                "n": int(is_there.sum()),
                 "difference": own[k].value,
                 "ci95": own[k].interval,
                 "p": next(p_values),
                 "sd": sd,
-                "smallest_detectable": None if sd is None else detectable_difference(sd, len(there)),
+                "smallest_detectable": None if sd is None else detectable_difference(sd, len(units)),
                 "p_holm": None,
             }
+            if clusters is not None:
+                one["clusters"] = len(units)
+            yield one
+
+
+def _units(values: Floats, clusters: npt.ArrayLike | None) -> Floats:
+    """What counts as one difference: the values (n,) themselves, or one for each cluster, (k,), with their mean.
+
+    A cluster's is mean + k / n * (its sum - its size * mean): the SD of these over the root of k is the standard error
+    of a mean over clusters of unequal size, as of a ratio (Cochran 1977, Sampling Techniques).
+    """
+    if clusters is None or not len(values):
+        return values
+    sums, sizes = cluster_sums(np.column_stack([values, np.ones_like(values)]), clusters).T
+    share = len(sums) / len(values)
+    return np.asarray(sums * share - (sizes * share - 1) * values.mean())
 
 
 def _differences(a: SystemScores, b: SystemScores) -> Floats:

@@ -65,7 +65,7 @@ def document(
         sets = [first_references(of) for of in sets]
     asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
-    rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
+    rows = [replace(row, clusters=of.clusters) for of in sets for row in _rows(of, answers, settings.seed)]
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
     compared = comparisons(rows, settings)
@@ -91,6 +91,7 @@ def document(
             *_of_references(every_reference, rows, responses, settings),
             *_of_credit(sets, credited, rows, responses, settings),
             *_of_trials(answers),
+            *_of_clusters(sets),
             *live_notes(responses),
         ],
     }
@@ -116,8 +117,19 @@ def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:
     for one in filter(_has_trials, answers):
         yield (
             f"{one.set.name}: {one.system} replied {len(one.replies)} times to {len(one.responses)} records; the score "
-            "of a record is the mean of its trials, and intervals and tests resample records"
+            "of a record is the mean of its trials"
+            f"{', and intervals and tests resample records' if one.set.clusters is None else ''}"
         )
+
+
+def _of_clusters(sets: Sequence[RecordSet]) -> Iterator[str]:
+    """For each set whose records are turns of recorded users: what intervals and tests rest on."""
+    for of in sets:
+        if of.clusters is not None:
+            yield (
+                f"{of.name}: intervals and tests resample recorded users (here {1 + max(of.clusters)}), each with all "
+                "turns of its calls"
+            )
 
 
 def _of_references(

@@ -104,7 +104,7 @@ class SystemScores:
     trials of a record, NaN if it has no score. singles: (n, measures), the scores of single replies, for the SD.
     no_reply: how many replies were not given; these score as replies without acts. scored, cells: the alignments, and
     the record, the place of the trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what
-    a baseline replies, and what it ties with.
+    a baseline replies, and what it ties with. clusters: of the records; see `RecordSet.clusters`.
     """
 
     set: str
@@ -120,6 +120,7 @@ class SystemScores:
     repeats: tuple[int, ...] = (1,)
     pairs: int | None = None
     note: str = ""
+    clusters: Sequence[int] | None = None
 
     @property
     def n(self) -> int:

@@ -148,7 +148,7 @@ def _with_references(
             )
             call, start_tick = next(starts, (own[0], -1))
             name, (background, heard) = f"{asked.call} {asked.turn}", _said_before(call, "B", start_tick + 1)
-            yield name, Record(name, heard, good, background, topic=asked.call, locale=locale)
+            yield name, Record(name, heard, good, background, asked.call, locale, user=own[0].user)
 
 
 def _responses(
