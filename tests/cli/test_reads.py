@@ -31,16 +31,21 @@ def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pa
     command = ["replay", "calls", "--vad", "energy", "--meta", "calls.csv", "--quiet", "--out", "run"]
     made = {Path(path).name: n for path, n in reads(command, tmp_path, tmp_path / "made").items()}
     assert made.pop("meta.json") <= META_PASSES + 1
-    assert made.pop("activity.npz") <= ACTIVITY_PASSES
+    assert made.pop("activity.npz") <= ACTIVITY_PASSES + 1  # its moments, once more for the table of facts
     times = {
-        "quantities.json": 1,
+        "quantities.json": 3,  # twice for the table of facts
         "scores.json": 2,
         "events.jsonl": 3,
         "health.json": 3,
         "turns.json": 3,
     }
     assert made == times
-    told = {Path(path).name: n for path, n in reads(["report", "run", "--quiet"], tmp_path, tmp_path / "told").items()}
+    assert (
+        reads(["report", "run", "--quiet"], tmp_path, tmp_path / "told") == {}
+    )  # its table of facts and its pages hold
+    (tmp_path / "run" / "facts.parquet").unlink()
+    again = reads(["report", "run", "--quiet"], tmp_path, tmp_path / "again")
+    told = {Path(path).name: n for path, n in again.items()}
     assert told.pop("meta.json") <= META_PASSES
     assert told.pop("activity.npz") <= ACTIVITY_PASSES
-    assert told == dict.fromkeys(made, 2) | {"quantities.json": 1}
+    assert told == dict.fromkeys(made, 1) | {"quantities.json": 3}
