@@ -50,6 +50,18 @@ CALL: Final = _NamedPath(path_type=Path, readable=False)
 """One of several inputs. Its readability is checked later, so that one unreadable file stops no other."""
 
 
+def each_once(context: click.Context, parameter: click.Parameter, value: Sequence[Path]) -> Sequence[Path]:
+    """The callback of paths that are scored together: none of them counts twice, however it is spelled."""
+    from fdbcore.sources.names import real_path
+
+    found: dict[Path, Path] = {}
+    for path in value:
+        if real_path(path) in found:
+            click.echo(f"fdbcore {context.info_name}: {path}: named twice, counted once", err=True)
+        found.setdefault(real_path(path), path)
+    return tuple(found.values())
+
+
 def _known_vad(context: click.Context, parameter: click.Parameter, value: str) -> str:
     from fdbcore.registry import VADS, vad
 

@@ -24,7 +24,7 @@ _SUITE_OPTIONS: Final = ("figures", "dry_run")
 @click.command(
     cls=SuiteCommand, suite_options="score_options", short_help="Score a run with intervals, or a benchmark."
 )
-@click.argument("paths", nargs=-1, type=FILE, metavar="[RUN|RESPONSES.jsonl]...")
+@click.argument("paths", nargs=-1, type=FILE, callback=options.each_once, metavar="[RUN|RESPONSES.jsonl]...")
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample: a column of the calls "
               "(default: the call).")  # fmt: skip
 @click.option("--by", metavar="COLUMN", help="Compare groups of calls that differ in this column.")

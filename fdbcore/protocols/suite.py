@@ -115,9 +115,9 @@ class Suite(Protocol):
     ) -> Scored:
         """Score runs, or files of replies. Without paths it scores what ships with the suite.
 
-        options: values of `score_options` by name. jobs: requests at a time. out: the results folder; only files
-        named in `kept` are written there. An item that cannot be used becomes a problem in the document, and the
-        others are scored. InputError if there is nothing to score.
+        paths: none of them twice. options: values of `score_options` by name. jobs: requests at a time. out: the
+        results folder; only files named in `kept` are written there. An item that cannot be used becomes a problem in
+        the document, and the others are scored. InputError if there is nothing to score.
         """
 
     def expected(

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -47,6 +48,8 @@ AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What a user may ask to hold again, and the kinds of outcomes that it covers."""
 
+_PLACES: Final = frozenset(("path", "data", "source"))
+"""The keys of a plan that name a file or a folder."""
 _DIFFERENCES_SHOWN: Final = 3
 _MOST_CHARACTERS: Final = 60
 
@@ -165,11 +168,11 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
         return
     there, (decisions, cases) = read_plan(path), _plan_values(plan)
     differing = list(islice(_differences(there["plan"], decisions), _DIFFERENCES_SHOWN))
-    if not differing and there["cases"] != cases:
-        known = {case["name"]: case for case in there["cases"]}
+    known = {case["name"]: case for case in there["cases"]}
+    if not differing:
         changed_cases = (_differences(known[name], case, name) for case in cases if (name := case["name"]) in known)
         differing = list(islice(chain.from_iterable(changed_cases), _DIFFERENCES_SHOWN))
-    if not differing and there["cases"] != cases:
+    if not differing and list(known) != [case["name"] for case in cases]:
         other = [case["name"] for case in cases if case["name"] not in known]
         example = f", such as {other[0]}" if other else ""
         differing = [f"{len(there['cases'])} cases there, {len(cases)} here{example}"]
@@ -199,8 +202,11 @@ def _clip_has_changed(path: Path, case: Case) -> bool:
 def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
     """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1.
 
-    A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place.
+    A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place. A
+    file is the same by whatever path.
     """
+    if there == here:
+        return
     if isinstance(there, list) and isinstance(here, dict):
         here = [here]  # a single party stands for itself
     elif isinstance(there, dict) and isinstance(here, list):
@@ -220,8 +226,12 @@ def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
         place = f"{where} {key}".lstrip()
         if key not in here or key not in there:
             yield f"{place}: only {'there' if key in there else 'here'}"
-        elif there[key] != here[key]:
+        elif not (key in _PLACES and _is_one_place(there[key], here[key])):
             yield from _differences(there[key], here[key], place)
+
+
+def _is_one_place(there: object, here: object) -> bool:
+    return isinstance(there, str) and isinstance(here, str) and os.path.realpath(there) == os.path.realpath(here)
 
 
 def _plan_values(plan: RunPlan) -> tuple[Decisions, list[PlannedCase]]:

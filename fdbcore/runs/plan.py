@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fdbcore.audio.decode import AudioFile
@@ -26,6 +26,7 @@ from fdbcore.runtime.address import query_of, split_query
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
 from fdbcore.sources.clips import clips_in, why_unreadable
+from fdbcore.sources.names import file_name
 from fdbcore.types import Clip, Material, SideA, User
 from fdbcore.types.usage import Service
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Decisions, PlannedCase, PlannedClip, PlannedSuite
 
 Item = TypeVar("Item")
-
-_MOST_NAME_CHARACTERS: Final = 120
 
 
 class PlannedSystem(NamedTuple):
@@ -368,7 +367,7 @@ def _case_name(user: User, system: PlannedSystem, line: str | None, trial: int, 
     if differing.trials:
         parts.append(str(trial))
     name = "-".join(filter(None, (re.sub(r"[^\w.+-]+", "-", part).strip("-.") for part in parts)))
-    return name[-_MOST_NAME_CHARACTERS:].lstrip("-.") or "call"
+    return file_name(name) or "call"
 
 
 def _refuse_doubles(names: Sequence[str], remedy: str = "name systems by --system NAME=ADDRESS") -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
@@ -26,7 +26,7 @@ import numpy as np
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
-from fdbcore.sources.names import is_fork
+from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
 
 if TYPE_CHECKING:
@@ -36,29 +36,37 @@ Channel: TypeAlias = Literal["mean", "left", "right"]
 """Which channel of a stereo file to take. A mono file has only one, so this changes nothing there."""
 
 INPUT, CLEAN_INPUT = "input.wav", "clean_input.wav"
+OUTPUTS: Final = ("output.wav", "clean_output.wav")
 LABELS: Final = ("pause", "turn_taking", "interrupt", "transcription", "metadata")
 """Names of the files with a sample's labels, without .json. Other JSON files beside it are results of earlier runs."""
 
 _LISTS: Final = frozenset({".txt", ".list", ".jsonl"})
-_MOST_NAME_CHARACTERS: Final = 100
 
 
 def fit_for_a_folder(name: str) -> str:
-    """`name` with all but letters, digits and "_.+-" replaced, so that it names a folder and nothing else."""
-    return re.sub(r"^\.+|[^\w.+-]+", "_", name)[:_MOST_NAME_CHARACTERS] or "_"
+    """`name` with all but letters, digits and "_.+-" replaced, so that it names a folder and nothing else.
+
+    A long name is cut and ends in a digest.
+    """
+    return file_name(re.sub(r"^\.+|[^\w.+-]+", "_", name)) or "_"
 
 
-def clips_in(path: str | os.PathLike[str], lost: list[Problem] | None = None) -> list[Clip]:
+def clips_in(
+    path: str | os.PathLike[str],
+    lost: list[Problem] | None = None,
+    is_group: Callable[[str], bool] = lambda name: False,
+) -> list[Clip]:
     """The clips of a folder, a list or a file, sorted by name. Every file is opened, but none is decoded.
 
     A file that is not audio becomes a clip too, which cannot be played. AudioError if a file is missing, or if no file
     is audio. InputError if there is no clip, if a list or labels cannot be read, or if two clips have the same name.
     With `lost`, samples in a folder whose labels cannot be read, or that have no input.wav, are left out, and added to
-    it: folders beside the samples, and those with files of labels.
+    it: folders beside the samples, those in folders whose names say that they hold samples (`is_group`), and those with
+    files of labels or outputs of systems.
     """
     path = Path(path).absolute()
     if path.is_dir():
-        clips = list(_in_folder(path, lost))
+        clips = list(_in_folder(path, lost, is_group))
     elif path.suffix.lower() in _LISTS:
         clips = list(_in_list(path))
     else:
@@ -102,7 +110,7 @@ def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[
     return np.concatenate([*parts, resampler.flush()]), described
 
 
-def _in_folder(folder: Path, lost: list[Problem] | None) -> Iterator[Clip]:
+def _in_folder(folder: Path, lost: list[Problem] | None, is_group: Callable[[str], bool]) -> Iterator[Clip]:
     """The samples of a benchmark below `folder`; if there is none, all audio below it."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
     inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
@@ -115,7 +123,7 @@ def _in_folder(folder: Path, lost: list[Problem] | None) -> Iterator[Clip]:
                     raise
                 lost.append(Problem(str(file.parent), str(error).removeprefix(f"{file.parent}/")))
         if lost is not None:
-            lost += _without_users(folder, files, inputs)
+            lost += _without_users(folder, files, inputs, is_group)
         return
     for file in files:
         if file.suffix.lower() in AUDIO_SUFFIXES:
@@ -123,13 +131,17 @@ def _in_folder(folder: Path, lost: list[Problem] | None) -> Iterator[Clip]:
             yield _clip(file, group="" if group == "." else group)
 
 
-def _without_users(folder: Path, files: Sequence[Path], inputs: Sequence[Path]) -> Iterator[Problem]:
+def _without_users(
+    folder: Path, files: Sequence[Path], inputs: Sequence[Path], is_group: Callable[[str], bool]
+) -> Iterator[Problem]:
     """The folders that must be samples, by where they lie or what lies in them, but have no input.wav."""
     of_samples = {file.parent for file in inputs if file.name == INPUT}
     groups = {sample.parent for sample in of_samples if sample != folder}
+    groups |= {each for each in (folder, *folder.rglob("*")) if is_group(each.name) and each.is_dir()}
     beside = {each for group in groups for each in group.iterdir() if each.is_dir()}
-    labelled = {file.parent for file in files if file.suffix == ".json" and file.stem in LABELS}
-    for without in sorted((beside | labelled) - of_samples):
+    known = {file.parent for file in files if file.name in OUTPUTS or (file.suffix == ".json" and file.stem in LABELS)}
+    above = {above for sample in of_samples for above in sample.parents}
+    for without in sorted((beside | known) - of_samples - above):
         if not without.name.startswith("."):
             yield Problem(str(without), f"expected {INPUT}, found none")
 

@@ -22,7 +22,8 @@ V1_INPUT: Final = "input.wav"
 V2_A: Final = "A.wav"
 
 MOST_NAME_BYTES: Final = 200
-"""The limit of a session's name. File systems allow 255 bytes, but files made from a session add to its name."""
+"""The limit of the name of a session, a clip or a case. File systems allow 255 bytes, but files made from one add to
+its name."""
 _DIGEST: Final = 12
 _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]
@@ -167,7 +168,7 @@ def session_names(found: Sequence[tuple[Path, str]]) -> list[str]:
         if len(numbers) > 1:
             for number, name in zip(numbers, _with_folders([found[number] for number in numbers]), strict=True):
                 names[number] = name
-    return _numbered([_safe(name) for name in names])
+    return _numbered([file_name(name) for name in names])
 
 
 def _with_folders(alike: Sequence[tuple[Path, str]]) -> list[str]:
@@ -177,8 +178,8 @@ def _with_folders(alike: Sequence[tuple[Path, str]]) -> list[str]:
     return max(tails, key=lambda names: len(set(names)))  # of equals, max takes the first: the fewest folders
 
 
-def _safe(name: str) -> str:
-    """The name, fit for a folder: valid text, neither "." nor "..", and at most MOST_NAME_BYTES long.
+def file_name(name: str) -> str:
+    """The name, fit for a file or a folder: valid text, neither "." nor "..", and at most MOST_NAME_BYTES long.
 
     Bytes that are not text, and the dots of "." and "..", become %-escapes. A long name is cut and ends in a digest.
     """

@@ -8,6 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from fdbcore.types import Problem
 
+DETECTABLE: Final = "smallest detectable"
+"""The column of the differences that so many cases can show, and the term that explains it."""
+
 Pooling: TypeAlias = Literal["mean", "median", "share", "rate", "difference", "trimmed mean"]
 
 
@@ -177,8 +180,9 @@ class Scorecard:
     ("noise"). rows: over all cases of a condition; subsets: over some of them, grouped by what subsets_by names
     ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
-    caption: the caption of its table in a paper. test: how p and its correction were computed, and what "detectable"
-    means. notes: what rows and columns mean, and how they were computed; terms: what each term means, at length.
+    caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
+    smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
+    term means, at length.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -193,6 +197,7 @@ class Scorecard:
     problems: Sequence[Problem] = ()
     caption: str = ""
     test: str = ""
+    detectable: str = ""
     notes: Sequence[str] = ()
     facts: Sequence[str] = ()
     statements: Sequence[str] = ()
@@ -204,6 +209,21 @@ class Scorecard:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     level: float = 0.95
     gaps: Sequence[Problem] = ()
+
+    @property
+    def shows_detectable(self) -> bool:
+        """Whether the smallest detectable difference is known of any."""
+        return any(one.detectable is not None for one in self.differences)
+
+    @property
+    def how_tested(self) -> str:
+        """How p was computed, and what "detectable" means where it is shown."""
+        return f"{self.test}; detectable: {self.detectable}" if self.shows_detectable else self.test
+
+    @property
+    def shown_terms(self) -> Mapping[str, str]:
+        """The terms, without those of columns that it does not have."""
+        return {name: text for name, text in self.terms.items() if self.shows_detectable or name.lower() != DETECTABLE}
 
     def scale(self, id: str) -> Scale:
         """The scale of that id."""

@@ -228,10 +228,13 @@ def test_a_list_names_the_first(n: int, expected: str) -> None:
 
 def test_differences_have_the_decimals_of_their_scale() -> None:
     in_seconds = replace(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
-    printed = screen(replace(CARD, differences=[in_seconds]), 100)
+    known = replace(CARD, differences=[in_seconds], detectable="the least", terms={"Smallest detectable": "The least."})
+    printed = screen(known, 100)
+    assert "p by sign flips; detectable: the least" in printed
+    assert "The least." in shown(known)
     assert re.search(r"answer time +20 +-1.00 \[-1.50,-0.50\]  0.001  < 0.001 +0.43$", printed, re.MULTILINE)
-    unknown = replace(CARD, differences=[replace(in_seconds, detectable=None)])
-    assert "detectable" not in screen(unknown, 100) + shown(unknown)
+    unknown = replace(known, differences=[replace(in_seconds, detectable=None)])
+    assert "detectable" not in screen(unknown, 100) + shown(unknown).lower()
 
 
 def test_each_part_has_a_table_of_its_own() -> None:

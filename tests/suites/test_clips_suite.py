@@ -151,6 +151,59 @@ def test_the_worst_calls_are_those_without_an_answer_then_the_slow(folder: Path)
     assert f'value="{worst}">worst first (answered)' in page
 
 
+def test_a_run_that_is_named_again_counts_once(folder: Path, tmp_path: Path) -> None:
+    """Also by another spelling, or by a link."""
+    (tmp_path / "link").symlink_to(folder / "RUN")
+    again = (folder / "RUN", folder / "mine" / ".." / "RUN", tmp_path / "link")
+    for suite_options in (("--suite", "clips"), ()):
+        out = tmp_path / "-".join(("S", *suite_options))
+        done = fdbcore("score", *suite_options, folder / "RUN", *again, "--out", out, "--quiet")
+        assert done.exit_code == 0, done.output
+        assert done.stderr.splitlines() == [f"fdbcore score: {path}: named twice, counted once" for path in again]
+        if suite_options:
+            assert json.loads((out / "scores.json").read_text()) == document(folder)
+
+
+def test_a_run_goes_on_by_another_spelling_of_its_paths(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mine", "labels.csv"):
+        (tmp_path / name).symlink_to(folder / name)
+    monkeypatch.chdir(tmp_path)
+    told = run(folder, "--labels", "mine/../labels.csv", "--no-score", data=f"{folder}/mine/../mine?tail_s=3")
+    assert told.exit_code == 0, told.output
+    again = run(folder, "--labels", "labels.csv", "--no-score", data=f"{tmp_path}/mine?tail_s=3")
+    assert again.exit_code == 0, again.output
+
+
+def test_what_is_missing_of_a_call_stands_on_the_scorecard(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "mine", tmp_path / "mine")
+    cut = tmp_path / "mine" / "c1.wav"
+    cut.write_bytes(cut.read_bytes()[:-20_000])
+    done = run(tmp_path, "--labels", folder / "labels.csv")
+    found = document(tmp_path)
+    assert [each["where"] for each in found["gaps"]] == ["c1-fast", "c1-slow"]
+    assert "c1.wav: cut off: 20000 bytes fewer than its header states" in found["gaps"][0]["reason"]
+    assert "scored in part: 2" in done.stdout
+    assert "c1.wav: cut off" in (tmp_path / "RUN-scores" / "report.html").read_text()
+
+
+def test_names_of_any_length_are_played(folder: Path, tmp_path: Path) -> None:
+    """85 letters of three bytes are the most that a name of a file can have, and two may begin alike."""
+    (tmp_path / "mine").mkdir()
+    names = [f"{'長' * 82}{number}" for number in range(2)]
+    for name in names:
+        shutil.copy(folder / "mine" / "c0.wav", tmp_path / "mine" / f"{name}.wav")
+    table = "file,side,kind,start_s\n" + "".join(f"{name}.wav,A,turn_end,1.5\n" for name in names)
+    (tmp_path / "labels.csv").write_text(table)
+    done = run(tmp_path, "--labels", tmp_path / "labels.csv")
+    assert done.exit_code == 0, done.output
+    items = document(tmp_path)["items"]
+    assert len({item["clip"] for item in items}) == 2
+    assert len({item["call"] for item in items}) == 4
+    assert all(Path(item["call"]).is_dir() and item["values"] for item in items)
+
+
 def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:
     gates = folder / "gates.toml"
     gates.write_text(

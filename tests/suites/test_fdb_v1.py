@@ -250,6 +250,10 @@ def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
             "pause.json: expected a start before its end, got 2 to 1 s",
         ),
         (
+            lambda place: (place / "pause.json").write_text('[{"timestamp": [1, Infinity]}]'),
+            "pause.json: expected a start before its end, got 1 to inf s",
+        ),
+        (
             lambda place: (place / "pause.json").write_text('[{"timestamp": 3}]'),
             "pause.json: expected the start and the end in s, got 3",
         ),
@@ -388,13 +392,6 @@ def test_people_who_gave_no_backchannel_stop_no_command(tmp_path: Path) -> None:
     assert "backchannel_distance" not in by["1"]
 
 
-def test_a_task_of_which_nothing_is_scored_says_so(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
-    (data / "synthetic_pause_handling" / "1" / "pause.json").write_text('[{"timestamp": [50, 60]}]')
-    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert "Pause handling: no pause could be scored; the lists below say why." in " ".join(done.stdout.split())
-
-
 def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) -> None:
     """The turn of sample n ends at 1.5 s + n / 10: early, hardly early, in time, and nothing."""
     data = outputs_of_one_task(tmp_path, "candor_turn_taking", [], n=4)
@@ -462,6 +459,8 @@ def test_who_only_echoes_the_user_is_not_best_at_waiting(tmp_path: Path) -> None
         "1: all that was heard of the system is echo of the user: unscored by our measures; those as published "
         "count it as speech"
     ]
+    again = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert "Pause handling: no pause could be scored; the lists below say why." in " ".join(again.stdout.split())
 
 
 def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(tmp_path: Path) -> None:
@@ -514,14 +513,60 @@ def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Pa
     done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
     assert done.exit_code == 1, done.output
     found = document(tmp_path / "out")
-    assert [item["sample"].rpartition("-")[2] for item in found["items"]] == ["1", "3"]
+    assert [item["sample"].rpartition("-")[2] for item in found["items"]] == ["1"]
     broken, late = found["problems"]
     assert broken["where"].endswith("synthetic_pause_handling/2")
     assert broken["reason"].startswith("pause.json: expected labels as JSON")
-    assert late["reason"] == "expected labels within its 3.6 s, got 50 to 60 s, left out"
+    assert late["reason"] == "expected labels that begin within its 3.6 s, got 50 to 60 s"
     run = ("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--dry-run")
     told = " ".join(ran(*run).output.split())
     assert "pause.json: expected labels as JSON" in told
+    assert "synthetic_pause_handling/3: expected labels that begin within its 3.6 s, got 50 to 60 s" in told
+
+
+def test_a_label_that_is_left_out_decides_nothing(tmp_path: Path) -> None:
+    """The user of sample n ends at 1.5 s + n / 10, and the system says words from 3 s on. Three labels of turns and one
+    of an interruption begin after the end of their recordings."""
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=3)
+    for number, at in (("1", [[2.0, 2.4]]), ("2", [[50, 51]]), ("3", [[60, 61], [2.0, 2.4], [70, 71]])):
+        sample = data / "candor_turn_taking" / number
+        (sample / "turn_taking.json").write_text(json.dumps([{"timestamp": span} for span in at]))
+        (sample / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
+    for number, at_s in (("1", 0.5), ("2", 50)):
+        place = data / "user_interruption" / number
+        shutil.copytree(data / "candor_turn_taking" / "1", place)
+        (place / "turn_taking.json").unlink()
+        (place / "interrupt.json").write_text(json.dumps([{"timestamp": [at_s, at_s + 0.5]}]))
+    _, told = scored_outputs(tmp_path, data)
+    found = document(tmp_path / "out")
+    assert [(item["condition"], item["sample"][-1], item["labels"]) for item in found["items"]] == [
+        ("smooth turn-taking", "1", [[2.0, 2.4]]),
+        ("smooth turn-taking", "3", [[2.0, 2.4]]),
+        ("user interruption", "1", [[0.5, 1.0]]),
+    ]
+    rows = {row["condition"]: row["measures"] for row in found["rows"]}
+    turns, cut_ins = rows["smooth turn-taking"], rows["user interruption"]
+    assert (turns["compat_latency_s"]["value"], turns["compat_latency_s"]["n"]) == (pytest.approx(1.0), 2)
+    assert (cut_ins["compat_takeover_wanted"]["value"], cut_ins["compat_takeover_wanted"]["n"]) == (1, 1)
+    assert told == [
+        "2: expected labels that begin within its 6.7 s, got 50 to 51 s",
+        "3: expected labels that begin within its 6.8 s, got 60 to 61 s, 70 to 71 s, left out",
+        "2: expected labels that begin within its 6.6 s, got 50 to 50.5 s",
+    ]
+
+
+def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: Path) -> None:
+    """Also where a whole task has none: the name of its folder, or an output in it, says that it is one."""
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [])
+    for name in ("icc_backchannel/1", "unknown/7"):
+        (data / name).mkdir(parents=True)
+        shutil.copy(data / "synthetic_pause_handling" / "1" / "output.wav", data / name)
+    (data / "candor_turn_taking" / "3").mkdir(parents=True)
+    (data / "scripts" / "old").mkdir(parents=True)
+    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert done.exit_code == 1, done.output
+    named = [Path(each["where"]).relative_to(data).as_posix() for each in document(tmp_path / "out")["problems"]]
+    assert named == ["candor_turn_taking/3", "icc_backchannel/1", "unknown/7"]
 
 
 @pytest.mark.parametrize(

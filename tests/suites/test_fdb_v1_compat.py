@@ -34,7 +34,7 @@ def spans(draw: random.Random, most: int, longest_s: float) -> list[list[float]]
 
 
 def sample(task: str, span: tuple[float, float]) -> UserSample:
-    return UserSample("s-1", "s-1", "s", task, False, [span], {})
+    return UserSample("s-1", "s-1", "s", task, False, [span], [{}])
 
 
 def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
@@ -45,7 +45,7 @@ def test_the_order_of_samples_changes_no_comparison() -> None:
     draw = random.Random(4)
     scored = [
         (
-            HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], {})),
+            HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], [{}])),
             {measure: [draw.random()] for measure in COMPARED},
         )
         for system in ("a", "b")

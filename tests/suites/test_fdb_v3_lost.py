@@ -25,14 +25,18 @@ def test_a_system_that_says_nothing_in_any_call_is_scored_and_its_calls_say_why(
 
 def test_what_is_left_out_is_named_on_the_scorecard_and_costs_the_exit_code(tmp_path: Path) -> None:
     data = some(tmp_path / "some.json", WANTED, user_end_tick=10**6)
-    left, *bad = [record["id"] for record in json.loads(data.read_text())["record"]]
+    content = json.loads(data.read_text())
+    left, *bad = [record["id"] for record in content["record"]]
+    content["record"][-1]["spans"] = [{"kind": "FILLER", "start_tick": 9, "end_tick": 3}]
+    data.write_text(json.dumps(content))
     done = run(data, tmp_path / "RUN", {"x": "rehearsed:"})
     assert done.exit_code == 1
     assert "2 items of the data left out" in done.stderr
     scores = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
     assert [item["record"] for item in scores["items"]] == [left]
     assert [(card["recordings"], card["scenarios"], card["speakers"]) for card in scores["data"]] == [(1, 1, 1)]
-    assert [(each["where"].split(": ")[1], each["reason"][:10]) for each in scores["problems"]] == [
-        (name, "left out: ") for name in bad
+    assert [(each["where"].split(": ")[1], each["reason"][:25]) for each in scores["problems"]] == [
+        (name, "left out: user_end_tick: ") for name in bad
     ]
+    assert "; FILLER: expected 0 <= start_tick < end_tick" in scores["problems"][-1]["reason"], "a record is one item"
     assert run(data, tmp_path / "BARE", {"x": "rehearsed:"}, "--no-score").exit_code == 1

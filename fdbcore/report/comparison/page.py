@@ -53,6 +53,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
     turns = TurnSettings(**settings["turns"]) if settings else TurnSettings()
     listed = _Listed(run, shown)
     worse = _worse(comparison, listed) if comparison else []
+    compared = _comparisons(comparison, run.path, turns) if comparison else []
     return render(
         "compare.html",
         title=run.path.resolve().name,
@@ -63,7 +64,8 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         baseline=words.name(comparison["baseline"]) if comparison and comparison["baseline"] else "",
         worse=worse,
         gates=_gates(given.gates, listed) if given.gates else None,
-        comparisons=_comparisons(comparison, run.path, turns) if comparison else [],
+        comparisons=compared,
+        shows_detectable=any(DETECTABLE in each["columns"] for each in compared),
         not_corrected=NOT_CORRECTED,
         evidence=_evidence(documents),
         terms=terms(turns),

@@ -48,6 +48,8 @@ ALL_PAIRS_SHOWN: Final = 3
 NAMED: Final = 3
 """At most this many calls that the other detector could not read are named."""
 
+DETECTABLE: Final = "the smallest true difference that this many calls would find 8 times in 10"
+
 Line = tuple[str, str]
 
 
@@ -291,9 +293,8 @@ def notes(content: Statements) -> Iterator[Line]:
     if len(content["groups"]) > 1:
         tests = sum(each["p"] is not None for each in content["differences"])
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
-        yield (
-            "differences",
-            f"{paired}; p is corrected for {tests} comparisons (Holm); detectable: the smallest true difference that "
-            "this many calls would find 8 times in 10",
-        )
+        how = f"{paired}; p is corrected for {tests} comparisons (Holm)"
+        if any(each["detectable"] is not None for each in content["differences"]):
+            how += f"; detectable: {DETECTABLE}"
+        yield "differences", how
         yield "", NOT_CORRECTED

@@ -32,7 +32,7 @@ def document(card: Scorecard, suite: str) -> types.ScorecardDocument:
         "statements": list(card.statements),
         "warnings": list(card.warnings),
         "problems": [{"where": where, "reason": reason} for where, reason in (*card.problems, *card.gaps)],
-        "notes": [*filter(None, [card.test]), *card.notes],
+        "notes": [*filter(None, [card.how_tested]), *card.notes],
         "level": card.level,
     }
 

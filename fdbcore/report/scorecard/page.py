@@ -20,14 +20,21 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
-from fdbcore.types.scorecard import NO_FIGURE, Difference, PageWords, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import (
+    DETECTABLE,
+    NO_FIGURE,
+    Difference,
+    PageWords,
+    Scale,
+    Scorecard,
+    ScoredCase,
+    ScoreRow,
+)
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
 """Groups of rows that a bar is to be seen against."""
 DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)")
-DETECTABLE: Final = "smallest detectable"
-"""A column where anything is known of it."""
 VERDICT: Final = "verdict"
 OPEN: Final = 2  # tables of subsets; the others are folded, and so are long ones
 OPEN_ROWS: Final = 12
@@ -65,7 +72,7 @@ def page(
         ],
         legend=suite.legend(document),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
-        difference_columns=[*DIFFERENCE_COLUMNS, *([DETECTABLE] if _has_detectable(card) else []), VERDICT],
+        difference_columns=[*DIFFERENCE_COLUMNS, *([DETECTABLE] if card.shows_detectable else []), VERDICT],
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
         section=suite.section(document),
@@ -202,16 +209,12 @@ def _difference(card: Scorecard, one: Difference) -> Row:
     scale = card.scale(one.scale)
     ps = p_value(one.p), p_value(one.p_corrected)
     found = [value_text(one.value, scale), span_text(one.interval, scale), *ps]
-    found += [value_text(one.detectable, scale)] if _has_detectable(card) else []
+    found += [value_text(one.detectable, scale)] if card.shows_detectable else []
     better = card.better(one)
     verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
     head = scale.label + ARROWS[scale.direction]
     return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]
-
-
-def _has_detectable(card: Scorecard) -> bool:
-    return any(one.detectable is not None for one in card.differences)
 
 
 def _subsets(card: Scorecard) -> list[dict[str, Any]]:

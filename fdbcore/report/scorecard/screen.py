@@ -125,7 +125,7 @@ def interval_text(limits: Sequence[float] | None, sign: str = "", scale: Scale |
 
 def _differences(card: Scorecard, compared: Sequence[Difference], width: int) -> Iterator[str]:
     if compared and compared[0] is card.differences[0]:  # it is the same for all
-        yield from wrapped(card.test, width, 2)
+        yield from wrapped(card.how_tested, width, 2)
     for (a, b), found in groupby(compared, lambda one: (one.a, one.b)):
         own = list(found)
         yield from wrapped(f"{fitted(a, NAME_COLUMNS)} - {fitted(b, NAME_COLUMNS)}", width, 2)

@@ -67,7 +67,7 @@ def heard_samples(
     found: list[HeardSample] = []
     problems: list[Problem] = []
     owners: dict[str, Path] = {}
-    for path in dict.fromkeys(path.absolute() for path in paths):
+    for path in (path.absolute() for path in paths):
         own, lost = _of_run(version, path) if is_planned(path) else _of_folder(version, path, out, show)
         for system in dict.fromkeys(each.system for each in own):
             if owners.setdefault(system, path) != path:
@@ -93,25 +93,29 @@ def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Proble
     for case in sorted(planned["cases"], key=lambda case: order.index(case["system"])):
         path = run / case["name"]
         try:
-            found.append(_held(version, path, case))
-            if damage := damages(Reading(path)):
-                problems.append(Problem(str(path), damage))
+            held, left_out = _held(version, path, case)
+            found.append(held)
+            problems += [Problem(str(path), reason) for reason in (left_out, damages(Reading(path))) if reason]
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     return found, problems
 
 
-def _held(version: Version, path: Path, case: PlannedCase) -> HeardSample:
-    """The sample of a case of a run. FdbError if it is none, or was not held."""
+def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample, str]:
+    """The sample of a case of a run, and which labels are left out. FdbError if it is none, was not held, or has no
+    label left.
+    """
     clip = case["clip"]
     if clip is None:
         raise InputError("expected a recorded user, got another")
     sample = sample_of(version, Clip(clip["name"], Path(clip["path"]), clip["group"], clip["labels"]))
     if outcome_in(path) is None:
         raise InputError("not held yet")
-    if (why := why_not_held(Reading(path))) is not None:
+    reading = Reading(path)
+    if (why := why_not_held(reading)) is not None:
         raise InputError(why)
-    return HeardSample(path, case["system"], case["trial"], sample)
+    kept, left_out = sample.within(reading.n_ticks)
+    return HeardSample(path, case["system"], case["trial"], kept), left_out
 
 
 def _of_folder(
@@ -144,10 +148,16 @@ def _of_folder(
         if entry["status"] == FAILED:
             problems.append(Problem(str(path), str(entry["reason"])))
             continue
-        short, can_be_scored = shortfall(sample, Reading(path))
-        problems += [Problem(str(path), reason) for reason in (short, no_words) if reason]
+        reading = Reading(path)
+        try:
+            kept, left_out = sample.within(reading.n_ticks)
+        except InputError as error:
+            problems.append(Problem(str(path), str(error)))
+            continue
+        short, can_be_scored = shortfall(kept, reading)
+        problems += [Problem(str(path), reason) for reason in (left_out, short, no_words) if reason]
         if can_be_scored:
-            found.append(HeardSample(path, system, 1, sample))
+            found.append(HeardSample(path, system, 1, kept))
     return found, problems
 
 

@@ -17,7 +17,7 @@ from fdbcore.suites.fdb_v1.results import ranges_told
 from fdbcore.suites.fdb_v1.rows import conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
 from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
@@ -58,8 +58,8 @@ def card(document: V1Document) -> Scorecard:
         problems=[each for each in problems if each.where not in scored],
         gaps=[each for each in problems if each.where in scored],
         caption=f"{NAMES[document['version']]}: shares and means over samples, CI by sample.",
-        test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons; "
-        f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
+        test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons",
+        detectable=f"the least true difference found with power {settings['power']:.0%} at this n",
         notes=(*NOTES, *([PUBLISHED] if document["published"] else [])),
         facts=_facts(document),
         subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
@@ -174,14 +174,15 @@ def _terms(document: V1Document) -> dict[str, str]:
         for name, figure in row["measures"].items()
     )
     shared = {name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Label", "Interval")}
+    found = {**own, **shared, **({"SD": "The standard deviation of single items."} if has_sd else {})}
+    if not document["comparisons"]:
+        return found
     return {
-        **own,
-        **shared,
-        **({"SD": "The standard deviation of single items."} if has_sd else {}),
+        **found,
         "p": "How often a difference as large would come about by chance: the sign of each pair's difference is "
         "flipped at random. A pair is a sample that both have. Of n pairs p is at least 2 / 2^n.",
         "Holm": "p, corrected for the number of comparisons (Holm 1979).",
-        "detectable": "The least true difference that so many pairs find four times in five, by a t test without the "
+        DETECTABLE: "The least true difference that so many pairs find four times in five, by a t test without the "
         "correction. None where p cannot fall below 0.05.",
     }
 

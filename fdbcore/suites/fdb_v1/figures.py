@@ -84,8 +84,9 @@ def of_segments(
     return figures
 
 
-def of_activity(version: Version, sample: UserSample, dialogue: Dialogue, labels: KeptLabels) -> Figures:
+def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Figures:
     """Ours: measures of every call at the labels of the sample, and whether the system took over by voice activity."""
+    labels = KeptLabels(sample.name, sample.labels, [])
     found: dict[str, Quantity] = {**labelled(dialogue, labels), **recoveries(dialogue, labels, None)}
     if sample.task == BACKCHANNEL:
         found["b_backchannel_like_per_a_speech_min"] = timing(dialogue, with_chance=False)[

@@ -74,7 +74,7 @@ def questions_of(
             if case.sample.task == INTERRUPTION and "B" in said and took_over(case):
                 after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
                 asked[case.path] = JudgeQuestion(
-                    RATING, {"labels": dict(case.sample.texts), "system": lines(after)}, _check_rating
+                    RATING, {"labels": dict(case.sample.texts[0]), "system": lines(after)}, _check_rating
                 )
             continue
         calm = {} if clean is None else words.get(clean.path, {})
@@ -83,7 +83,7 @@ def questions_of(
             continue
         (start_s, end_s), *_ = case.sample.spans
         evidence = {
-            "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts},
+            "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts[0]},
             "user": lines(said["A"]),
             "system": lines(said["B"]),
             "user_without_overlap": lines(calm["A"]) if "A" in calm else None,

@@ -10,7 +10,6 @@ import numpy as np
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.dialogue import NEVER_TICKS
 from fdbcore.measures.reading import Reading
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import chunks_in
@@ -57,8 +56,7 @@ def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
             words = {"B": beside}
         except FdbError as error:
             problem = f"{str(error).removeprefix(f'{beside.parent}/')}: no words, all else is scored"
-    labels = sample.labels(NEVER_TICKS).labels
-    given = (str(clip.path.parent), labels) if labels else None
+    given = (str(clip.path.parent), sample.labels) if sample.labels else None
     return SessionInput(clip.name, clip.path, output, words=words, labels=given), problem
 
 

@@ -8,16 +8,18 @@ The group's name says the task; in v1 the labels do where it does not.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from fdbcore.errors import InputError
-from fdbcore.recording.labels import KeptLabels, Label, LabelKind
+from fdbcore.recording.labels import Label, LabelKind
 from fdbcore.sources.clips import CLEAN_INPUT
 from fdbcore.types import TICKS_PER_S, Clip
 
+Item = TypeVar("Item")
 Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]
 V1: Final[Version] = "fdb-v1"
 V15: Final[Version] = "fdb-v1.5"
@@ -63,7 +65,7 @@ class UserSample:
     """A recorded user. name: unique in its data; a clean one (v1.5) has the id of its overlapped one.
 
     spans: the labelled ones in s: pauses, the annotated interval, the interruption, the overlap; those of a clean
-    sample are where its overlap would be. texts: what the labels say that was said, by their keys.
+    sample are where its overlap would be. texts: what each label says that was said, by its keys.
     """
 
     name: str
@@ -72,7 +74,7 @@ class UserSample:
     task: str
     is_clean: bool
     spans: Sequence[tuple[float, float]]
-    texts: Mapping[str, str]
+    texts: Sequence[Mapping[str, str]]
 
     @property
     def condition(self) -> str:
@@ -89,10 +91,25 @@ class UserSample:
             if self.task in kinds
         ]
 
-    def labels(self, n_ticks: int) -> KeptLabels:
-        """The spans as labels of a call of this length. A clean sample has none: nobody disturbed the system."""
-        found = [] if self.is_clean else [label for label in self._labels() if label.start_tick < n_ticks]
-        return KeptLabels(self.name, found, [])
+    @property
+    def labels(self) -> list[Label]:
+        """The spans as labels of a call. A clean sample has none: nobody disturbed the system."""
+        return [] if self.is_clean else list(self._labels())
+
+    def within(self, n_ticks: int) -> tuple[Self, str]:
+        """The sample with the labels that begin within so many ticks, and which others are left out, "" if none are.
+
+        A clean sample keeps its own. InputError if there are labels, but none is left.
+        """
+        inside = [self.is_clean or in_ticks(span)[0] < n_ticks for span in self.spans]
+        if all(inside):
+            return self, ""
+        beyond = ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in _where(self.spans, inside, False))
+        told = f"expected labels that begin within its {n_ticks / TICKS_PER_S:.1f} s, got {beyond}"
+        if not any(inside):
+            raise InputError(told)
+        kept = replace(self, spans=_where(self.spans, inside, True), texts=_where(self.texts, inside, True))
+        return kept, f"{told}, left out"
 
     def _labels(self) -> Iterator[Label]:
         for start_s, end_s in self.spans:
@@ -123,7 +140,7 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
         if file and not notes:
             raise InputError(f"{clip.path.parent}: expected labels in {file}.json, found none")
         spans = [_span(clip, f"{file}.json", note.get("timestamp")) for note in notes]
-        texts = {key: value for note in notes for key, value in note.items() if isinstance(value, str)}
+        texts = [_texts(note) for note in notes]
     else:
         told = clip.labels.get("metadata", {})
         if not isinstance(told, Mapping):
@@ -131,7 +148,7 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
         given = told.get("timestamps", told.get("timestamp"))
         is_pair = not (isinstance(given, Sequence) and given and isinstance(given[0], Sequence))
         spans = [_span(clip, "metadata.json", given if is_pair else given[0])]
-        texts = {key: value for key, value in told.items() if isinstance(value, str)}
+        texts = [_texts(told)]
     return UserSample(clip.name, name, clip.group, task, is_clean, spans, texts)
 
 
@@ -144,11 +161,20 @@ def _other_version(version: Version, clip: Clip) -> Version | None:
     return V1 if of_v1 and not of_v15 else None
 
 
+def says_task(version: Version, group: str) -> bool:
+    """Whether the name of a folder says which task its samples are of."""
+    return _task_of(version, group) is not None
+
+
+def _task_of(version: Version, group: str) -> str | None:
+    named = (task for pattern, task in NAMES[version].items() if re.search(pattern, group, re.IGNORECASE))
+    return next(named, None)
+
+
 def _task(version: Version, clip: Clip) -> str:
     group = clip.group.rpartition("/")[2]
-    for pattern, task in NAMES[version].items():
-        if re.search(pattern, group, re.IGNORECASE):
-            return task
+    if (named := _task_of(version, group)) is not None:
+        return named
     by_labels = [task for file, task in FILES.items() if file in clip.labels] if version == V1 else []
     if len(by_labels) == 1:
         return by_labels[0]
@@ -161,9 +187,17 @@ def _span(clip: Clip, file: str, given: Any) -> tuple[float, float]:  # noqa: AN
         start_s, end_s = (float(time_s) for time_s in given)
     except (TypeError, ValueError):
         raise InputError(f"{clip.path.parent}: {file}: expected the start and the end in s, got {given!r}") from None
-    if not 0 <= start_s <= end_s:
+    if not 0 <= start_s <= end_s < math.inf:
         raise InputError(f"{clip.path.parent}: {file}: expected a start before its end, got {start_s:g} to {end_s:g} s")
     return start_s, end_s
+
+
+def _texts(note: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in note.items() if isinstance(value, str)}
+
+
+def _where(items: Sequence[Item], inside: Sequence[bool], wanted: bool) -> list[Item]:
+    return [item for item, is_inside in zip(items, inside, strict=True) if is_inside == wanted]
 
 
 def in_ticks(span_s: tuple[float, float]) -> tuple[int, int]:

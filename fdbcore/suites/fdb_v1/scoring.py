@@ -36,7 +36,7 @@ from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
 from fdbcore.suites.fdb_v1.rules import split_s
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version, in_ticks
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import Service
@@ -204,11 +204,10 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
         try:
             reading = Reading(case.path)
             sound = _sound(reading)
-            labels = case.sample.labels(reading.n_ticks)
             human = scoring.human.get(case.sample.id, scoring.human.get(_number(case.sample)))
             lacks_human += case.sample.task == BACKCHANNEL and work.version == V1 and human is None
             figures = {
-                **({} if _is_only_echo(reading) else of_activity(work.version, case.sample, reading.dialogue, labels)),
+                **({} if _is_only_echo(reading) else of_activity(work.version, case.sample, reading.dialogue)),
                 **of_segments(work.version, case.sample, sound.user, sound.system, sound.length_s, human),
             }
         except FdbError as error:
@@ -217,7 +216,6 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
         readable.append(case)
         if _is_only_echo(reading):
             work.problems.append(Problem(str(case.path), ONLY_ECHO))
-        work.problems += _beyond(case, reading.n_ticks)
         work.sounds[case.path], work.figures[case.path] = sound, figures
     if not readable:
         raise InputError(f"expected recordings that can be read, got none: {work.problems[0].reason}")
@@ -232,15 +230,6 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
 def _is_only_echo(reading: Reading) -> bool:
     """Whether the system was heard, and nothing of it but the user's echo: what it did itself is not known."""
     return bool(reading.suspect_spans["B"]) and not len(reading.dialogue.ipus["B"])
-
-
-def _beyond(case: HeardSample, n_ticks: int) -> Iterator[Problem]:
-    """Labels that begin after the recording has ended, which no measure counts."""
-    for start_s, end_s in [] if case.sample.is_clean else case.sample.spans:
-        if in_ticks((start_s, end_s))[0] >= n_ticks:
-            length_s = n_ticks / TICKS_PER_S
-            reason = f"expected labels within its {length_s:.1f} s, got {start_s:g} to {end_s:g} s, left out"
-            yield Problem(str(case.path), reason)
 
 
 def _number(sample: UserSample) -> str:
@@ -358,8 +347,7 @@ def _other_detectors(
                 continue
             if _is_only_echo(reading):
                 continue
-            labels = case.sample.labels(reading.n_ticks)
-            found.setdefault(name, []).append((case, of_activity(work.version, case.sample, dialogue, labels)))
+            found.setdefault(name, []).append((case, of_activity(work.version, case.sample, dialogue)))
     return [own, *names], found
 
 

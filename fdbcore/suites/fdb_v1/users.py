@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.dialogue import NEVER_TICKS
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.sources.clips import clips_in
 from fdbcore.suites.fdb_v1.outputs import check_user
-from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
-from fdbcore.types import Clip, Material, Problem, SideA, UserLabels
+from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, says_task
+from fdbcore.types import TICKS_PER_S, Clip, Material, Problem, SideA, User, UserLabels
 
 AS_LONG: Final = "tail_s=0"
 """The released outputs are as long as the inputs, which hold the time to answer."""
@@ -31,15 +31,23 @@ def side_a(version: Version, data: str) -> SideA:
     found = samples_in(version, folder, problems, "channel" in query_of(settings))
     if not found:
         raise InputError(f"{folder}: expected samples of {version}, found none: {problems[0].reason}")
-    labels = {
-        clip.name: UserLabels(str(clip.path.parent), [label.to_json() for label in sample.labels(NEVER_TICKS).labels])
-        for clip, sample in found
-    }
-    users = [
-        replace(user, may_be_silent=True, labels=labels[user.name] if labels[user.name].labels else None)
-        for user in users_of([clip for clip, _ in found], settings or AS_LONG)
-    ]
+    users = []
+    for (clip, sample), user in zip(found, users_of([clip for clip, _ in found], settings or AS_LONG), strict=True):
+        try:
+            users.append(replace(user, may_be_silent=True, labels=_labels(clip, sample, user)))
+        except InputError as error:
+            problems.append(Problem(str(clip.path.parent), str(error)))
+    if not users:
+        raise InputError(f"{problems[0].where}: {problems[0].reason}")
     return SideA(users, material=Material(version, str(folder), {}), problems=problems)
+
+
+def _labels(clip: Clip, sample: UserSample, user: User) -> UserLabels | None:
+    """The labels of a sample, if there are any. InputError if none begins before its call ends."""
+    if user.length_s is not None:
+        sample.within(round(user.length_s * TICKS_PER_S))
+    labels = [label.to_json() for label in sample.labels]
+    return UserLabels(str(clip.path.parent), labels) if labels else None
 
 
 def samples_in(
@@ -56,7 +64,7 @@ def samples_in(
     as of `clips_in`.
     """
     found = []
-    for clip in (each for each in clips_in(folder, problems) if each.path not in but):
+    for clip in (each for each in clips_in(folder, problems, partial(says_task, version)) if each.path not in but):
         try:
             sample = sample_of(version, clip)
             check_user(clip, sample, has_channel)

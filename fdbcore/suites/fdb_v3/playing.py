@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -16,7 +15,7 @@ from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
-from fdbcore.suites.fdb_v3.reading import faults_of, look_at
+from fdbcore.suites.fdb_v3.reading import by_record, look_at
 from fdbcore.suites.fdb_v3.released.folder import counts_of, import_folder
 from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
@@ -133,13 +132,23 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     found, faults = look_at(path)
     if found is None:
         raise InputError(f"{faults[0].where}: {faults[0].reason}")
-    ids = Counter(record["id"] for record in found["record"])
-    kept = [record for record in found["record"] if ids[record["id"]] == 1 and not any(faults_of(record, path))]
+    kept: list[RecordedScenarioEntry] = []
+    problems: list[Problem] = []
+    for record, faults in by_record(found, path):
+        if faults:
+            where = f"{path}: {record['id']}"
+            problems.append(Problem(where, f"left out: {'; '.join(_within(where, each) for each in faults)}"))
+        else:
+            kept.append(record)
     if not kept:
-        why = f"none that can be used: {faults[0].where}: {faults[0].reason}" if faults else "none"
+        why = f"none that can be used: {problems[0].where}: {problems[0].reason}" if problems else "none"
         raise InputError(f"{path}: expected recordings, got {why}")
-    problems = [Problem(each.where, f"left out: {each.reason}") for each in faults]
     return {**found, "card": {**found["card"], **counts_of(kept)}, "record": kept}, path.parent, problems
+
+
+def _within(record: str, fault: Problem) -> str:
+    """A fault without the place of its record."""
+    return ": ".join(filter(None, [fault.where.removeprefix(record).removeprefix(": "), fault.reason]))
 
 
 def left_out_of(run: Path) -> list[Problem]:

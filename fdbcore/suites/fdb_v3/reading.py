@@ -48,20 +48,20 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
     if faults := list(misfits(content, RecordedScenarioFile, str(path))):
         return None, faults
     found = cast("RecordedScenarioFile", content)
-    return found, list(_faults(found, path))
+    return found, list(dict.fromkeys(fault for _, faults in by_record(found, path) for fault in faults))
 
 
-def _faults(file: RecordedScenarioFile, path: Path) -> Iterator[Problem]:
-    for name, count in Counter(record["id"] for record in file["record"]).items():
-        if count > 1:
-            yield Problem(f"{path}: {name}: id", f"expected an id of its own, got that of {count} records")
+def by_record(file: RecordedScenarioFile, path: Path) -> Iterator[tuple[RecordedScenarioEntry, list[Problem]]]:
+    """Each record with its faults. path: of the file."""
+    ids = Counter(record["id"] for record in file["record"])
     for record in file["record"]:
-        yield from faults_of(record, path)
+        yield record, list(_faults_of(record, ids[record["id"]], path))
 
 
-def faults_of(record: RecordedScenarioEntry, path: Path) -> Iterator[Problem]:
-    """What is wrong with a record by itself. path: of its file."""
+def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Iterator[Problem]:
     where = f"{path}: {record['id']}"
+    if n_of_id > 1:
+        yield Problem(f"{where}: id", f"expected an id of its own, got that of {n_of_id} records")
     if not _is_plain(record["id"]):
         yield Problem(f"{where}: id", f"expected a name without slashes or a leading dot, got {record['id']!r}")
     results: list[Any] = [*record.get("results", ())]

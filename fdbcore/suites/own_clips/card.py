@@ -41,9 +41,11 @@ def card(document: ClipsDocument) -> Scorecard:
         list(_differences(document)),
         warnings=document["warnings"],
         problems=[Problem(**problem) for problem in document["problems"]],
+        gaps=[Problem(**gap) for gap in document["gaps"]],
         caption="Turn-taking with recorded users.",
         test="paired by clip where systems share at least half of them; p is corrected for all differences of a line "
-        "(Holm); detectable: the smallest true difference that so many clips would find 8 times in 10",
+        "(Holm)",
+        detectable="the smallest true difference that so many clips would find 8 times in 10",
         notes=("Answer times are medians over all answers; shares and rates are of all calls together.",),
         facts=[counted(len(document["items"]), "call")],
         subsets=[_row(group) for group in document["groups"] if group["column"]],

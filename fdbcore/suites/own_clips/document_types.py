@@ -48,7 +48,7 @@ class ClipsItem(TypedDict):
 
 
 class ClipsProblem(TypedDict):
-    """A call that is in no figure."""
+    """A call that is in no figure, or something that is missing of one that is."""
 
     where: str
     reason: str
@@ -63,5 +63,6 @@ class ClipsDocument(TypedDict):
     groups: list[ClipsGroup]
     comparisons: list[ClipsComparison]
     items: list[ClipsItem]
-    problems: list[ClipsProblem]
+    problems: Annotated[list[ClipsProblem], Meta(description="the calls that are in no figure")]
+    gaps: Annotated[list[ClipsProblem], Meta(description="what is missing of the others, such as the end of a clip")]
     warnings: list[str]

@@ -10,6 +10,7 @@ from fdbcore._version import __version__
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.comparison import read
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.facts import TOLD
 from fdbcore.analysis.groups import LINE, MOST_GROUPS, CallGroup
 from fdbcore.analysis.matching import group_differences, match_every_two
 from fdbcore.analysis.order import in_order
@@ -66,6 +67,7 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
         ],
         "items": [_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         "problems": [{"where": call.name, "reason": call.unscored} for call in calls if call.unscored is not None],
+        "gaps": [{"where": call.name, "reason": text} for call in scored.calls for text in call.fact(TOLD)["warnings"]],
         "warnings": list(cautions(by_system)),
     }
     return Scored(cast("Mapping[str, Any]", document))

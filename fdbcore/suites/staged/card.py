@@ -92,8 +92,8 @@ def card(document: StagedDocument) -> Scorecard:
         problems=[each for each in problems if each.where not in scored],
         gaps=[each for each in problems if each.where in scored],
         caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
-        test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons; "
-        f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
+        test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons",
+        detectable=f"the least true difference found with power {settings['power']:.0%} at this n",
         notes=(PUBLISHED,) if document["published"] else (OURS,) if is_ours else (),
         facts=_facts(document),
         statements=[*sentences(document, LABELS), *statements(document, LABELS)],

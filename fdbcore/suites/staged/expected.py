@@ -20,7 +20,7 @@ from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard, hear, language_of, sides_wanted
 from fdbcore.suites.staged.marking import requests_of
-from fdbcore.suites.staged.pooling import dialogues_of, each_once
+from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import is_of_replies
 from fdbcore.suites.staged.scoring import Scoring
 from fdbcore.suites.staged.variants import setups_of
@@ -33,7 +33,7 @@ TOKENS_OF_A_MARK: Final = 60
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
-    cases, _, _ = dialogues_of([run for run in each_once(runs) if not is_of_replies(run)], show)
+    cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)
     if not cases and (scoring.sources or scoring.judges):
         raise InputError("expected staged dialogues, found none")
     heard = []

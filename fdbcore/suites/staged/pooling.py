@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -12,11 +11,6 @@ from fdbcore.errors import InputError
 from fdbcore.recording.run import read_plan, state_of_case
 from fdbcore.suites.staged.cases import LostCase, StagedCase, cases_of
 from fdbcore.types import Problem
-
-
-def each_once(runs: Sequence[Path]) -> list[Path]:
-    """The folders, without those that are given again."""
-    return list({os.path.realpath(run): run for run in reversed(runs)}.values())[::-1]
 
 
 def dialogues_of(

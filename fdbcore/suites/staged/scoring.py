@@ -27,7 +27,7 @@ from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warn
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
-from fdbcore.suites.staged.pooling import dialogues_of, each_once
+from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import event_means_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
@@ -47,7 +47,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     """The document of all dialogues of some runs, or of folders of replies; see `Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
-    scoring, runs = Scoring.of(options), each_once(runs)
+    scoring = Scoring.of(options)
     replies = [replied(run) for run in runs if is_of_replies(run)]
     if replies and (scoring.sources or scoring.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")

@@ -9,6 +9,7 @@ from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.suites.staged.cases import PLANTED, TIMING
 from fdbcore.types import TurnSettings
+from fdbcore.types.scorecard import DETECTABLE
 
 FAMILIES_MEAN: Final = "mean of families"
 EVENTS_MEAN: Final = "mean of events"
@@ -40,7 +41,7 @@ TERMS: Final = {
     "p": "How often a difference as large would come about by chance: the sign of each pair's difference is flipped at "
     "random. A pair is a scenario that both have. Of n pairs p is at least 2 / 2^n.",
     "Holm": "p, corrected for the number of comparisons (Holm 1979): pairs of systems and of pacings, in each score.",
-    "detectable": "The least true difference that so many pairs find four times in five, by a t test without the "
+    DETECTABLE: "The least true difference that so many pairs find four times in five, by a t test without the "
     "correction. None where p cannot fall below 0.05.",
     "pass": "How many dialogues pass by the rule that stands above the table (--passes).",
     "pass@k": "The chance that at least one of k trials of a scenario passes (arXiv 2107.03374).",

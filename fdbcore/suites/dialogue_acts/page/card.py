@@ -77,8 +77,8 @@ def card(document: ActsDocument) -> Scorecard:
         document["warnings"],
         [Problem(**problem) for problem in document["problems"]],
         _caption(document),
-        f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons; "
-        f"detectable: the least true difference found with power {settings.get('power', 0):.0%} at this n",
+        f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons",
+        f"the least true difference found with power {settings.get('power', 0):.0%} at this n",
         (
             *document.get("notes", ()),
             LEGEND,

@@ -69,7 +69,7 @@ def turns_of_calls(
 
     paths: runs, recordings, and audio files or folders of them, which are replayed into `out`. A system of several
     inputs that have a call of one name is a system of each: "x (run-1)" and "x (run-2)". InputError if there is no
-    call, SettingsError if an input or a call is given twice.
+    call, SettingsError if a call is given twice.
     """
     names = _input_names(paths)
     runs = [
@@ -81,7 +81,7 @@ def turns_of_calls(
         for run, name in zip(runs, names, strict=True)
         for call, system in _systems(run, name)
     ]
-    _refuse_twice([real_path(each.call.path) for each in calls], "call")
+    _refuse_twice([real_path(each.call.path) for each in calls])
     found: list[CallTurns] = []
     problems: list[Problem] = []
     for number, each in enumerate(_told_apart(calls), 1):
@@ -112,15 +112,14 @@ class _Named:
 
 def _input_names(paths: Sequence[Path]) -> list[str]:
     """A name for each input: that of its file or folder, with folders in front where several have it."""
-    real = [real_path(path) for path in paths]
-    _refuse_twice(real, "input")
+    real = (real_path(path) for path in paths)
     return session_names([(path.parent, path.name if path.is_dir() else path.stem) for path in real])
 
 
-def _refuse_twice(paths: Sequence[Path], what: str) -> None:
+def _refuse_twice(paths: Sequence[Path]) -> None:
     again = next((path for path, count in Counter(paths).items() if count > 1), None)
     if again is not None:
-        raise SettingsError(f"{again}: expected each {what} once, got it {paths.count(again)} times")
+        raise SettingsError(f"{again}: expected each call once, got it {paths.count(again)} times")
 
 
 def _systems(run: Run, name: str) -> Iterator[tuple[Call, str]]:
