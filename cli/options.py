@@ -175,6 +175,11 @@ def turn_settings(changes: Sequence[str]) -> TurnSettings:
     return TurnSettings(**changed_settings(changes))
 
 
+def engine(told: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Where work is done. told: what a cluster does."""
+    return click.option("--engine", metavar="ray[://HOST:PORT]", help=f"{told} (default: on this machine).")
+
+
 def executor(engine: str | None, jobs: int | None) -> Executor:
     """What --engine and --jobs name. Raises UsageError if there is no such engine, or none that can be reached."""
     from fdbcore.runtime.executor import Workers

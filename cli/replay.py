@@ -45,8 +45,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 )
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
-@click.option("--engine", metavar="ray[://HOST:PORT]", help="Replay several sessions on a Ray cluster that this "
-              "machine belongs to (default: in processes of this machine).")  # fmt: skip
+@options.engine("Replay several sessions on a Ray cluster that this machine belongs to")
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
               "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
               "say what to leave out.")  # fmt: skip

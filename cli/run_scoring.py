@@ -27,11 +27,13 @@ class RunScoring:
     def score(self, folder: RunFolder, quiet: bool, same: str) -> int:
         """Score the run into a folder beside it, and return the exit code. same: how to give the same command again."""
         from fdbcore.runs.plan import scores_beside
+        from fdbcore.runtime.executor import Workers
 
         from .score_suite import score_suite
 
         paths, out = [folder.path], scores_beside(folder.path)
-        return score_suite(self.suite, paths, self.options, None, None, out, False, quiet, f"{same} to continue")
+        to_continue = f"{same} to continue"
+        return score_suite(self.suite, paths, self.options, None, Workers(), None, out, False, quiet, to_continue)
 
 
 def scoring_of(wanted: Wanted) -> RunScoring | None:

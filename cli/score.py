@@ -39,6 +39,8 @@ _SUITE_OPTIONS: Final = ("figures", "dry_run")
 @click.option("--suite", type=SuiteName(), help="Score by the measures of this benchmark instead.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes (default: one per processor); with --suite, requests "
               "at a time (default: 4).")  # fmt: skip
+@options.engine("Score on a Ray cluster that this machine belongs to; with --suite, recognisers and judges are asked "
+                "there")  # fmt: skip
 @click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper to this "
               "folder.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="With --suite: print what models would be asked, in tokens and "
@@ -61,6 +63,7 @@ def score(
     since: str,
     suite: Suite | None,
     jobs: int | None,
+    engine: str | None,
     figures: Path | None,
     dry_run: bool,
     out: Path | None,
@@ -83,6 +86,7 @@ def score(
 
     Example: fdbcore score RUN --by version --cluster caller
     """
+    executor = options.executor(engine, jobs)
     if suite is None:
         from .score_run import ScoreOptions, score_run
 
@@ -93,7 +97,9 @@ def score(
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
         run = paths[0] if paths else newest()
         sys.exit(
-            score_run(run, ScoreOptions(cluster, by, sensitivity, vads, reference, since, jobs), out, as_json, quiet)
+            score_run(
+                run, ScoreOptions(cluster, by, sensitivity, vads, reference, since, executor), out, as_json, quiet
+            )
         )
     from .score_suite import print_expected, score_suite
 
@@ -101,4 +107,4 @@ def score(
         raise click.UsageError(f"{option} cannot be combined with --suite")
     if dry_run:
         sys.exit(print_expected(suite, paths, suite_options, out, quiet))
-    sys.exit(score_suite(suite, paths, suite_options, jobs, figures, out, as_json, quiet))
+    sys.exit(score_suite(suite, paths, suite_options, jobs, executor, figures, out, as_json, quiet))

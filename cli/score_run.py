@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.statement_types import Statements
     from fdbcore.recording.meta_types import Settings
+    from fdbcore.runtime.executor import Executor
 
 REFERENCE: Final = "reference"
 
@@ -37,7 +38,7 @@ class ScoreOptions:
     vads: Sequence[str]
     reference: Path | None
     since: str
-    jobs: int | None
+    executor: Executor
 
 
 def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, quiet: bool) -> int:
@@ -85,7 +86,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
             unit(run.scored, asked.cluster)
             if asked.by is not None:
                 check_column(run.scored, asked.by, "--by")
-            reference = _reference(asked.reference, run.settings, out, asked.jobs, count)
+            reference = _reference(asked.reference, run.settings, out, asked.executor, count)
         return score(
             run,
             by=asked.by,
@@ -93,13 +94,13 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
             sensitivity=asked.sensitivity,
             detectors=asked.vads,
             reference=reference,
-            jobs=asked.jobs,
+            executor=asked.executor,
             out=out,
             watch=count,
         )
 
 
-def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Callable[[str], None]) -> Run:
+def _reference(path: Path, own: Settings, out: Path, executor: Executor, count: Callable[[str], None]) -> Run:
     """The run in `path`. A folder of audio is first replayed with the settings `own` into `out`/reference."""
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.run import is_recorded
@@ -110,7 +111,6 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
         return Run(path)
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import replay_corpus
-    from fdbcore.runtime.executor import Workers
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.names import Oddities
 
@@ -121,7 +121,7 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
     entries = replay_corpus(
         calls,
         settings,
-        Workers(jobs),
+        executor,
         oddities,
         lambda progress, ended: count(work) if ended else None,
     )

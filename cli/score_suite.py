@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,6 +18,9 @@ from .endings import one_line
 from .options import DONE, FAILED
 from .status import Status
 
+if TYPE_CHECKING:
+    from fdbcore.runtime.executor import Executor
+
 DEFAULT_OUT: Final = Path("fdbcore-scores")
 SCORES, SCORECARD, PAGE = "scores.json", "scorecard.json", "report.html"
 
@@ -27,6 +30,7 @@ def score_suite(
     paths: Sequence[Path],
     suite_options: Mapping[str, Any],
     jobs: int | None,
+    executor: Executor,
     figures: Path | None,
     out: Path | None,
     as_json: bool,
@@ -59,7 +63,8 @@ def score_suite(
         for line in [] if quiet else ends_soon(services, clock.utc_today()):
             click.echo(f"fdbcore score: {line}", err=True)
         with Status(quiet or as_json) as show:
-            scored = suite.score(paths, suite_options, jobs, out, show)
+            with executor.hosting():
+                scored = suite.score(paths, suite_options, jobs, out, show)
             content = clean(scored.document)
             card = suite.card(content)
             # On one line, because indenting takes several times as long.

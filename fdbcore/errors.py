@@ -78,7 +78,7 @@ class RefusalError(PartyError):
 class CutOffError(RefusalError):
     """The answer to this one request reached the model's limit of tokens. text: what there is of it."""
 
-    def __init__(self, message: str, text: str) -> None:
+    def __init__(self, message: str, text: str = "") -> None:
         super().__init__(message)
         self.text = text
 

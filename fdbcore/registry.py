@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber, Vad, World
@@ -186,6 +188,29 @@ SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 """The group of entry points by which other packages add benchmarks."""
 
 
+class Host(Protocol):
+    """Where recognisers and judges run that are found by their addresses."""
+
+    def transcriber(self, address: str, made: Transcriber) -> Transcriber:
+        """One that is asked there in place of `made`, which has the same address."""
+
+    def judge(self, address: str, made: Judge) -> Judge:
+        """See `transcriber`."""
+
+
+_HOST: Final = ContextVar[Host | None]("host", default=None)
+
+
+@contextmanager
+def hosted_by(host: Host) -> Iterator[None]:
+    """In the `with` block, `transcriber` and `judge` give those of `host`."""
+    before = _HOST.set(host)
+    try:
+        yield
+    finally:
+        _HOST.reset(before)
+
+
 def model(address: str) -> Model:
     """The language model at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Model = resolve("model", MODELS, address.partition(":")[0])(address)
@@ -201,7 +226,8 @@ def chat(address: str) -> Chat:
 def transcriber(address: str) -> Transcriber:
     """The speech recogniser at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
-    return made
+    host = _HOST.get()
+    return made if host is None else host.transcriber(address, made)
 
 
 def live_transcriber(address: str) -> Transcriber:
@@ -215,7 +241,8 @@ def live_transcriber(address: str) -> Transcriber:
 def judge(address: str) -> Judge:
     """The judge at "VENDOR:NAME", or of another package. SettingsError for what is unknown."""
     made: Judge = resolve("judge", JUDGES | _installed(JUDGE_ENTRY_POINTS), address.partition(":")[0])(address)
-    return made
+    host = _HOST.get()
+    return made if host is None else host.judge(address, made)
 
 
 def speaker(address: str) -> Speaker:

@@ -17,7 +17,7 @@ from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import write_json
-from fdbcore.runtime.executor import Workers
+from fdbcore.runtime.executor import Executor, Workers
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Evidence, StatedGroup, StatedGroups, Statements
@@ -36,6 +36,7 @@ def score(
     detectors: Sequence[str] = (),
     reference: Run | None = None,
     jobs: int | None = None,
+    executor: Executor | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[str], None] = lambda work: None,
 ) -> Statements:
@@ -45,8 +46,9 @@ def score(
     values the intervals resample; by default the call. sensitivity: also read the stored activity under many settings.
     detectors: other voice activity detectors to read the calls with, also without `sensitivity`.
     reference: a run of conversations between people to compare with. jobs: processes; by default one per processor.
-    out: the folder for scores.json; without it, it is the run's own, and the scores of each call are renewed there too.
-    watch: called for each call that is done, with a text that names the kind of work.
+    executor: reads the calls in their place. out: the folder for scores.json; without it, it is the run's own, and the
+    scores of each call are renewed there too. watch: called for each call that is done, with a text that names the
+    kind of work.
 
     Keys: measures {id: {n, median, mean, p90, ci95, unit, ...}} with latencies in ms, shares from 0 to 1, and ci95
     (low, high) or None; groups [{name, calls, clusters, measures}]; differences [{measure, a, b, value, interval, p,
@@ -59,7 +61,7 @@ def score(
     keep = folder == run.path
     if keep and not os.access(run.path, os.W_OK):
         raise SettingsError(f"{run.path}: cannot be written: choose another folder for the results by --out")
-    workers = Workers(jobs)
+    workers = executor or Workers(jobs)
     chosen = unit(run.scored, cluster)
     if by is not None:
         check_column(run.scored, by, "--by")

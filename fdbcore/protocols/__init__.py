@@ -334,6 +334,10 @@ class Transcriber(Protocol):
     at_once: int = 1
     """How many threads should ask it at the same time."""
 
+    processors: int = 1
+    gpus: int = 0
+    """What it takes of a machine while it hears: only nodes of a cluster that have so much free are asked."""
+
     beside_calls: bool = True
     """Whether it leaves a live call on the same machine the cores that this needs."""
 

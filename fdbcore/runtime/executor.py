@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -49,6 +49,9 @@ class Executor(Protocol):
         in the folder of a run; see `WorkerProcess`.
         """
 
+    def hosting(self) -> AbstractContextManager[None]:
+        """In the `with` block, recognisers and judges that `fdbcore.registry` makes are asked where work is done."""
+
 
 class WorkResult(Generic[Result]):
     """What the work on an item came to, as it travels between processes: its result or its error."""
@@ -88,6 +91,10 @@ class ThisProcess:
         """See `Executor`."""
         yield from map(work, items)
 
+    def hosting(self) -> AbstractContextManager[None]:
+        """See `Executor`."""
+        return nullcontext()
+
 
 class Workers:
     """Processes of this machine, each with one item at a time. jobs: how many; by default one for each processor."""
@@ -125,6 +132,10 @@ class Workers:
         finally:
             for worker in workers:
                 worker.close(leaving_s=0)
+
+    def hosting(self) -> AbstractContextManager[None]:
+        """See `Executor`: they run in this process, and share their requests among its threads."""
+        return nullcontext()
 
 
 class _Worker(WorkerProcess, Generic[Item, Result]):

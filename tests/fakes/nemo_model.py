@@ -47,7 +47,9 @@ def python_with_nemo(folder: Path, **orders: Any) -> Path:
 
 
 def log_of(python: Path) -> list[dict[str, Any]]:
-    """What a Python's models did: pid, niceness and source each time that one was loaded; the size of each batch."""
+    """What a Python's models did: pid, niceness, source and GPUs in sight each time that one was loaded; the size of
+    each batch.
+    """
     log = python.parent / LOG
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -60,13 +62,15 @@ class Hypothesis:
 
 
 class ASRModel:
-    """Its orders: slow_s, how long it takes for a batch; fails, its error; untimed, it gives texts alone."""
+    """Its orders: slow_s, how long it takes for a batch; fails, its error; untimed, it gives texts alone; gpu, it
+    believes that there is one.
+    """
 
     def __init__(self, source: str) -> None:
         self._folder = Path(os.environ[FOLDER])
         self._orders: dict[str, Any] = json.loads((self._folder / ORDERS).read_text())
         print("[NeMo I] a line in the way of the answers")
-        self._note(pid=os.getpid(), nice=os.nice(0), source=source)
+        self._note(pid=os.getpid(), nice=os.nice(0), source=source, gpus=os.environ.get("CUDA_VISIBLE_DEVICES"))
 
     @classmethod
     def restore_from(cls, path: str, map_location: str) -> Self:
@@ -115,7 +119,7 @@ class ASRModel:
 class cuda:
     @staticmethod
     def is_available() -> bool:
-        return False
+        return "gpu" in json.loads((Path(os.environ[FOLDER]) / ORDERS).read_text())
 
 
 def device(name: str) -> str:

@@ -39,6 +39,10 @@ class RayNodes:
         """Add a node, which finds modules in this folder first."""
         self._do(f"add {pythonpath or ''}".strip())
 
+    def add_with_gpu(self) -> None:
+        """Add a node that says of itself that it has a GPU."""
+        self._do("gpu")
+
 
 @contextmanager
 def ray_nodes() -> Iterator[RayNodes]:
@@ -66,6 +70,8 @@ def _serve() -> None:
         what, _, pythonpath = line.strip().partition(" ")
         if what == "kill":
             cluster.remove_node(nodes.pop(), allow_graceful=False)
+        elif what == "gpu":
+            nodes.append(cluster.add_node(num_cpus=1, num_gpus=1))
         else:
             nodes.append(cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": pythonpath} if pythonpath else {}))
         print(line.strip(), flush=True)

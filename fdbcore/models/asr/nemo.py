@@ -85,7 +85,9 @@ class Nemo(Transcriber):
         self.at_once = 2 * self._batch  # one batch waits while another one is heard
         self._place = place
         niceness = 0 if beside_calls else NICENESS
-        settings = (place, device, threads or len(os.sched_getaffinity(0)), niceness)
+        cores = len(os.sched_getaffinity(0))
+        self.processors, self.gpus = (threads or 1, 1) if device == "cuda" else (threads or cores, 0)
+        settings = (place, device, threads or cores, niceness)
         self._program = (python or sys.executable, "-P", _nemo.__file__, *map(str, settings))
         self._lock = threading.Lock()
         self._closed = threading.Event()

@@ -55,7 +55,7 @@ class Whisper(Transcriber):
         self.name = f"whisper:{folder or SIZE}"
         self._is_packaged = folder is None
         self._folder = folder or ready("whisper").folder
-        self._threads = threads
+        self._threads = self.processors = threads
 
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file. language: its ISO 639-1 code; "" finds it out.
