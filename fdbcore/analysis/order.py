@@ -1,4 +1,4 @@
-"""The order of values in time or as versions, for groups of calls and for trends."""
+"""The order in which readers expect things: values in time or as versions, and the cases of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.sources.clips import natural_order
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import PlannedCase, PlannedRun
 
 DAY_LENGTH: Final = len("2026-11-23")
 MONTH_LENGTH: Final = len("2026-11")
@@ -41,6 +46,15 @@ def in_order(names: Collection[str]) -> list[str]:
     ordered = sorted(names)
     at = positions(ordered)
     return ordered if at is None else [name for _, name in sorted(zip(at, ordered, strict=True))]
+
+
+def planned_cases(run: PlannedRun) -> list[PlannedCase]:
+    """The cases of a run by system, in the order in which the systems were named, then by name.
+
+    The order in which they were held hangs on the seed, so no table and no sign of a difference may follow it.
+    """
+    places = {name: place for place, name in enumerate(run["plan"]["systems"])}
+    return sorted(run["cases"], key=lambda case: (places[case["system"]], natural_order(case["name"])))
 
 
 def _day(name: str) -> float | None:

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.audio.lengths import wav_data
 from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.files import (
     ACTIVITY,
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     )
     from fdbcore.recording.run_types import Outcome
     from fdbcore.types.timing_types import MeasuredSide
+
+_BYTES_PER_S: Final = SAMPLE_RATE_HZ * 2 * 2
+"""Of session.wav: stereo, int16."""
+_OF_EACH_EVENT: Final = frozenset({"tick", "side", "kind"})
 
 
 class Arrivals(NamedTuple):
@@ -247,15 +252,43 @@ class Recording:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of events.jsonl, without the last one if a crash tore it."""
+        """The lines of events.jsonl, without the last one if a crash tore it.
+
+        RecordingError if lines are damaged, or gone that were there when the file was closed: what they tell, such as
+        a call of a tool, would count as not done.
+        """
         path = self.path / EVENTS
         try:
-            *lines, _ = path.read_bytes().split(b"\n")  # what follows the last line end is empty, or torn
-            return [json.loads(line) for line in lines]
+            *lines, torn = path.read_bytes().split(b"\n")
+            events = [json.loads(line) for line in lines]
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
+        if not all(isinstance(event, dict) and event.keys() >= _OF_EACH_EVENT for event in events):
+            raise RecordingError(f"{path}: damaged: expected tick, side and kind in each line, got something else")
+        if (n_events := self.meta.get("n_events", 0)) > len(events):
+            raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
+        if torn and self.meta.get("status") == "complete":
+            raise RecordingError(f"{path}: damaged: its last line is cut off")
+        return events
+
+    def refuse_cut_audio(self) -> None:
+        """RecordingError if session.wav is shorter than the call: words in the rest would count as not said.
+
+        A recording without its audio is whole.
+        """
+        path = self.path / AUDIO
+        if not path.is_file():
+            return
+        try:
+            data = wav_data(path)
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        held_bytes = 0 if data is None else data.held_bytes
+        if held_bytes < self.n_ticks * _BYTES_PER_S // TICKS_PER_S:
+            held_s, call_s = held_bytes / _BYTES_PER_S, self.n_ticks / TICKS_PER_S
+            raise RecordingError(f"{path}: cut off: expected the {call_s:.3f} s of the call, got {held_s:.3f} s")
 
     def arrivals(self, side: Side) -> Arrivals:
         """The audio that a side delivered, and when; empty if nothing was logged."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from msgspec import Meta
 
 from fdbcore.audio.file_types import SourceFile
-from fdbcore.recording.meta_types import RecordingStatus, Seconds, Settings, Spans, Tick, Tools
+from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Spans, Tick, Tools
 from fdbcore.recording.run_types import Outcome, PlannedCase, TimingSelftest
 from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
@@ -103,6 +103,7 @@ class OptionalMeta(TypedDict, total=False):
     reason: str | None
     created: str
     n_ticks: Tick
+    n_events: Annotated[Count, Meta(description="lines that events.jsonl had when it was closed")]
     settings_sha256: str
     versions: dict[str, str]
     platform: str

@@ -42,7 +42,7 @@ class Spool:
     """
 
     def __init__(self, audio: Path | None, lines: Path, realtime: bool, as_line: Callable[[Any], str] = str) -> None:
-        self.n_ticks = self.lost_ticks = self.lost_lines = 0
+        self.n_ticks = self.lost_ticks = self.written_lines = self.lost_lines = 0
         self.lost_spans: list[tuple[int, int]] = []
         self._block_ticks = _LIVE_BLOCK_TICKS if realtime else TICKS_PER_S
         self._most_blocks = BUFFER_S * TICKS_PER_S // self._block_ticks
@@ -145,13 +145,14 @@ class Spool:
 
     def _write_lines(self) -> None:
         # Only the lines that wait now: the loop may append more meanwhile.
-        waiting = (self._lines.popleft() for _ in range(len(self._lines)))
+        waiting = [self._lines.popleft() for _ in range(len(self._lines))]
         unwritten = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
         try:
             while unwritten:  # an unbuffered file may take only a part
                 unwritten = unwritten[self._lines_file.write(unwritten) :]
         except OSError as error:
             raise RecordingError(f"{self._lines_path}: cannot be written: {error.strerror}") from error
+        self.written_lines += len(waiting)
 
     def _write_silence(self, until_tick: int) -> None:
         """Write silence in place of lost audio, up to a tick."""

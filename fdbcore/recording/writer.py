@@ -184,7 +184,8 @@ class RecordingWriter:
         elif self.loss is not None:
             status, reason = "failed", self.loss
             self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
-        self._meta |= {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks}
+        n_events = self._spool.written_lines
+        self._meta |= {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks, "n_events": n_events}
         write_json(self.path / META, self._meta)
 
     def _write_derived(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -10,7 +11,7 @@ import sys
 import textwrap
 import time
 import wave
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from fakes.parties import LoudVad, Speaker
 from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
-from fdbcore.recording.files import AUDIO, EVENTS
+from fdbcore.recording.files import AUDIO, EVENTS, META
 from fdbcore.recording.meta_types import Settings
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.spool import BUFFER_S
@@ -214,13 +215,38 @@ def test_both_sides_alike_are_a_conversation_too(tmp_path: Path) -> None:
     assert replay(hold(tmp_path / "case", a, b).path, out=tmp_path / "again").meta["held"]["same"]
 
 
-def test_a_line_that_a_crash_has_torn_is_left_out_and_another_is_an_error(tmp_path: Path) -> None:
+def test_a_line_that_a_crash_has_torn_is_left_out(tmp_path: Path) -> None:
     held = hold(tmp_path / "case", *voices())
-    events = held.events
+    events, meta = held.events, json.loads((held.path / META).read_text())
+    del meta["n_events"]  # a process that was killed could not say
+    (held.path / META).write_text(json.dumps(meta | {"status": "running"}))
     (held.path / EVENTS).write_bytes((held.path / EVENTS).read_bytes()[:-5])
     assert Recording(held.path).events == events[:-1]
-    (held.path / EVENTS).write_bytes(b'{"tick": 1\n{}\n')
-    with pytest.raises(RecordingError, match=r"events\.jsonl: expected JSON in each line"):
+
+
+@pytest.mark.parametrize(
+    ("damaged", "said"),
+    [
+        (lambda lines: [], r"expected \d+ lines, as it was closed, got 0$"),
+        (lambda lines: lines[:7], r"expected \d+ lines, as it was closed, got 7$"),
+        (lambda lines: lines[:3] + lines[4:], "as it was closed"),
+        (lambda lines: [*lines, b'{"tick": 1'], "its last line is cut off"),
+        (lambda lines: [b'{"tick": 1\n', *lines], "expected JSON in each line"),
+        (lambda lines: [b"5\n", *lines], "expected tick, side and kind in each line"),
+        (lambda lines: [b"{}\n", *lines], "expected tick, side and kind in each line"),
+    ],
+)
+def test_events_that_are_damaged_or_gone_are_an_error(
+    tmp_path: Path, damaged: Callable[[list[bytes]], list[bytes]], said: str
+) -> None:
+    held = hold(tmp_path / "case", *voices())
+    path = held.path / EVENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(damaged(lines)))
+    with pytest.raises(RecordingError, match=rf"events\.jsonl: .*{said}"):
+        _ = Recording(held.path).events
+    path.unlink()
+    with pytest.raises(RecordingError, match=r"events\.jsonl: cannot be read"):
         _ = Recording(held.path).events
 
 

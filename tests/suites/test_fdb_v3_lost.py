@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
+import pytest
+from click.testing import CliRunner
 from helpers.smoke import run, some
+
+from fdbcore.cli.main import main
 
 WANTED = ("travel_01", "shop_08", "finance_09")
 
@@ -40,3 +46,87 @@ def test_what_is_left_out_is_named_on_the_scorecard_and_costs_the_exit_code(tmp_
     ]
     assert "; FILLER: expected 0 <= start_tick < end_tick" in scores["problems"][-1]["reason"], "a record is one item"
     assert run(data, tmp_path / "BARE", {"x": "rehearsed:"}, "--no-score").exit_code == 1
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def halved(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def without_its_last_lines(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a right system and of a silent one."""
+    folder = tmp_path_factory.mktemp("held")
+    data = some(folder / "some.json", WANTED[:2])
+    run(
+        f"{data}?quiet_s=1&most_s=8",
+        folder / "RUN",
+        {"right": "rehearsed:", "mute": "rehearsed:?fault=silent"},
+        "--no-score",
+    )
+    return folder / "RUN"
+
+
+@pytest.mark.parametrize("system", ["right", "mute"])
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        ("events.jsonl", emptied, "events.jsonl: damaged: expected "),
+        ("events.jsonl", halved, "events.jsonl: "),
+        ("events.jsonl", without_its_last_lines, "events.jsonl: damaged: expected "),
+        ("events.jsonl", Path.unlink, "events.jsonl: cannot be read"),
+        ("session.wav", halved, "session.wav: cut off: expected the "),
+        ("derived/turns.json", emptied, "derived/turns.json: expected JSON"),
+        ("derived/turns.json", Path.unlink, "expected a finished recording"),
+        ("derived/health.json", halved, "derived/health.json: expected JSON"),
+        ("meta.json", emptied, "meta.json: expected JSON"),
+        ("meta.json", Path.unlink, "expected a conversation, got none yet"),
+    ],
+)
+def test_a_damaged_call_is_named_and_nobody_is_blamed(
+    held: Path, tmp_path: Path, system: str, name: str, damage: Callable[[Path], None], said: str
+) -> None:
+    """What the system did is not known then: it is unscored, also if the system was silent."""
+    copied = copytree(held, tmp_path / "RUN")
+    damage(copied / f"travel_01-{system}" / name)
+    done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(copied), "--json", "--out", str(tmp_path / "S")])
+    assert done.exit_code == 1
+    scores = json.loads(done.stdout)
+    (problem,) = scores["problems"]
+    assert problem["where"] == str(copied / f"travel_01-{system}")
+    assert problem["reason"].startswith(said)
+    assert scores["lost"] == [{"system": system, "failed": 0, "invalid": 0, "missing": 1}]
+    found = [(item["record"], item["system"]) for item in scores["items"]]
+    assert ("travel_01", system) not in found
+    assert len(found) == 3
+    (row,) = (row for row in scores["groups"][0]["ours"] if (row["system"], row["slice"]) == (system, ""))
+    assert row["n"] == 1
+
+
+def test_the_order_of_systems_and_the_sign_of_differences_do_not_hang_on_the_seed(tmp_path: Path) -> None:
+    systems = {"zulu": "rehearsed:", "alpha": "rehearsed:?fault=wrong-tool", "mike": "rehearsed:?fault=stale"}
+    made, first_held = [], set()
+    for seed in ("1", "2", "3"):
+        data = f"{some(tmp_path / f'{seed}.json', WANTED)}?quiet_s=1"
+        done = run(data, tmp_path / seed, systems, "--seed", seed)
+        assert done.exit_code == 0, done.output
+        made.append(json.loads((tmp_path / f"{seed}-scores" / "scores.json").read_text()))
+        first_held.add(json.loads((tmp_path / seed / "run.json").read_text())["cases"][0]["system"])
+    assert len(first_held) > 1, "the seeds differ in the order of calls"
+    for scores in made:
+        (group,) = scores["groups"]
+        assert list(dict.fromkeys(row["system"] for row in group["ours"])) == list(systems)
+        pairs = dict.fromkeys((one["a"], one["b"]) for one in group["comparisons"])
+        assert list(pairs) == [("zulu", "alpha"), ("zulu", "mike"), ("alpha", "mike")]
+        assert [(item["system"], item["record"]) for item in scores["items"]] == [
+            (system, record) for system in systems for record in sorted(WANTED)
+        ]
+        assert scores["groups"] == made[0]["groups"]

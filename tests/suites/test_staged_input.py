@@ -14,7 +14,7 @@ from helpers.staged_runs import beeping_run
 
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.recording.files import AUDIO, EVENTS
+from fdbcore.recording.files import AUDIO, EVENTS, META
 from fdbcore.recording.run import RUN
 from fdbcore.suites.staged.cases import cases_of
 
@@ -112,8 +112,24 @@ def reasons(run: Path) -> list[str]:
     return [each.reason for each in lost]
 
 
-def test_events_that_are_cut_off_anywhere_before_the_end_are_told(run: Path) -> None:
+def without_count(call: Path) -> Path:
+    """The events of a call, whose meta.json does not say how many there were: those of earlier versions."""
+    meta = json.loads((call / META).read_text())
+    del meta["n_events"]
+    (call / META).write_text(json.dumps(meta))
+    return call / EVENTS
+
+
+def test_events_that_are_cut_off_anywhere_are_told(run: Path) -> None:
     path = first_call(run) / EVENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    for count in range(len(lines)):
+        path.write_bytes(b"".join(lines[:count]))
+        assert reasons(run) == [f"events.jsonl: damaged: expected {len(lines)} lines, as it was closed, got {count}"]
+
+
+def test_events_without_a_count_that_are_cut_off_anywhere_before_the_end_are_told(run: Path) -> None:
+    path = without_count(first_call(run))
     lines = path.read_bytes().splitlines(keepends=True)
     end = next(number for number, line in enumerate(lines) if b'"examiner_ends"' in line)
     for count in range(end + 1):
@@ -122,7 +138,7 @@ def test_events_that_are_cut_off_anywhere_before_the_end_are_told(run: Path) -> 
         assert reason.startswith("events.jsonl: ")
         assert "is missing or damaged" in reason
         path.write_bytes(b"".join(lines[:count]) + lines[count][:20])
-        assert reasons(run) == ["events.jsonl: its last line is missing or damaged"]
+        assert reasons(run) == ["events.jsonl: damaged: its last line is cut off"]
     path.write_bytes(b"".join(lines))
     assert reasons(run) == []
 
@@ -137,7 +153,7 @@ def test_events_that_are_cut_off_anywhere_before_the_end_are_told(run: Path) -> 
     ],
 )
 def test_an_event_that_is_missing_is_told(run: Path, kind: str, nth: int, reason: str) -> None:
-    path = first_call(run) / EVENTS
+    path = without_count(first_call(run))
     lines = path.read_text().splitlines(keepends=True)
     gone = [line for line in lines if f'"{kind}"' in line][nth]
     path.write_text("".join(line for line in lines if line is not gone))
@@ -151,4 +167,4 @@ def test_an_event_that_is_missing_is_told(run: Path, kind: str, nth: int, reason
 def test_a_line_that_is_no_event_is_told(run: Path, line: str) -> None:
     with open(first_call(run) / EVENTS, "a") as file:
         file.write(line)
-    assert reasons(run) == ["events.jsonl: the tick, side or kind of an event is missing or damaged"]
+    assert reasons(run) == ["events.jsonl: damaged: expected tick, side and kind in each line, got something else"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
@@ -40,7 +41,7 @@ class Hearing:
 
 
 def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Response], list[Problem]]:
-    """The response of each case of a run in its order, and the cases without a response.
+    """The response of each case of a run, by `planned_cases`, and the cases without a response.
 
     A system that declined, or that was there but silent, gave no reply: the text is None, and `reason` says why. Other
     cases are problems, and no system is scored for them: a failed call (the server was away or busy, the system
@@ -54,7 +55,7 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     languages = {record.id: record.locale.partition("-")[0] for record in known}
     responses: list[Response] = []
     problems: list[Problem] = []
-    for case in plan["cases"]:
+    for case in planned_cases(plan):
         system, path = case["system"], run / case["name"]
         try:
             name = _id_of(case)

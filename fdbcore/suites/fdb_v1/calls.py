@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
@@ -81,7 +82,7 @@ def heard_samples(
 
 
 def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Problem]]:
-    """The samples of a run, by the order in which its systems were named, and those of its data that it left out."""
+    """The samples of a run, by `planned_cases`, and those of its data that it left out."""
     found: list[HeardSample] = []
     problems: list[Problem] = []
     planned = read_plan(run)
@@ -89,8 +90,7 @@ def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Proble
     if suite is not None and (data := Path(suite["data"])).is_dir():
         played = {Path(case["clip"]["path"]) for case in planned["cases"] if case["clip"]}
         samples_in(version, data, problems, but=played)
-    order = list(planned["plan"]["systems"])
-    for case in sorted(planned["cases"], key=lambda case: order.index(case["system"])):
+    for case in planned_cases(planned):
         path = run / case["name"]
         try:
             held, left_out = _held(version, path, case)

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fdbcore.analysis.groups import LINE
+from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.protocols import CLEAN
-from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.files import META, read_json
+from fdbcore.recording.run import INVALID, outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.playing import records_of_run
@@ -24,7 +26,7 @@ from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
-    from fdbcore.recording.run_types import Outcome, PlannedCase
+    from fdbcore.recording.run_types import PlannedCase
     from fdbcore.suites.fdb_v3.judging.judging_types import V3Verdicts
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
@@ -95,29 +97,45 @@ class LostV3Case:
 def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list[LostV3Case]]:
     """The calls of a run that can be scored, and the others. RecordingError if there is no run of this suite.
 
-    A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost.
+    A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost,
+    and so is one whose files are damaged: nobody knows what the system did then.
     """
     found: list[V3Case] = []
     lost: list[LostV3Case] = []
     records = {record["id"]: record for record in records_of_run(run)}
-    for planned in read_plan(run)["cases"]:
+    for planned in planned_cases(read_plan(run)):
         path = run / planned["name"]
         show(f"scoring {path.name}")
         record_id = planned.get("columns", {}).get(RECORD, "")
         try:
             if record_id not in records:
                 raise InputError(f"expected a recording of the run's set, got {record_id!r}")
-            found.append(_recorded(path, planned, records[record_id]))
+            if spoiled := _spoiled(path):
+                lost.append(LostV3Case(path, planned["system"], record_id, *spoiled))
+            else:
+                found.append(_recorded(path, planned, records[record_id]))
         except FdbError as error:
-            ended = outcome_in(path)
-            kind: Loss = "missing" if ended is None or ended["kind"] == "done" else ended["kind"]
-            lost.append(LostV3Case(path, planned["system"], record_id, kind, str(error).removeprefix(f"{path}: ")))
+            reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
+            lost.append(LostV3Case(path, planned["system"], record_id, "missing", reason))
     return found, lost
 
 
+def _spoiled(path: Path) -> tuple[Loss, str] | None:
+    """Who spoiled a call that was held, and how; None if nobody did. FdbError if that is not known."""
+    ended = outcome_in(path)
+    if ended is None:
+        if (path / META).is_file():
+            read_json(path / META)  # RecordingError if it is damaged
+        raise InputError("expected a conversation, got none yet: the run is not finished")
+    if ended["kind"] == "done" or said_nothing(ended):
+        return None
+    article = "an" if ended["kind"] == INVALID else "a"
+    return ended["kind"], f"expected a conversation, got {article} {ended['kind']} one: {ended['reason'] or ''}"
+
+
 def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -> V3Case:
-    _refuse_unscored(outcome_in(path))
     recording = Reading(path)
+    recording.refuse_cut_audio()
     calls = tool_calls(recording.events)
     tools: Mapping[str, Any] = recording.meta.get("tools", {})
     speech = recording.dialogue.ipus
@@ -160,16 +178,6 @@ def annotated_words(record: RecordedScenarioEntry) -> tuple[AsrWord, ...] | None
 
 def _annotated_end(record: RecordedScenarioEntry, otherwise: int | None) -> int | None:
     return record.get("user_end_tick", otherwise)
-
-
-def _refuse_unscored(ended: Outcome | None) -> None:
-    if ended is None:
-        raise InputError("expected a conversation, got none yet: the run is not finished")
-    reason = ended["reason"] or ""
-    if ended["kind"] == "invalid":
-        raise InputError(f"expected a conversation, got an invalid one: {reason}")
-    if ended["kind"] == "failed" and not said_nothing(ended):
-        raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 
 def released_case(

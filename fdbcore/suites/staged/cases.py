@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from fdbcore.analysis.order import planned_cases
 from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.pacing import PACINGS
@@ -24,7 +25,7 @@ from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
-from fdbcore.suites.staged.intact import refuse_cut_audio, refuse_damaged_events
+from fdbcore.suites.staged.intact import refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.turns import dialogue_of
 from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
@@ -140,13 +141,13 @@ def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], 
     """
     found: list[StagedCase] = []
     lost: list[LostCase] = []
-    for planned in read_plan(run)["cases"]:
+    for planned in planned_cases(read_plan(run)):
         path = run / planned["name"]
         show(f"scoring {path.name}")
         try:
             found.append(_case(path, planned))
         except FdbError as error:
-            lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ")))
+            lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")))
     return found, lost
 
 
@@ -188,7 +189,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     if examiner["kind"] != "examiner":
         raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
     brief = Brief.from_json(examiner["brief"])
-    refuse_cut_audio(recording)
+    recording.refuse_cut_audio()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
     columns = planned.get("columns", {})
