@@ -39,6 +39,8 @@ ALL_ALIKE: Final = "no interval: all clusters agree, and so few do not show how 
 ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
 
 _P_HALVINGS: Final = 24
+_ROUNDING: Final = 1e-12
+"""By which part of their size resamples of the same value may differ."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], float]
@@ -206,6 +208,7 @@ def bootstrap_times(
     statistic: Callable[[Floats], Floats],
     units: int,
     *,
+    sizes: npt.ArrayLike | None = None,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -213,7 +216,8 @@ def bootstrap_times(
     """A statistic of units with its percentile bootstrap interval; for one that is slow to compute once a resample.
 
     statistic: takes how often each resample has each unit, (k, units), and returns its value in each, (k,); NaN where
-    it is undefined. There is no interval where `bootstrap_ci` has none. Pass units by the order of their names, as to
+    it is undefined. sizes: (units,), how many items each unit has, which decide the effective number of units; None: as
+    many each. There is no interval where `bootstrap_ci` has none. Pass units by the order of their names, as to
     `bootstrap_columns`.
     """
     if not units:
@@ -223,9 +227,9 @@ def bootstrap_times(
         return Estimate(None, None, units, "undefined for these items")
     if units == 1:
         return Estimate(value, None, units, ONE_CLUSTER)
-    interval, reason = expanded_percentile(
-        batch.bootstrap_times(statistic, units, resamples, seed), units, units, level
-    )
+    effective = units if sizes is None else effective_number(np.asarray(sizes))
+    resampled = batch.bootstrap_times(statistic, units, resamples, seed)
+    interval, reason = expanded_percentile(resampled, units, effective, level)
     return Estimate(value, interval, units, reason)
 
 
@@ -254,8 +258,8 @@ def expanded_percentile(
 
 
 def _all_the_same(resampled: Floats, clusters: int) -> bool:
-    """Whether all resamples agree, of so few clusters that this does not show how clusters differ."""
-    return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and resampled.min() == resampled.max())
+    """Whether all resamples agree but for rounding, of so few clusters that this does not show how clusters differ."""
+    return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and np.ptp(resampled) <= _ROUNDING * np.abs(resampled).max())
 
 
 def expanded_limits(ascending: Floats, clusters: float, level: float) -> Interval:

@@ -14,6 +14,8 @@ from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, Floats, Quantile, St
 from fdbcore.stats.student import t_quantile
 
 POWER: Final = 0.8
+FEWEST_ITEMS: Final = 4
+"""With fewer paired differences nothing is said to be detectable."""
 EXACT_ITEMS: Final = 16
 """Up to this many differences that are not 0, the test tries all combinations of signs: 65,536."""
 
@@ -171,19 +173,31 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def detectable_difference(sd: float, n: int, *, level: float = LEVEL, power: float = POWER) -> float | None:
+def spread_of(differences: npt.ArrayLike) -> float | None:
+    """The standard deviation (n - 1) of paired differences (n,); 0 if they differ by rounding alone, None for n < 2."""
+    values = np.asarray(differences, dtype=np.float64)
+    if len(values) < 2:
+        return None
+    is_alike = np.ptp(values) <= _TOLERANCE * np.abs(values).max()
+    return 0.0 if is_alike else float(np.std(values, ddof=1))
+
+
+def detectable_difference(sd: float | None, n: int, *, level: float = LEVEL, power: float = POWER) -> float | None:
     """The smallest true mean of n paired differences that a two-sided t test finds with this power.
 
-    sd: the standard deviation of the differences; the result is in the same unit. It is (t[(1 + level) / 2] + t[power])
-    * sd / sqrt(n), with n - 1 degrees of freedom. None for n < 4, where this approximation is poor.
+    sd: the standard deviation of the differences, as `spread_of` has it; the result is in the same unit. It is
+    (t[(1 + level) / 2] + t[power]) * sd / sqrt(n), with n - 1 degrees of freedom. None for n < FEWEST_ITEMS, where this
+    approximation is poor, and for an sd of 0: differences that are all the same do not show how far others spread.
     """
-    return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n) if n >= 4 else None
+    if not sd or n < FEWEST_ITEMS:
+        return None
+    return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n)
 
 
 def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: float = POWER) -> int:
     """The smallest n for which `detectable_difference` is at most `difference` (above 0, in the unit of `sd`)."""
     quantiles = t_quantile((1 + level) / 2, math.inf) + t_quantile(power, math.inf)
-    n = max(4, math.floor((quantiles * sd / difference) ** 2))
+    n = max(FEWEST_ITEMS, math.floor((quantiles * sd / difference) ** 2))
     while (detectable_difference(sd, n, level=level, power=power) or 0) > difference:
         n += 1
     return n

@@ -103,7 +103,8 @@ class Difference:
 
     interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard. detectable:
     the smallest true difference that n cases can show. needed: the fewest cases with which the test can give a p below
-    1 - level; with fewer, there is nothing to detect.
+    1 - level; with fewer, there is nothing to detect. differing: in how many cases the two differ; None where that is
+    not known. clusters: how many recorded users the cases are turns of; None where each case stands alone.
     """
 
     condition: str
@@ -117,13 +118,22 @@ class Difference:
     p_corrected: float | None
     detectable: float | None = None
     needed: int = 0
+    differing: int | None = None
+    clusters: int | None = None
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both systems are known to have the same value in every case."""
+        return self.n > 0 and self.differing == 0
 
     def too_few(self, level: float) -> str:
         """That its cases cannot reach p < 1 - level, in words; "" if they can."""
-        if self.n >= self.needed:
+        count, what = (self.n, "pair") if self.clusters is None else (self.clusters, "recorded user")
+        if count >= self.needed:
             return ""
-        pairs = f"{self.n} pair{'' if self.n == 1 else 's'}"
-        return f"{pairs} cannot reach p < {1 - level:.2g}; at least {self.needed} needed"
+        return (
+            f"{count} {what}{'' if count == 1 else 's'} cannot reach p < {1 - level:.2g}; at least {self.needed} needed"
+        )
 
 
 @dataclass(frozen=True, slots=True)

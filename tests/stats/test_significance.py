@@ -21,6 +21,7 @@ from fdbcore.stats.significance import (
     pairs_needed,
     permutation_p,
     sign_flip_p,
+    spread_of,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -112,6 +113,18 @@ def test_the_quantiles_in_it_are_those_of_student(n: int) -> None:
     expected = (scipy_stats.t.ppf(0.975, n - 1) + scipy_stats.t.ppf(0.8, n - 1)) / np.sqrt(n)
     assert detectable_difference(1.0, n) == pytest.approx(expected, rel=0.02 if n == 4 else 0.003)
     assert detectable_difference(1.0, 3) is None
+
+
+@pytest.mark.parametrize("differences", [[0.0] * 9, [0.1] * 9, [0.1 + 0.2, 0.3, 0.1 * 3] * 3])
+def test_differences_that_are_all_the_same_show_nothing_detectable(differences: list[float]) -> None:
+    assert spread_of(differences) == 0
+    assert detectable_difference(spread_of(differences), 9) is None
+
+
+@given(st.lists(STEPS, min_size=2, max_size=9))
+def test_the_spread_is_the_standard_deviation(differences: list[float]) -> None:
+    assert spread_of(differences) == pytest.approx(np.std(differences, ddof=1))
+    assert spread_of(differences[:1]) is None
 
 
 @given(st.floats(0.05, 1.0), st.floats(0.01, 0.5))

@@ -170,6 +170,12 @@ def test_few_clusters_that_agree_on_one_side_leave_a_difference_without_interval
         assert ("all clusters agree" in estimate.reason) != known
 
 
+@pytest.mark.parametrize("value", [0.1, 0.3, -1 / 3])
+def test_items_that_agree_but_for_rounding_agree(value: float) -> None:
+    assert bootstrap_ci(np.full(18, value), np.arange(18)).interval is None
+    assert bootstrap_columns(np.full((18, 1), value))[0].interval is None
+
+
 @pytest.mark.parametrize("statistic", [mean, MEDIAN, ratio_of_sums, np.std])
 def test_no_items_have_no_value(statistic: Statistic) -> None:
     assert bootstrap_ci([], [], statistic) == Estimate(None, None, 0, "no items")

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from fdbcore import align_acts
+from fdbcore.report.scorecard.page import page as scorecard_page
+from fdbcore.report.scorecard.screen import screen
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.significance import holm
 from fdbcore.suites.dialogue_acts.document_types import ActsDocument
@@ -27,6 +29,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import COMPARED, ScoringSet
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, without_response
+from fdbcore.suites.dialogue_acts.suite import SUITE
 from fdbcore.types import Problem
 
 APART = 'expected ids that tell the sets apart, or a set\'s name in "set"'
@@ -424,3 +427,37 @@ def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:
     for compared, repeated_one in zip(once["comparisons"], often["comparisons"], strict=True):
         assert (compared["n"], compared["p"]) == (repeated_one["n"], repeated_one["p"])
         assert compared["ci95"] == pytest.approx(repeated_one["ci95"])
+
+
+@pytest.mark.parametrize("n", [1, 5, 60, 150])
+def test_of_two_equal_systems_it_is_said_that_they_do_not_differ(n: int) -> None:
+    rng = np.random.default_rng(3)
+    of = record_set(*[[random_acts(rng)] for _ in range(n)])
+    replies = [replace(response(id, random_acts(rng)), system=system) for id in of.records for system in ("s", "t")]
+    same = [replace(one, annotations=replies[0].annotations) for one in replies]
+    content = document([of], same, settings=FEW)
+    for one in content["comparisons"]:
+        assert (one["difference"], one["differing"], one["p"], one["smallest_detectable"]) == (0, 0, 1, None)
+    card = SUITE.card(content)
+    (said,) = [text for text in card.statements if "do not differ" in text]
+    assert f"on {'each of ' if n > 1 else ''}{n} record" in said
+    assert not any("0.000" in text for text in card.statements)
+    page = scorecard_page(card, SUITE, content)
+    assert page.count("no difference") == len(COMPARED)
+    assert "smallest detectable" not in page
+    assert "detectable  " not in screen(card, 100)
+
+
+def test_a_difference_that_is_the_same_everywhere_is_found_but_shows_nothing_detectable() -> None:
+    of = record_set(*[["Q .5 Inf .5"]] * 20)
+    replies = [response(id, acts, system) for id in of.records for acts, system in (("Q .5 Inf .5", "s"), ("Q 1", "t"))]
+    content = document([of], replies, settings=FEW)
+    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
+    assert (wed["differing"], wed["smallest_detectable"]) == (20, None)
+    assert "answers better than" in SUITE.card(content).statements[0]
+
+
+def test_recorded_users_that_are_too_few_for_a_test_are_told() -> None:
+    of, replies = of_calls((9, 14, 5))
+    found = [one.too_few(0.95) for one in SUITE.card(document([of], replies, settings=FEW)).differences]
+    assert set(found) == {"3 recorded users cannot reach p < 0.05; at least 6 needed"}

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Refuses
 from fakes.writers import record
 from helpers.schema import as_published
+from scipy import stats as scipy_stats
 
 from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
@@ -130,7 +136,6 @@ def test_a_judge_is_told_in_the_language_of_the_set(locale: str, told: str) -> N
     ("arguments", "told"),
     [
         (["--judge", "openai:a", "--judge", "openai:b"], "--judge: expected one, got 2"),
-        (["--judge", "openai:a", "--turns"], "--judge: expected no --turns beside it"),
         (["--max-cost", "1"], "--max-cost: expected --judge beside it"),
     ],
 )
@@ -145,3 +150,88 @@ def test_without_a_judge_the_page_says_what_is_not_judged() -> None:
     page = squeezed(Path("OUT/report.html").read_text(encoding="utf-8"))
     assert "The acts of replies are judged here, not their truth" in page
     assert "judging" not in json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+
+
+def drawn_replies(n: int, seed: int, trials: int = 1) -> None:
+    """Three systems of which each reply is right, wrong or unknown by chance, `first` most often right."""
+    draw = random.Random(seed)
+    shares = {"first": 0.97, "second": 0.4, "third": 0.1}
+    acts = (Annotation("x", (Step("Commissive", 1.0),)),)
+    records = [Record.from_json({"id": f"r{k:02}", **record(f"{k}分のタイマーをお願い。")}) for k in range(n)]
+    given = [
+        Response(one.id, system, UNKNOWN if draw.random() < 0.1 else RIGHT if draw.random() < share else WRONG, acts,
+                 trial=trial)
+        for system, share in shares.items()
+        for one in records
+        for trial in range(1, trials + 1)
+    ]  # fmt: skip
+    Path("records.jsonl").write_text(jsonl(records), encoding="utf-8")
+    Path("replies.jsonl").write_text(jsonl(given), encoding="utf-8")
+
+
+def plain_means(system: str) -> dict[str, float]:
+    """The mean verdict on each record, from the file of replies alone."""
+    found: dict[str, list[int]] = {}
+    for line in map(json.loads, Path("replies.jsonl").read_text(encoding="utf-8").splitlines()):
+        if line["system"] == system and line["text"] != UNKNOWN:
+            found.setdefault(line["id"], []).append(line["text"] == RIGHT)
+    return {id: fmean(own) for id, own in found.items()}
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_systems_are_compared_on_content_pair_by_pair(trials: int) -> None:
+    """As an independent script has it; of single verdicts it is McNemar's exact test."""
+    drawn_replies(16, 4, trials)
+    with FakeOpenAI(verdict) as server:
+        found = score("--judge", server.address_of("openai:gpt-5-nano"))
+    content = as_published(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
+    compared = content["judging"]["comparisons"]
+    assert [(one["a"], one["b"]) for one in compared] == [
+        ("first", "second"), ("first", "third"), ("second", "third")
+    ]  # fmt: skip
+    for one in compared:
+        a, b = plain_means(one["a"]), plain_means(one["b"])
+        apart = np.array([a[id] - b[id] for id in sorted(a.keys() & b.keys())])
+        assert (one["n"], one["differing"]) == (len(apart), np.count_nonzero(apart))
+        assert one["difference"] == pytest.approx(apart.mean())
+        assert one["sd"] == pytest.approx(apart.std(ddof=1))
+        signs = np.array(list(product((1, -1), repeat=int(np.count_nonzero(apart)))))
+        flipped = np.abs(signs @ apart[apart != 0])
+        assert one["p"] == pytest.approx(np.mean(flipped > abs(apart.sum()) - 1e-9))
+        if trials == 1:
+            won = int((apart > 0).sum())
+            assert one["p"] == pytest.approx(scipy_stats.binomtest(won, np.count_nonzero(apart)).pvalue)
+        plain = scipy_stats.bootstrap((apart,), np.mean, n_resamples=9999, method="percentile", rng=1)
+        k = len(apart)
+        beyond = scipy_stats.norm.cdf(-scipy_stats.t.ppf(0.975, k - 1) * np.sqrt(k / (k - 1)))
+        limits = np.quantile(plain.bootstrap_distribution, [beyond, 1 - beyond])
+        assert one["ci95"] == pytest.approx(limits, abs=1.01 / k), "one verdict more or less, or nearly so"
+    family = [one["p"] for one in (*content["comparisons"], *compared)]
+    assert content["settings"]["family"] == len(family) == 12
+    assert [one["p_holm"] for one in (*content["comparisons"], *compared)] == pytest.approx(holm_by_hand(family))
+    words = squeezed(found.output)
+    assert "By its verdicts, “first” is right more often than “third”" in words
+    assert "content right" in words
+    page = squeezed(Path("OUT/report.html").read_text(encoding="utf-8"))
+    assert "By its verdicts, “first” is right more often than “third”" in page
+    card = json.loads(Path("OUT/scorecard.json").read_text(encoding="utf-8"))
+    points = [one["difference"] for one in card["differences"] if one["measure"] == "content"]
+    assert points == pytest.approx([100 * one["difference"] for one in compared])
+
+
+def holm_by_hand(ps: Sequence[float]) -> list[float]:
+    order = sorted(range(len(ps)), key=lambda k: ps[k])
+    return [
+        min(1.0, max((len(ps) - rank) * ps[k] for rank, k in enumerate(order[: order.index(place) + 1])))
+        for place in range(len(ps))
+    ]
+
+
+def test_two_systems_with_the_same_verdicts_do_not_differ() -> None:
+    drawn_replies(8, 1)
+    lines = [json.loads(line) for line in Path("replies.jsonl").read_text(encoding="utf-8").splitlines()]
+    same = [line | {"system": name} for name in ("one", "two") for line in lines if line["system"] == "first"]
+    Path("replies.jsonl").write_text("\n".join(map(json.dumps, same)), encoding="utf-8")
+    with FakeOpenAI(verdict) as server:
+        found = score("--judge", server.address_of("openai:gpt-5-nano"))
+    assert "Its verdicts on “one” and “two” are the same on each of 6 records" in squeezed(found.output), found.output

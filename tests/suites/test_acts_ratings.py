@@ -15,10 +15,13 @@ import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
+from suites.test_act_document import of_calls
 
 from fdbcore.cli.main import main
 from fdbcore.report.schemas import as_text
 from fdbcore.suites.dialogue_acts.schemas import DOCUMENTS, schema, schema_file
+from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
+from fdbcore.suites.dialogue_acts.scoring.document import document
 
 COLUMNS = ("id", "system", "rater", "rating")
 
@@ -71,15 +74,17 @@ def found(content: Mapping[str, Any], measure: str | None, *raters: str, system:
 
 
 def resampled_limits(
-    pairs: Mapping[str, list[tuple[float, float]]], statistic: Callable[[Sequence[float], Sequence[float]], float]
+    pairs: Mapping[str, list[tuple[float, float]]],
+    statistic: Callable[[Sequence[float], Sequence[float]], float],
+    beyond: float = 0.025,
 ) -> tuple[float, float]:
-    """The plain percentile interval over records, by drawing them."""
+    """The percentile interval over what the pairs are of, by drawing these. beyond: the share beyond each limit."""
     draw, names = random.Random(3), list(pairs)
     values = []
     for _ in range(2000):
         drawn = [pair for name in draw.choices(names, k=len(names)) for pair in pairs[name]]
         values.append(statistic(*zip(*drawn, strict=True)))
-    low, high = np.quantile(values, (0.025, 0.975))
+    low, high = np.quantile(values, (beyond, 1 - beyond))
     return float(low), float(high)
 
 
@@ -120,6 +125,62 @@ def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
         ("spearman", lambda x, y: float(scipy_stats.spearmanr(x, y).statistic)),
     ):
         assert one[name]["ci95"] == pytest.approx(resampled_limits(of_record, statistic), abs=0.02)
+
+
+def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
+    """The scores of turns of recorded users, and ratings that hang on the user more than on the turn."""
+    of, replies = of_calls((1, 9, 2, 14, 5, 3, 7, 6, 4, 8))
+    content = {**document([of], replies, settings=ScoringSettings(resamples=50)), "turns": {}}
+    items: list[dict[str, Any]] = json.loads(json.dumps(content["items"]))
+    draw = random.Random(5)
+    mood = {one.user: draw.gauss(3, 1) for one in of.records.values()}
+    rows = [
+        (item["id"], item["system"], "ann", mood[item["recorded_user"]] - item["scores"]["wed"] + draw.gauss(0, 0.5))
+        for item in items
+    ]
+    (path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
+    return dict(content), table(path / "ann.csv", rows)
+
+
+def test_of_turns_intervals_resample_recorded_users(tmp_path: Path) -> None:
+    content, path = of_turns(tmp_path)
+    done = fdbcore("agree", path, tmp_path / "scores.json", "--json")
+    assert done.exit_code == 0, done.output
+    compared = json.loads(done.stdout)
+    Draft202012Validator(schema("acts_ratings")).validate(compared)
+    ratings = {
+        (id, system): float(rating)
+        for id, system, _, rating in list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
+    }
+    of_user: dict[str, list[tuple[float, float]]] = {}
+    for item in content["items"]:
+        pair = (item["scores"]["wed"], ratings[item["id"], item["system"]])
+        of_user.setdefault(item["recorded_user"], []).append(pair)
+    one = found(compared, "wed", "wed", "ann")
+    assert (one["n"], one["records"], one["clusters"]) == (len(ratings), len({id for id, _ in ratings}), 10)
+    sizes = [len(own) for own in of_user.values()]
+    many = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    beyond = float(scipy_stats.norm.cdf(-scipy_stats.t.ppf(0.975, many - 1) * np.sqrt(many / (many - 1))))
+    for name, statistic in (
+        ("pearson", lambda x, y: float(np.corrcoef(x, y)[0, 1])),
+        ("spearman", lambda x, y: float(scipy_stats.spearmanr(x, y).statistic)),
+    ):
+        assert one[name]["ci95"] == pytest.approx(resampled_limits(of_user, statistic, beyond), abs=0.04)
+    by_turn = {str(k): [pair] for k, pair in enumerate(pair for own in of_user.values() for pair in own)}
+    low, high = resampled_limits(by_turn, lambda x, y: float(np.corrcoef(x, y)[0, 1]))
+    assert one["pearson"]["ci95"][1] - one["pearson"]["ci95"][0] > 1.2 * (high - low), "turns are no units"
+    shown = " ".join(fdbcore("agree", path, tmp_path / "scores.json").stdout.split())
+    assert "Brackets: 95 %, over recorded users (at most 10), each with all its turns." in shown
+
+
+def test_older_scores_of_turns_are_refused(tmp_path: Path) -> None:
+    content, path = of_turns(tmp_path)
+    for item in content["items"]:
+        del item["recorded_user"]
+    (tmp_path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
+    done = fdbcore("agree", path, tmp_path / "scores.json")
+    assert done.exit_code == 2
+    assert "expected the recorded user of each turn, got none: score the turns again" in " ".join(done.output.split())
 
 
 def test_the_screen_says_which_sign_is_good(scores: Path, tmp_path: Path) -> None:

@@ -283,3 +283,51 @@ def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
     assert (heard["pieces"], heard["seconds"]) == (3, 150.0)
     assert heard["usd"] == pytest.approx(2.5 * 0.006), "USD a minute"
     assert hearing_took(heard) == "openai:whisper-1: heard 3 pieces, 2:30 of audio now, 0.0150 USD"
+
+
+def judged(asked: Asked) -> str:
+    """An annotator, or a judge to whom what it reads as a reply is right by chance, drawn by the text."""
+    if "good_replies" not in asked.user:
+        return labelled(asked)
+    read = json.loads(asked.user)
+    return json.dumps({"right": random.Random(read["reply"]).random() < 0.6, "reason": "。"})
+
+
+def test_a_judge_reads_the_replies_that_have_good_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    monkeypatch.setenv("ASR_KEY", KEY)
+    runs = [tmp_path / "run-1", tmp_path / "run-2"]
+    for folder, run in zip(two_folders(tmp_path), runs, strict=True):
+        table = folder.parent / "calls.csv"
+        table.write_text(f"file,system,clip\ncall.wav,{run.name},user\n")
+        assert replay(folder, "--meta", table, out=run).exit_code == 0
+    good = tmp_path / "good.csv"
+    good.write_text("call,turn,text,acts\n" + "".join(f"user,{turn},良い返事{turn},Answer 1\n" for turn in (1, 2, 3)))
+    with FakeChat(heard=heard) as ear, FakeOpenAI(judged) as server:
+        judge = ["--judge", server.address_of("openai:gpt-5-nano")]
+        arguments = [*runs, *helpers(ear, server), "--references", good, *judge]
+        dry = score(*arguments, "--dry-run", out=tmp_path / "out")
+        result = score(*arguments, out=tmp_path / "out")
+        asked = [json.loads(each.user) for each in server.asked if "good_replies" in each.user]
+        assert score(*arguments, out=tmp_path / "out").exit_code == result.exit_code
+        assert len(asked) == sum("good_replies" in each.user for each in server.asked), "nothing is asked twice"
+        alone = score(SAMPLE, *judge, out=tmp_path / "alone")
+    content = document(tmp_path / "out")
+    items = [item for item in content["items"] if item["kind"] == "system"]
+    assert f"openai:gpt-5-nano: {len(asked)} of {len(asked)} questions left" in " ".join(dry.output.split()), dry.output
+    spoken = [item for item in items if item["response"]["text"]]
+    assert sorted(each["reply"] for each in asked) == sorted(item["response"]["text"] for item in spoken)
+    assert {each["good_replies"][0] for each in asked} == {f"良い返事{item['id'][-1]}" for item in spoken}
+    rows = {row["system"]: row for row in content["judging"]["rows"]}
+    for system in ("run-1", "run-2"):
+        own = [item for item in items if item["system"] == system]
+        right = [
+            bool(item["response"]["text"]) and random.Random(item["response"]["text"]).random() < 0.6 for item in own
+        ]
+        assert [item["response"]["verdict"]["right"] for item in own] == right
+        assert (rows[system]["right"], rows[system]["n"], rows[system]["clusters"]) == (sum(right), len(own), 1)
+    (compared,) = content["judging"]["comparisons"]
+    assert (compared["n"], compared["clusters"], compared["ci95"]) == (len(items) // 2, 1, None), "one recorded user"
+    assert "The judge openai:gpt-5-nano" in " ".join(result.output.split())
+    assert alone.exit_code == 2
+    assert "--judge: expected --references beside --turns" in " ".join(alone.output.split())

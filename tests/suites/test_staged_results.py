@@ -159,6 +159,14 @@ def test_a_figure_of_what_is_detectable_needs_pairs_that_can_reach_the_level(n: 
     assert (told in unescape(page(card(found), suite("staged"), cast("Mapping[str, Any]", found)))) == is_told
 
 
+def test_of_two_equal_systems_nothing_is_said_to_be_detectable() -> None:
+    cases = [case(f"daily.{number}", {"timing": 0.1 * number}, system) for number in range(9) for system in ("a", "b")]
+    found = document(cases, [])
+    (compared,) = found["comparisons"]
+    assert (compared["difference"], compared["p"], compared["detectable"]) == (0, 1, None)
+    assert "cannot be told" in page(card(found), suite("staged"), cast("Mapping[str, Any]", found))
+
+
 def test_every_term_on_the_screen_is_explained() -> None:
     cases = [  # scenarios differ: without that no row has an interval
         case(f"{family}.{number}", dict.fromkeys(MEASURES, 0.25 * number), system, pacing, trial)

@@ -211,7 +211,8 @@ def _difference(card: Scorecard, one: Difference) -> Row:
     found = [value_text(one.value, scale), span_text(one.interval, scale), *ps]
     found += [value_text(one.detectable, scale)] if card.shows_detectable else []
     better = card.better(one)
-    verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
+    undecided = "no difference" if one.is_equal else "cannot be told" if scale.direction else NONE
+    verdict: Shown = Cell(" is better", names=(better,)) if better else undecided
     place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
     head = scale.label + ARROWS[scale.direction]
     return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]

@@ -133,7 +133,8 @@ class ComparisonJson(TypedDict):
     ci95: Interval
     p: float | None
     sd: Annotated[float | None, Meta(description="of the differences; of turns, those of recorded users")]
-    smallest_detectable: float | None
+    differing: NotRequired[Annotated[int, Meta(description="in how many of the n the two differ")]]
+    smallest_detectable: Annotated[float | None, Meta(description="null where all differences are the same")]
     p_holm: float | None
 
 
@@ -202,6 +203,9 @@ class ItemJson(TypedDict):
     kind: Kind
     repeat: int
     trial: NotRequired[Annotated[int, Meta(description="of a system with several replies to a record, from 1")]]
+    recorded_user: NotRequired[
+        Annotated[str, Meta(description="of a turn: who was recorded; intervals resample these")]
+    ]
     background: str
     user: str
     reference: ReferenceJson
@@ -264,6 +268,7 @@ class ContentRow(TypedDict):
     unscored: int
     share: Annotated[float | None, Meta(description="null without a verdict")]
     ci95: Interval
+    clusters: NotRequired[Clusters]
 
 
 class JudgedBy(JudgingSpent):
@@ -276,6 +281,9 @@ class ContentJudging(JudgedBy):
     """What a judge says of the content of replies."""
 
     rows: list[ContentRow]
+    comparisons: NotRequired[
+        Annotated[list[ComparisonJson], Meta(description="of shares; p_holm is corrected together with that of acts")]
+    ]
 
 
 class LiveTiming(TypedDict):

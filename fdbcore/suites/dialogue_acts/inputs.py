@@ -32,12 +32,13 @@ from fdbcore.suites.dialogue_acts.models.content_judge import (
     judge_content,
     judge_options,
     replies_to_judge,
+    unheard_reply,
 )
 from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, hearing_took
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
@@ -94,7 +95,7 @@ def _scored(
     judging = judge_options(options)
     check_language(options["page_language"])
     if options["turns"]:
-        return score_turns(paths, options, of_every_set(chosen), hears, jobs, out, show)
+        return score_turns(paths, options, of_every_set(chosen), hears, judging, jobs, out, show)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
@@ -112,7 +113,7 @@ def _scored(
     if timing := list(live_timing(calls)):
         content["timing"] = timing
     if judged is not None:
-        judged.put_into(content)
+        judged.put_into(content, sets, settings)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, [*all_took(used), *(() if judged is None else judged.told)])
 
@@ -140,7 +141,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
     chosen, hears = _helpers(options)
     judging = judge_options(options)
     if options["turns"]:
-        yield from expected_turns(paths, options, of_every_set(chosen), hears)
+        yield from expected_turns(paths, options, of_every_set(chosen), hears, judging, out)
         return
     unheard = None if hears is None else _Unheard(hears.name)
     sets, responses, _ = _material(paths, options, unheard)
@@ -164,7 +165,8 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         most = len(requests) + len(lengths_s) * options["repeats"]
         yield expected_use(annotator.name, "annotation", len(left), most, counts, annotator.services())
     if judging.judges:
-        yield expected_judging(replies_to_judge(sets, responses), len(lengths_s), judging, out / JUDGED)
+        unheard_replies = [unheard_reply(Record("", "", ()))] * len(lengths_s)
+        yield expected_judging(replies_to_judge(sets, responses), unheard_replies, judging, out / JUDGED)
 
 
 def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Service]:

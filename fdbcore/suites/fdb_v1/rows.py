@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fdbcore.stats.bootstrap import Interval, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.shares import wilson_by_cluster
-from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p
+from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p, spread_of
 from fdbcore.suites.fdb_v1.calls import HeardSample
 from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.measures import BY_ID, COMPARED, MEASURES
@@ -117,7 +117,6 @@ def _means(scored: Scored, condition: str, system: str) -> dict[str, dict[str, f
 
 
 def _compared(condition: str, a: str, b: str, measure: str, pairs: npt.NDArray[np.float64]) -> V1Comparison:
-    sd = float(np.std(pairs, ddof=1)) if len(pairs) > 1 else None
     return {
         "condition": condition,
         "a": a,
@@ -128,7 +127,7 @@ def _compared(condition: str, a: str, b: str, measure: str, pairs: npt.NDArray[n
         "ci95": bootstrap_columns(pairs[:, None])[0].interval,
         "p": sign_flip_p(pairs[:, None])[0],
         "p_holm": None,
-        "detectable": None if sd is None or len(pairs) < pairs_needed() else detectable_difference(sd, len(pairs)),
+        "detectable": None if len(pairs) < pairs_needed() else detectable_difference(spread_of(pairs), len(pairs)),
     }
 
 

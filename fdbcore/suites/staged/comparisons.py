@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p
+from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p, spread_of
 from fdbcore.suites.staged.rows import COMPARED, Group, intervals_over_scenarios
 from fdbcore.suites.staged.users import BOTH
 
@@ -44,7 +44,6 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
         there = differences[~np.isnan(differences[:, column]), column]
         if not len(there):
             continue
-        sd = float(np.std(there, ddof=1)) if len(there) > 1 else None
         yield {
             "between": between,
             "pacing": a.pacing,
@@ -57,5 +56,5 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
             "ci95": estimate.interval,
             "p": p_values[column],
             "p_holm": None,
-            "detectable": None if sd is None or len(there) < needed else detectable_difference(sd, len(there)),
+            "detectable": None if len(there) < needed else detectable_difference(spread_of(there), len(there)),
         }

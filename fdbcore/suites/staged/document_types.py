@@ -108,7 +108,10 @@ class StagedComparison(TypedDict):
     ci95: Interval
     p: float | None
     p_holm: float | None
-    detectable: Annotated[float | None, Meta(description="null where so few pairs cannot reach p < 0.05")]
+    detectable: Annotated[
+        float | None,
+        Meta(description="null where so few pairs cannot reach p < 0.05, and where all differ by the same"),
+    ]
 
 
 class StagedPassesOfK(TypedDict):

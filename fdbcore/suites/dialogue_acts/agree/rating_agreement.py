@@ -1,14 +1,15 @@
 """How well WLCS, WED and F1 go with people's ratings of the same replies: Pearson's and Spearman's correlation.
 
 The unit is the reply; a measure of it is the mean over its annotations. Replies of several systems to one record
-resemble each other, so intervals resample records. Beside measures stands how far people agree with each other: a
+resemble each other, so intervals resample records; and turns of one recorded user do, so of these they resample
+recorded users, as scores do. Beside measures stands how far people agree with each other: a
 measure can hardly go with people better than people do.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -65,7 +66,10 @@ def _scores(paths: Sequence[Path]) -> ActsDocument:
             )
     if len(found) != 1:
         raise SettingsError(f"expected the scores that were rated, once, got {len(found)} beside the ratings")
-    return cast("ActsDocument", found[0][1])
+    scores = cast("ActsDocument", found[0][1])
+    if "turns" in scores and any("recorded_user" not in item for item in scores["items"]):
+        raise SettingsError(f"{found[0][0]}: expected the recorded user of each turn, got none: score the turns again")
+    return scores
 
 
 def _comparisons(
@@ -73,10 +77,11 @@ def _comparisons(
 ) -> Iterator[ReplyComparison]:
     """By set: people with each other; then by annotator, measure and system: the measure with people."""
     for of in (one["name"] for one in scores["sets"]):
+        own = [item for item in scores["items"] if (item["set"], item["kind"]) == (of, "system")]
+        users = {item["id"]: item["recorded_user"] for item in own if "recorded_user" in item}
         for _, raters in rater_groups(people, (), mean_of):
             show(f"{of}: comparing {' and '.join(each.name for each in raters)}")
-            yield from _comparison(of, None, None, None, raters)
-        own = [item for item in scores["items"] if (item["set"], item["kind"]) == (of, "system")]
+            yield from _comparison(of, None, None, None, raters, users)
         systems = list(dict.fromkeys(item["system"] for item in own))
         for annotator in dict.fromkeys(item["annotator"] for item in own):
             for measure in MEASURES:
@@ -89,7 +94,7 @@ def _comparisons(
                 for system in (None, *(systems if len(systems) > 1 else ())):
                     show(f"{of}, {annotator}: comparing {measure} of {system or 'all systems'}")
                     for raters in beside:
-                        yield from _comparison(of, annotator, system, measure, raters)
+                        yield from _comparison(of, annotator, system, measure, raters, users)
 
 
 def mean_of(people: Sequence[ReplyRater]) -> ReplyRater:
@@ -101,9 +106,14 @@ def mean_of(people: Sequence[ReplyRater]) -> ReplyRater:
 
 
 def _comparison(
-    of: str, annotator: str | None, system: str | None, measure: RatedMeasure | None, raters: Sequence[ReplyRater]
+    of: str,
+    annotator: str | None,
+    system: str | None,
+    measure: RatedMeasure | None,
+    raters: Sequence[ReplyRater],
+    users: Mapping[str, str],
 ) -> Iterator[ReplyComparison]:
-    """Nothing if two of them have no reply in common."""
+    """Nothing if two of them have no reply in common. users: the recorded user of each record that is a turn of one."""
     replies = sorted(
         reply
         for reply in {reply for each in raters for reply in each.marks}
@@ -112,26 +122,28 @@ def _comparison(
     if not replies:
         return
     marks = np.array([[each.marks.get(reply, np.nan) for each in raters] for reply in replies])
-    ids, records = np.unique([reply.id for reply in replies], return_inverse=True)
-    estimate = partial(_estimate, marks, records, len(ids))
+    units, unit_of = np.unique([users.get(reply.id, reply.id) for reply in replies], return_inverse=True)
+    estimate = partial(_estimate, marks, unit_of)
     is_pair = len(raters) == 2
-    yield {
+    found: ReplyComparison = {
         "set": of,
         "annotator": annotator,
         "system": system,
         "measure": measure,
         "raters": [each.name for each in raters],
         "n": len(replies),
-        "records": len(ids),
+        "records": len({reply.id for reply in replies}),
         "pearson": estimate(pearson) if is_pair else None,
         "spearman": estimate(spearman) if is_pair else None,
         "alpha": estimate(interval_alpha) if measure is None else None,
     }
+    if users:
+        found["clusters"] = len(units)
+    yield found
 
 
-def _estimate(
-    marks: Floats, records: npt.NDArray[np.signedinteger], n_records: int, statistic: Statistic
-) -> AgreementMeasure:
-    """marks: (replies, raters). records: (replies,), the number of the record of each."""
-    found = bootstrap_times(lambda times: statistic(marks, times[:, records]), n_records)
+def _estimate(marks: Floats, unit_of: npt.NDArray[np.signedinteger], statistic: Statistic) -> AgreementMeasure:
+    """marks: (replies, raters). unit_of: (replies,), the number of what is resampled with each."""
+    sizes = np.bincount(unit_of)
+    found = bootstrap_times(lambda times: statistic(marks, times[:, unit_of]), len(sizes), sizes=sizes)
     return {"value": found.value, "ci95": found.interval, "reason": found.reason}

@@ -19,7 +19,7 @@ NAMES: Final = {"wlcs": "WLCS", "wed": "WED", "f1": "F1"}
 LEGEND: Final = (
     "n: replies that have both; of more than two people, that two have rated. r: Pearson; rho: Spearman; alpha: "
     "Krippendorff's, of an interval scale. people: the mean of all who rated a reply. A good measure has r and rho "
-    "near 1 (WLCS, F1) or near -1 (WED, which is less for better replies). Brackets: 95 %, over records."
+    "near 1 (WLCS, F1) or near -1 (WED, which is less for better replies). Brackets: 95 %, over "
 )
 
 
@@ -30,7 +30,9 @@ def screen(content: RepliesRated, width: int) -> str:
         own = list(found)
         title = f"{of}: people with each other" if annotator is None else f"{of}, annotated by {annotator}"
         blocks.append([*wrapped(title, width, 2), *_table(own, width, is_of_people=annotator is None)])
-    blocks.append(list(wrapped(LEGEND, width)))
+    users = max((each["clusters"] for each in content["comparisons"] if "clusters" in each), default=None)
+    over = "records" if users is None else f"recorded users (at most {users}), each with all its turns"
+    blocks.append(list(wrapped(f"{LEGEND}{over}.", width)))
     blocks.append(list(problem_lines([Problem(**each) for each in content["problems"]], width)))
     return "\n\n".join("\n".join(block) for block in blocks if block)
 

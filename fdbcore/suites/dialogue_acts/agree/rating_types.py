@@ -5,11 +5,11 @@ They are for type checkers and for the schema: nothing at run time imports this 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.suites.dialogue_acts.document_types import AgreementMeasure, LeftOut
+from fdbcore.suites.dialogue_acts.document_types import AgreementMeasure, Clusters, LeftOut
 
 
 class ReplyRaterJson(TypedDict):
@@ -29,13 +29,17 @@ class ReplyComparison(TypedDict):
     raters: Annotated[list[str], Meta(description="'people' is the mean of all who rated a reply")]
     n: Annotated[int, Meta(description="replies that have both; of more than two people, that two have rated")]
     records: int
+    clusters: NotRequired[Clusters]
     pearson: Annotated[AgreementMeasure | None, Meta(description="null: there are more than two raters")]
     spearman: AgreementMeasure | None
     alpha: Annotated[AgreementMeasure | None, Meta(description="Krippendorff's, interval scale; null for a measure")]
 
 
 class RepliesRated(TypedDict):
-    """How well WLCS, WED and F1 go with people's ratings of the same replies. Intervals resample records."""
+    """How well WLCS, WED and F1 go with people's ratings of the same replies.
+
+    Intervals resample records; of turns, recorded users.
+    """
 
     schema: Literal["fdbcore.acts_ratings/1"]
     raters: list[ReplyRaterJson]

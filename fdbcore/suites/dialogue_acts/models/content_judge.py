@@ -6,7 +6,6 @@ not right.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,15 +18,16 @@ from fdbcore.report.judging import judging_took
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
-from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
+from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings, correct
+from fdbcore.suites.dialogue_acts.scoring.content import ReplyPlace, Verdicts, content_comparisons, content_rows
 from fdbcore.suites.dialogue_acts.scoring.scores import no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.types import Problem, Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, ContentRow, JudgedBy
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, JudgedBy
 
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
@@ -41,32 +41,32 @@ LANGUAGES: Final = ("ja", "en")
 class JudgedReply(NamedTuple):
     """A reply that a judge is to be asked about. question: None for one that was not given."""
 
-    set: str
-    id: str
-    system: str
-    trial: int
+    place: ReplyPlace
     where: str
     question: JudgeQuestion | None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedContent:
-    """The verdicts on replies by set, id, system and trial, and what is told of them.
-
-    problems: verdicts that the judge did not give.
-    """
+    """The verdicts on replies, and what is told of them. problems: verdicts that the judge did not give."""
 
     judging: JudgedBy
-    verdicts: Mapping[tuple[str, str, str, int], Verdict]
+    verdicts: Verdicts
     problems: Sequence[Problem]
     told: Sequence[str]
 
-    def put_into(self, content: ActsDocument) -> None:
-        """The verdicts into a document, beside the acts of their replies, with their shares."""
-        places = dict.fromkeys((of, system) for of, _, system, _ in self.verdicts)
-        content["judging"] = {**self.judging, "rows": [_row(*place, self.verdicts) for place in places]}
+    def put_into(self, content: ActsDocument, sets: Sequence[RecordSet], settings: ScoringSettings) -> None:
+        """The verdicts into a document, beside the acts of their replies, with their shares and tests.
+
+        Holm's family then is the comparisons of the acts and of the content together.
+        """
+        compared = [one for of in sets for one in content_comparisons(of, self.verdicts, settings)]
+        correct(family := [*content["comparisons"], *compared])
+        content["settings"]["family"] = len(family)
+        rows = [row for of in sets for row in content_rows(of, self.verdicts)]
+        content["judging"] = {**self.judging, "rows": rows, "comparisons": compared}
         for item in content["items"]:
-            verdict = self.verdicts.get((item["set"], item["id"], item["system"], item.get("trial", 1)))
+            verdict = self.verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
             if verdict is not None:
                 item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
                 if len(verdict.repeats) > 1:
@@ -75,13 +75,13 @@ class JudgedContent:
 
 
 def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
-    """Who judges: nobody, or one. SettingsError for several, for options without it, and beside --turns."""
+    """Who judges: nobody, or one. SettingsError for several, options of none, or turns without good replies."""
     asked = {**options, "repeats": options["repeats"] if options["judge"] else 1}
     found = JudgeOptions.of(asked)
     if len(found.judges) > 1:
         raise SettingsError(f"--judge: expected one, got {len(found.judges)}")
-    if found.judges and options["turns"]:
-        raise SettingsError("--judge: expected no --turns beside it: a judge compares single replies with good ones")
+    if found.judges and options["turns"] and not options["references"]:
+        raise SettingsError("--judge: expected --references beside --turns: a judge compares replies with good ones")
     return found
 
 
@@ -89,11 +89,8 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
     """Every reply of a system to a record of the sets, in their order."""
     return [
         JudgedReply(
-            one.set.name,
-            id,
-            one.system,
-            reply.trial,
-            reply.where or id,
+            ReplyPlace(one.set.name, id, one.system, reply.trial),
+            _where(reply, one.set),
             None if no_reply(reply) else _question(one.set.records[id], reply.text),
         )
         for one in matched(sets, responses)[0]
@@ -101,6 +98,11 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
         for id, trials in one.responses.items()
         for reply in trials
     ]
+
+
+def _where(reply: Response, of: RecordSet) -> str:
+    """Where a reply is; that of a turn is in the call of other turns, too."""
+    return reply.where if reply.where and of.clusters is None else f"{reply.where} {reply.id}".strip()
 
 
 def _question(record: Record, reply: str | None) -> JudgeQuestion:
@@ -122,12 +124,18 @@ def rubric(language: str) -> Rubric:
     return Rubric("content", text.strip(), VERDICT, [question])
 
 
-def expected_judging(replies: Sequence[JudgedReply], unheard: int, options: JudgeOptions, kept_in: Path) -> ExpectedUse:
-    """What the judge would still be asked, also about so many replies whose words nobody knows yet."""
-    blank = JudgedReply("", "", "", 1, "", _question(Record("", "", ()), ""))
+def expected_judging(
+    replies: Sequence[JudgedReply], unheard: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path
+) -> ExpectedUse:
+    """What the judge would still be asked. unheard: replies whose words nobody knows yet, no two of them alike."""
     known = {request.key: request for request in _requests(replies, options, kept_in)}
-    requests = [*known.values(), *_requests([blank] * unheard, options, kept_in)]
+    requests = [*known.values(), *_requests(unheard, options, kept_in)]
     return expected_of(options.judges[0], requests, lambda request: TOKENS_OF_A_VERDICT)
+
+
+def unheard_reply(to: Record) -> JudgedReply:
+    """A reply to a record whose words nobody knows yet."""
+    return JudgedReply(ReplyPlace("", to.id, "", 1), "", _question(to, ""))
 
 
 def _requests(replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path) -> list[JudgeRequest]:
@@ -153,33 +161,13 @@ def judge_content(
     requests = _requests(replies, options, kept_in)
     asked = ask_each_once(requests, desk, jobs, show)
     answers = iter(asked.answers)
-    verdicts: dict[tuple[str, str, str, int], Verdict] = {}
+    verdicts: dict[ReplyPlace, Verdict] = {}
     problems = []
     for each in replies:
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
         found = verdict_of(own) if own else NOT_GIVEN
-        verdicts[each.set, each.id, each.system, each.trial] = found
+        verdicts[each.place] = found
         if found.right is None:
-            problems.append(Problem(each.where, f"{each.system}: content unscored: {found.reason}"))
+            problems.append(Problem(each.where, f"{each.place.system}: content unscored: {found.reason}"))
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
     return JudgedContent(judging, verdicts, problems, [asked.told, judging_took(judging, "these replies")])
-
-
-def _row(of: str, system: str, verdicts: Mapping[tuple[str, str, str, int], Verdict]) -> ContentRow:
-    own = [(id, verdict.right) for (name, id, other, _), verdict in verdicts.items() if (name, other) == (of, system)]
-    known = [right for _, right in own if right is not None]
-    by_record: defaultdict[str, list[bool]] = defaultdict(list)
-    for id, right in own:
-        if right is not None:
-            by_record[id].append(right)
-    records = by_record.values()
-    interval = wilson_by_cluster(list(map(sum, records)), list(map(len, records))) if known else None
-    return {
-        "set": of,
-        "system": system,
-        "n": len(known),
-        "right": sum(known),
-        "unscored": len(own) - len(known),
-        "share": sum(known) / len(known) if known else None,
-        "ci95": None if interval is None else (interval.low, interval.high),
-    }

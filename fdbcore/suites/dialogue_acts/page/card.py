@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.stats.significance import pairs_needed
@@ -15,6 +14,7 @@ from fdbcore.suites.dialogue_acts.page.terms import CONTENT_LEGEND, LEGEND, LEGE
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
+from fdbcore.suites.dialogue_acts.scoring.content import CONTENT as CONTENT_MEASURE
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.types import Problem
@@ -23,6 +23,7 @@ from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, Scored
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
         ActsDocument,
+        ComparisonJson,
         Diagnosis,
         ItemJson,
         PublishedRow,
@@ -42,7 +43,7 @@ SCALES: Final = (
     Scale("uniform_wed", "WED", -1, part="uniform"),
     Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
 )
-CONTENT: Final = Scale("content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share")
+CONTENT: Final = Scale(CONTENT_MEASURE, "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share")
 """What a judge says, if one was asked."""
 PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
 KINDS: Final = ("system", "ceiling", "baseline")
@@ -225,17 +226,46 @@ def _note(row: RowJson) -> str:
 
 
 def _differences(document: ActsDocument) -> Iterator[Difference]:
-    """The differences, pair by pair, in the order of the scales."""
-    places = {scale.id: place for place, scale in enumerate(SCALES)}
-    needed = pairs_needed(document["settings"].get("level", 0.95))
-    pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
-    for (of, annotator, a, b), found in pairs:
-        for one in sorted(found, key=lambda one: places[one["measure"]]):
-            detectable = one["smallest_detectable"] if one.get("clusters", one["n"]) >= needed else None
-            tests = one["p"], one["p_holm"], detectable, needed
-            yield Difference(
-                _condition(of, annotator), a, b, one["measure"], one["n"], one["difference"], one["ci95"], *tests
-            )
+    """The differences of each condition, pair by pair, in the order of the scales.
+
+    What a judge says of the content hangs on no annotator, so each condition of a set has it.
+    """
+    places = {scale.id: place for place, scale in enumerate((*SCALES, CONTENT))}
+    for of in document["sets"]:
+        judged = [one for one in _judged(document) if one["set"] == of["name"]]
+        for annotator in _annotators(of, document):
+            own = [one for one in document["comparisons"] if (one["set"], one["annotator"]) == (of["name"], annotator)]
+            pairs = list(dict.fromkeys((one["a"], one["b"]) for one in (*own, *judged)))
+            for one in sorted((*own, *judged), key=lambda o: (pairs.index((o["a"], o["b"])), places[o["measure"]])):
+                yield _difference(_condition(of["name"], annotator), one, document["settings"].get("level", 0.95))
+
+
+def _judged(document: ActsDocument) -> Sequence[ComparisonJson]:
+    """The comparisons on what a judge says of the content, if one was asked."""
+    return document["judging"].get("comparisons", []) if "judging" in document else []
+
+
+def _difference(condition: str, one: ComparisonJson, level: float) -> Difference:
+    times, needed = 100 if one["measure"] == CONTENT.id else 1, pairs_needed(level)
+    clusters = one.get("clusters")
+    value, found = one["difference"], one["smallest_detectable"]
+    if found is not None and (one["n"] if clusters is None else clusters) < needed:
+        found = None
+    return Difference(
+        condition,
+        one["a"],
+        one["b"],
+        one["measure"],
+        one["n"],
+        None if value is None else times * value,
+        one["ci95"] and [times * limit for limit in one["ci95"]],
+        one["p"],
+        one["p_holm"],
+        None if found is None else times * found,
+        needed,
+        one.get("differing"),
+        clusters,
+    )
 
 
 def _topics(document: ActsDocument) -> Iterator[ScoreRow]:

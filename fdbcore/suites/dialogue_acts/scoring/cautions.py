@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import POWER, detectable_difference, items_needed
+from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
 from fdbcore.suites.dialogue_acts.sets import RecordSet
@@ -44,19 +44,19 @@ def cautions(
 def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[ComparisonJson]) -> Iterator[str]:
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
-    If there is only one system, its own scores are used: their spread is that of differences between systems whose
-    scores correlate by a half. Turns of recorded users are too few by the users that they are of; one system alone does
-    not show how far these spread.
+    If there is only one system, or none differ, their own scores are used: their spread is that of differences between
+    systems whose scores correlate by a half. Turns of recorded users are too few by the users that they are of; one
+    system alone does not show how far these spread.
     """
     n, what = (len(of.records), "records") if of.clusters is None else (1 + max(of.clusters), "recorded users")
-    spreads = [one["sd"] for one in compared if one["set"] == of.name and one["measure"] == "wlcs"]
-    if not spreads and of.clusters is None:
-        spreads = [row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")]
-    sd = max((spread for spread in spreads if spread is not None), default=0.0)
+    sd = max((one["sd"] or 0.0 for one in compared if (one["set"], one["measure"]) == (of.name, "wlcs")), default=0.0)
+    if not sd and of.clusters is None:
+        own = (row["measures"]["wlcs"] for row in rows if (row["set"], row["kind"]) == (of.name, "system"))
+        sd = max((measure["sd"] or 0.0 for measure in own), default=0.0)
     detectable = detectable_difference(sd, n)
-    if detectable is None:
+    if n < FEWEST_ITEMS:
         yield f"{of.name}: {n} {what} are too few for any comparison"
-    elif detectable > RANKING_DIFFERENCE:
+    elif detectable is not None and detectable > RANKING_DIFFERENCE:
         needed = items_needed(sd, RANKING_DIFFERENCE)
         yield (
             f"{of.name}: {n} {what} are too few for a ranking. Two systems must be {detectable:.2f} "

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
-from fdbcore.stats.significance import cluster_sums, detectable_difference, holm, sign_flip_p
+from fdbcore.stats.significance import cluster_sums, detectable_difference, holm, sign_flip_p, spread_of
+from fdbcore.suites.dialogue_acts.records import ROUNDING
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
 
 if TYPE_CHECKING:
@@ -95,48 +96,65 @@ def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list
     """
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     found: list[ComparisonJson] = []
-    for _, alike in groupby(sorted(systems, key=_place), key=_place):
-        found += _compared(list(combinations(alike, 2)), settings)
-    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    for one in found:
-        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    for (of, annotator), alike in groupby(sorted(systems, key=_place), key=_place):
+        pairs = list(combinations(alike, 2))
+        differences = [_differences(a, b) for a, b in pairs]
+        names = [(a.system, b.system) for a, b in pairs]
+        clusters = pairs[0][0].clusters if pairs else None
+        found += paired(of, annotator or None, COMPARED, names, differences, clusters, settings)
+    correct(found)
     return found
+
+
+def correct(family: Sequence[ComparisonJson]) -> None:
+    """Set `p_holm` of all comparisons of a document."""
+    corrected = iter(holm([one["p"] for one in family if one["p"] is not None]))
+    for one in family:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
 
 
 def _place(row: SystemScores) -> tuple[str, str]:
     return row.set, row.annotator or ""
 
 
-def _compared(
-    pairs: Sequence[tuple[SystemScores, SystemScores]], settings: ScoringSettings
+def paired(
+    of: str,
+    annotator: str | None,
+    measures: Sequence[str],
+    names: Sequence[tuple[str, str]],
+    differences: Sequence[Floats],
+    clusters: Sequence[int] | None,
+    settings: ScoringSettings,
 ) -> Iterator[ComparisonJson]:
-    """The comparisons of pairs of rows of one set and annotator; all use the same draws and flips.
+    """The comparisons of pairs of systems on the set `of`; all use the same draws and flips. `p_holm` is still missing.
 
-    Only `p_holm` is still missing.
+    names: a and b of each pair. differences: a - b of each pair, (records, repeats, measures), NaN where one of them
+    has no value. clusters: of the records; see `RecordSet.clusters`.
     """
-    differences = [_differences(a, b) for a, b in pairs]
-    clusters = pairs[0][0].clusters if pairs else None
+    if not names:
+        return
     estimates = _estimates(differences, clusters, settings)
     items = [item_means(difference) for difference in differences]
-    flipped = sign_flip_p(np.hstack(items), clusters, flips=settings.resamples, seed=settings.seed) if items else []
-    p_values = iter(flipped)
-    for (a, b), own, means in zip(pairs, estimates, items, strict=True):
-        for k, measure in enumerate(COMPARED):
+    p_values = iter(sign_flip_p(np.hstack(items), clusters, flips=settings.resamples, seed=settings.seed))
+    for (a, b), own, means in zip(names, estimates, items, strict=True):
+        for k, measure in enumerate(measures):
             is_there = ~np.isnan(means[:, k])
-            units = _units(means[is_there, k], None if clusters is None else np.asarray(clusters)[is_there])
-            sd = float(np.std(units, ddof=SD_DDOF)) if len(units) > SD_DDOF else None
+            values = means[is_there, k]
+            units = _units(values, None if clusters is None else np.asarray(clusters)[is_there])
+            sd = spread_of(units)
             one: ComparisonJson = {
-                "set": a.set,
-                "annotator": a.annotator,
+                "set": of,
+                "annotator": annotator,
                 "measure": measure,
-                "a": a.system,
-                "b": b.system,
-                "n": int(is_there.sum()),
+                "a": a,
+                "b": b,
+                "n": len(values),
                 "difference": own[k].value,
                 "ci95": own[k].interval,
                 "p": next(p_values),
                 "sd": sd,
-                "smallest_detectable": None if sd is None else detectable_difference(sd, len(units)),
+                "differing": int((np.abs(values) > ROUNDING).sum()),
+                "smallest_detectable": detectable_difference(sd, len(units)),
                 "p_holm": None,
             }
             if clusters is not None:

@@ -287,6 +287,8 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
         }
         if _has_trials(one):
             item["trial"] = response.trial
+        if record.user:
+            item["recorded_user"] = record.user
         yield item
 
 

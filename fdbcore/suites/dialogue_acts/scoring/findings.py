@@ -11,7 +11,7 @@ from fdbcore.suites.dialogue_acts.page.words import mean, span
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ContentJudging, ContentRow
+    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, ContentJudging, ContentRow
 
 MOST_COLUMNS: Final = 60  # of a name within a sentence
 NOT_TRUTH: Final = (
@@ -28,16 +28,42 @@ def leads(card: Scorecard, judging: ContentJudging | None = None) -> list[str]:
     for condition in found:
         text = " ".join(_statement(card, condition))
         statements.append(f"On {fitted(condition, 2 * MOST_COLUMNS)}: {text}" if len(found) > 1 else text)
-    last = [NOT_TRUTH] if judging is None else _judged(judging)
+    last = [NOT_TRUTH] if judging is None else _judged(judging, card.level)
     return [*statements, *last] if statements else ["Nothing was scored."]
 
 
-def _judged(judging: ContentJudging) -> Iterator[str]:
-    """What a judge says of the content, a statement a set."""
-    for of in dict.fromkeys(row["set"] for row in judging["rows"]):
-        told = [_content(row) for row in judging["rows"] if row["set"] == of]
-        on = f"On {fitted(of, MOST_COLUMNS)}: " if len({row["set"] for row in judging["rows"]}) > 1 else ""
-        yield f"{on}The judge {judging['judge']} finds the content right, beside the acts, in {'; in '.join(told)}."
+def _judged(judging: ContentJudging, level: float) -> Iterator[str]:
+    """What a judge says of the content, a statement a set: the shares, and the tests of the best against the others."""
+    sets = list(dict.fromkeys(row["set"] for row in judging["rows"]))
+    for of in sets:
+        rows = [row for row in judging["rows"] if row["set"] == of]
+        on = f"On {fitted(of, MOST_COLUMNS)}: " if len(sets) > 1 else ""
+        shares = "; in ".join(map(_content, rows))
+        best = max(rows, key=lambda row: row["share"] or 0.0)["system"]
+        own = [one for one in judging.get("comparisons", ()) if one["set"] == of and best in (one["a"], one["b"])]
+        told = f"{on}The judge {judging['judge']} finds the content right, beside the acts, in {shares}."
+        yield " ".join([told, *(_apart(one, level) for one in own if one["n"])])
+
+
+def _apart(one: ComparisonJson, level: float) -> str:
+    """Whether a judge finds the content of one system right more often than that of the other."""
+    difference, records = one["difference"] or 0.0, counted(one["n"], "record")
+    ahead, other = map(_named, (one["a"], one["b"]) if difference >= 0 else (one["b"], one["a"]))
+    if one.get("differing") == 0:
+        return f"Its verdicts on {ahead} and {other} are the same on {_each(records, one['n'])}."
+    by = f"{_points(abs(difference))} points"
+    if one["ci95"]:
+        low, high = one["ci95"] if difference >= 0 else (-one["ci95"][1], -one["ci95"][0])
+        by += f", 95 % interval {_points(low)} to {_points(high)}"
+    by += f", {records}, p (Holm) {p_value(one['p_holm'])}"
+    if one["p_holm"] is not None and one["p_holm"] < 1 - level:
+        return f"By its verdicts, {ahead} is right more often than {other} ({by})."
+    return f"Whether {ahead} or {other} is right more often cannot be told ({by})."
+
+
+def _points(share: float) -> str:
+    """A share in points of a hundred."""
+    return f"{100 * share:z.1f}".replace("-", "−")
 
 
 def _content(row: ContentRow) -> str:
@@ -109,11 +135,20 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _undecided(one: Difference, card: Scorecard) -> str:
+    """Why neither of two systems is called better: they never differ, or this many records cannot tell."""
+    records = counted(one.n, "record")
+    if one.is_equal:
+        return (
+            f"{_named(one.a)} and {_named(one.b)} do not differ: on {_each(records, one.n)} both are at the same "
+            "distance (WED) from the reference replies. So these records do not show how great a difference would be "
+            "found."
+        )
     ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
-    text = (
-        f"Nobody can tell from {counted(one.n, 'record')} whether {_named(ahead)} or {_named(other)} answers "
-        f"better. The first is nearer to the reference replies: its distance (WED) is lower by {_by(one)}."
-    )
+    text = f"Nobody can tell from {records} whether {_named(ahead)} or {_named(other)} answers better. "
+    if _is_0(one):
+        text += f"Their mean distances (WED) from the reference replies differ by {_by(one)}."
+    else:
+        text += f"The first is nearer to the reference replies: its distance (WED) is lower by {_by(one)}."
     if one.interval and min(one.interval) * max(one.interval) > 0:
         made = counted(len(card.differences), "comparison")
         text += f" But corrected for the {made} made here, p is {p_value(one.p_corrected)}."
@@ -121,13 +156,22 @@ def _undecided(one: Difference, card: Scorecard) -> str:
         text += f" {few[0].upper()}{few[1:]}."
     elif one.detectable is not None:
         found = f"a true difference of {mean(one.detectable)} is found four times in five"
-        text += f" With {counted(one.n, 'record')}, {found}."
+        text += f" With {records}, {found}."
     return text
+
+
+def _each(records: str, n: int) -> str:
+    return f"each of {records}" if n > 1 else records
+
+
+def _is_0(one: Difference) -> bool:
+    """Whether a difference is shown as 0."""
+    return mean(abs(one.value or 0.0)) == mean(0.0)
 
 
 def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> Iterator[str]:
     """A reply of one act can have all of the weighted LCS, so that measure may prefer the other system."""
-    ahead = [one for one in compared if one.value and (one.value > 0) != (one.a == best)]
+    ahead = [one for one in compared if one.value and not _is_0(one) and (one.value > 0) != (one.a == best)]
     if ahead:
         others = "; ".join(
             f"{_named(_other(one, best))} is ahead of {_named(best)} by {_by(one)}"

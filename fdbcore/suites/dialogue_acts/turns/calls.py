@@ -150,6 +150,11 @@ def _replayed(path: Path, run_path: Path, show: Callable[[str], None]) -> Path:
     return run_path
 
 
+def user_of(call: Call) -> str:
+    """The name of the recorded user of a call, or else of the call."""
+    return call.columns.get("clip") or call.name
+
+
 def _turns(call: Call, system: str, transcriber: Transcriber | None, language: str) -> CallTurns:
     reading = call.recording
     spoken = spoken_turns(reading)
@@ -158,9 +163,8 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
         key=lambda each: (each.turn.start_tick, each.turn.side),
     )
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
-    user = call.columns.get("clip") or call.name
     trial = int(call.columns.get("trial") or 1)
-    return CallTurns(system, call.name, user, trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
+    return CallTurns(system, call.name, user_of(call), trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
 
 
 def _said(

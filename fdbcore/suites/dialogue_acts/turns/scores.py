@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Model, Transcriber
+from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.suites.dialogue_acts.models.annotate import annotate, references
 from fdbcore.suites.dialogue_acts.models.annotators import Annotating, all_took, annotated_with
+from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, replies_to_judge
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
@@ -52,11 +54,15 @@ def score_turns(
     options: Mapping[str, Any],
     models: Sequence[Model],
     hears: Transcriber | None,
+    judging: JudgeOptions,
     jobs: int,
     out: Path,
     show: Callable[[str], None],
 ) -> Scored:
-    """The document of the turns of calls; see `Suite.score`. models: the annotators. hears: the recogniser."""
+    """The document of the turns of calls; see `Suite.score`.
+
+    models: the annotators. hears: the recogniser. judging: who judges the content of replies that have good ones.
+    """
     if not paths:
         raise SettingsError("--turns: expected runs, recordings or audio, got none")
     prompts = prompts_of(options)
@@ -90,17 +96,22 @@ def score_turns(
         options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
     )
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    told = [_call_json(call, acts) for call in calls]
+    told = all_took(used)
+    if judging.judges:
+        judged = judge_content(replies_to_judge([scored], responses), judging, out / JUDGED, jobs, show)
+        judged.put_into(content, [scored], settings)
+        told += judged.told
+    told_calls = [_call_json(call, acts) for call in calls]
     if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
         content["timing"] = timing
     content["turns"] = {
         "locale": prompts.locale,
-        "calls": told,
-        "shares": list(shares(told, prompts.tags.names)),
-        "follows": list(follows(told, prompts.tags.names)),
-        "quarters": list(quarters(told, prompts.tags.names)),
+        "calls": told_calls,
+        "shares": list(shares(told_calls, prompts.tags.names)),
+        "follows": list(follows(told_calls, prompts.tags.names)),
+        "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
-    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, all_took(used))
+    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, told)
 
 
 def prompts_of(options: Mapping[str, Any]) -> Prompts:
@@ -179,7 +190,7 @@ def _responses(
 
 def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
     """B's first turn after a turn of A and before the next one; after 0, before A's first one."""
-    return next((each for each in call.of("B") if each.turn.after == turn and each.turn.part != "further"), None)
+    return next((each for each in call.turns if each.turn.answers(turn)), None)
 
 
 def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: Annotations) -> Response:

@@ -30,6 +30,10 @@ class SpokenTurn:
     part: Part
     after: int
 
+    def answers(self, asked: int) -> bool:
+        """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
+        return self.side == "B" and self.after == asked and self.part not in ("further", ASIDE)
+
     @property
     def start_s(self) -> float:
         """Where it begins."""
