@@ -85,7 +85,7 @@ def page(
         listed=packed([each | {"bar": wording.html(each["bar"])} for each in listed(card, cases, of_calls)]),
         pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(suite, cases)],
         per_chunk=PER_CHUNK,
-        evidence={"": flat(card.evidence)} if card.evidence else {},
+        evidence={"": [(wording.text(name), wording.text(text)) for name, text in flat(card.evidence)]},
         footer=f"fdbcore {__version__} · {document['schema']}",
     )
     return wording.html(made)
