@@ -17,14 +17,14 @@ from suites.test_acts_page import unpacked
 from fdbcore.cli.main import main
 from fdbcore.report.html.wording import ATTRIBUTES, words_of_pages
 from fdbcore.report.scorecard.page import page as scorecard_page
-from fdbcore.suites.dialogue_acts.page.languages import page_words
+from fdbcore.suites.dialogue_acts.page.languages import page_words, sayer
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 NAMES = set(
     "Question Check Answer Inform Request Suggestion Commissive ChkQ Ans Inf Req Sug Com "  # acts
     "WED WLCS LCS SD Holm fdbcore USD token JavaScript scores json dialogue acts insertion deletion substitution "
     "smoke good terse authored alarm calendar messages timer weather "  # what the document calls its own
-    "id openai judge ja JP lapse ms txt annotator whole call".split()
+    "id openai judge ja JP lapse ms txt annotator whole call line https".split()
 )
 
 
@@ -39,7 +39,7 @@ class Texts(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
-        if self._quoted or tag in ("script", "style", "code", "bdi") or (tag not in ("html",) and "lang" in given):
+        if self._quoted or tag in ("script", "style", "bdi") or (tag not in ("html",) and "lang" in given):
             if tag not in ("br", "meta", "link", "input"):
                 self._quoted.append(tag)
             return
@@ -69,6 +69,14 @@ def rich_document() -> dict[str, Any]:
     document = make_document(("good", "terse"), n=12)
     document["page_language"] = "ja"
     document["settings"] |= {"repeats": 2, "family": 3, "power": 0.8, "sd_ddof": 1, "as_given": True, "merged": True}
+    document["settings"]["annotated_with"] = [
+        {
+            "set": "smoke", "annotator": "openai:judge", "locale": "ja-JP", "acts": "12", "rules": "34", "answers": 24,
+            "refusals": 0, "tokens_in": 2400, "tokens_out": 480, "usd": usd, "models": {"judge": 24},
+            "server": "https://id", "sdk": "openai 2",
+        }
+        for usd in (None, 0.25)
+    ]  # fmt: skip
     document["judging"] = {
         "repeats": 1, "requests": 24, "counts": {"text_in_tokens": 9.0}, "usd": 0.0, "unpriced": 0, "priced_on": None,
         "stopped": None, "judge": "openai:judge",
@@ -112,6 +120,39 @@ def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
     assert "行為とは別に、判定者 openai:judge が内容を正しいとした返答" in html
     assert "内容（判定者による）" in "".join(pictures)
     assert "距離（WED）" in "".join(pictures)
+
+
+@pytest.mark.parametrize(
+    ("english_text", "japanese"),
+    [
+        (
+            "gem (12 records, ja-JP), gpt (9 records, ja-JP), x (1 record, en-US)",
+            "gem（12 件、ja-JP）、gpt（9 件、ja-JP）、x（1 件、en-US）",
+        ),
+        (
+            "The judge j finds the content right, beside the acts, in 2 of 3 replies of “a” (66.7 %); in 0 of 1 reply "
+            "of “b” (0.0 %, 2 unscored); in no reply of “c”, as it gave no verdict, 3 unscored.",
+            "行為とは別に、判定者 j が内容を正しいとした返答: “a” 3 件中 2 件（66.7 %）、"
+            "“b” 1 件中 0 件（0.0 %、未採点 2 件）、“c”はなし（判定がなく、未採点 3 件）。",
+        ),
+        ("content right ↑", "内容が正しい ↑"),
+        ("ceiling gem, annotated by x", "上限 gem、注釈者 x"),
+        (
+            "“a” and “b” do not differ: on each of 60 records both are at the same distance (WED) from the reference "
+            "replies. So these records do not show how great a difference would be found.",
+            "“a”と“b”に差はありません。60 件のどれでも、良い返答からの距離（WED）が同じです。"
+            "そのため、どのくらいの差なら見つかるかは、この項目からは分かりません。",
+        ),
+        (
+            "By its verdicts, “a” is right more often than “b” (12.5 points, 95 % interval 3.0 to 22.0, 60 records, "
+            "p (Holm) 0.012).",
+            "判定では、“a”の方が“b”より正しいことが多い"
+            "（12.5 ポイント、95 % 区間 3.0 ～ 22.0、60 件、p（Holm）0.012）。",
+        ),
+    ],
+)
+def test_what_no_single_page_says_is_japanese_too(english_text: str, japanese: str) -> None:
+    assert sayer("ja")(english_text) == japanese
 
 
 def test_the_english_page_is_full_of_english() -> None:

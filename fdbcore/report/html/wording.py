@@ -1,9 +1,9 @@
 """Says the texts of a page in another language: pages are made in English, and each text is looked up as a whole.
 
 A table has an English text for each text of that language. `{name}` in both stands for any words, which stay as they
-are; `{#name}` for a number; `{+name}` for words that are looked up, too. `<bdi>NAME</bdi>` is a name. The first text
-that fits counts, and each sentence of several is looked up by itself. What the table does not have stays English, such
-as names.
+are; `{#name}` for a number; `{+name}` for words that are looked up, too; a `{name}` in “quotes” ends with these.
+`<bdi>NAME</bdi>` is a name. The first text that fits counts, and each sentence of several is looked up by itself. What
+the table does not have stays English, such as names.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _TOKEN: Final = re.compile(r"(<(script|style)\b.*?</\2>|<[^>]+>)", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(rf'(\s(?:{ATTRIBUTES}))="([^"]*)"')
 _PLACE: Final = re.compile(r"\{([+#]?)(\w+)\}")
 _WORDS: Final = {"": ".+?", "+": ".+?", "#": r"[−-]?\d(?:[\d.,]*\d)?"}
+_QUOTED_NAME: Final = "[^”]+"
 _NAME: Final = re.compile(r"[\w-]+")
 _END: Final = re.compile(r"(?<=[.?:]) | · ")
 """Between two texts that stand in one."""
@@ -100,9 +101,13 @@ class _Form:
     def __init__(self, english: str, own: str) -> None:
         parts = _PLACE.split(english)  # literal, sign, name, literal, ...
         self._literals = parts[::3]
-        named = zip(parts[1::3], parts[2::3], map(re.escape, parts[3::3]), strict=True)
+        named = zip(parts[::3], parts[1::3], parts[2::3], map(re.escape, parts[3::3]), strict=False)
         self._pattern = re.compile(
-            re.escape(parts[0]) + "".join(f"(?P<{name}>{_WORDS[sign]}){after}" for sign, name, after in named),
+            re.escape(parts[0])
+            + "".join(
+                f"(?P<{name}>{_QUOTED_NAME if before.endswith('“') else _WORDS[sign]}){after}"
+                for before, sign, name, after in named
+            ),
             re.DOTALL,
         )
         self._looked_up = {name for sign, name in _PLACE.findall(english) if sign == "+"}

@@ -85,7 +85,7 @@ def page(
         listed=packed([each | {"bar": wording.html(each["bar"])} for each in listed(card, cases, of_calls)]),
         pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(suite, cases)],
         per_chunk=PER_CHUNK,
-        evidence={"": [(wording.text(name), wording.text(text)) for name, text in flat(card.evidence)]},
+        evidence={"": flat(_said(card.evidence, wording))} if card.evidence else {},
         footer=f"fdbcore {__version__} · {document['schema']}",
     )
     return wording.html(made)
@@ -104,6 +104,11 @@ def _in_words(case: ScoredCase, wording: Wording) -> ScoredCase:
         system=wording.name(case.system),
         note=wording.text(case.note),
     )
+
+
+def _said(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
+    """The texts of what figures rest on in the language of the page: as code, they would stay as they are."""
+    return {name: wording.text(what) if isinstance(what, str) else what for name, what in evidence.items()}
 
 
 def _pooled(card: Scorecard) -> str:

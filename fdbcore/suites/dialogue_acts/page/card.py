@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
@@ -123,7 +124,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
     for of in document["sets"]:
         topics = ", ".join(f"{topic} {n}" for topic, n in of["topics"].items())
         by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
-        found[f"records of {of['name']}"] = f"{of['n']:,} records in {of['locale']}{by}: {topics}"
+        found[f"records of {of['name']}"] = f"{counted(of['n'], 'record')} in {of['locale']}{by}: {topics}"
     return found
 
 
@@ -131,7 +132,7 @@ def _facts(document: ActsDocument) -> list[str]:
     """What was scored: sets, systems, annotators."""
     systems = dict.fromkeys(row["system"] for row in document["rows"] if row["kind"] == "system")
     annotators = dict.fromkeys(row["annotator"] for row in document["rows"] if row["annotator"] is not None)
-    sets = ", ".join(f"{of['name']} ({of['n']} records, {of['locale']})" for of in document["sets"])
+    sets = ", ".join(f"{of['name']} ({counted(of['n'], 'record')}, {of['locale']})" for of in document["sets"])
     return [
         sets,
         f"replies of {', '.join(systems) or 'no system'}",

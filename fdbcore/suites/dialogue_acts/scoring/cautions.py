@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.report.format import counted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
@@ -48,18 +49,18 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
     systems whose scores correlate by a half. Turns of recorded users are too few by the users that they are of; one
     system alone does not show how far these spread.
     """
-    n, what = (len(of.records), "records") if of.clusters is None else (1 + max(of.clusters), "recorded users")
+    n, what = (len(of.records), "record") if of.clusters is None else (1 + max(of.clusters), "recorded user")
     sd = max((one["sd"] or 0.0 for one in compared if (one["set"], one["measure"]) == (of.name, "wlcs")), default=0.0)
     if not sd and of.clusters is None:
         own = (row["measures"]["wlcs"] for row in rows if (row["set"], row["kind"]) == (of.name, "system"))
         sd = max((measure["sd"] or 0.0 for measure in own), default=0.0)
     detectable = detectable_difference(sd, n)
     if n < FEWEST_ITEMS:
-        yield f"{of.name}: {n} {what} are too few for any comparison"
+        yield f"{of.name}: {counted(n, what)} {'is' if n == 1 else 'are'} too few for any comparison"
     elif detectable is not None and detectable > RANKING_DIFFERENCE:
         needed = items_needed(sd, RANKING_DIFFERENCE)
         yield (
-            f"{of.name}: {n} {what} are too few for a ranking. Two systems must be {detectable:.2f} "
+            f"{of.name}: {counted(n, what)} are too few for a ranking. Two systems must be {detectable:.2f} "
             f"apart in WLCS for a test to tell them apart (two-sided {1 - LEVEL:.0%}, power {POWER:.0%}); "
             f"to tell {RANKING_DIFFERENCE:g} it takes about {needed:,}."
         )
