@@ -84,9 +84,25 @@ class SuiteCommand(click.Command):
         words = [word for arg in args for word in arg.split("=", 1)]
         named = [name for word, name in pairwise(words) if word == "--suite" and name in registry.suites()]
         suites = [suite for suite in every_suite() if not named or suite.name == named[-1]]
-        added = {option.name: option for suite in suites for option in self._added(suite)}
-        ctx.meta[__name__] = [_parameter(option) for option in added.values()]
+        added: dict[str, dict[str, Option]] = {}
+        for suite in suites:
+            for option in self._added(suite):
+                added.setdefault(option.name, {})[suite.name] = option
+        ctx.meta[__name__] = [_parameter(self._shown(by_suite, bool(named))) for by_suite in added.values()]
         return super().parse_args(ctx, args)
+
+    def _shown(self, by_suite: Mapping[str, Option], is_named: bool) -> Option:
+        """An option of some benchmarks, by their names: without --suite its help says whose it is, and what of each.
+
+        Those of `agree` begin with what they are for, which no --suite has to say.
+        """
+        *_, last = by_suite.values()
+        told: dict[str, list[str]] = {}
+        for name, option in by_suite.items():
+            told.setdefault(option.help, []).append(name)
+        if is_named or self._suite_options == "agree_options":
+            return replace(last, help=" ".join(told))
+        return replace(last, help=" ".join(f"{', '.join(names)}: {text}" for text, names in told.items()))
 
     def _added(self, suite: Suite) -> Sequence[Option]:
         added: Sequence[Option] = getattr(suite, self._suite_options)

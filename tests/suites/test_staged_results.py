@@ -232,6 +232,7 @@ class TestPasses:
             ("goals_met=1, task_score=9", "--passes: task_score: expected a number from 1 to 5, got '9'"),
             ("timing=nan", "--passes: timing: expected a number from 0 to 1, got 'nan'"),
             ("timing=", "--passes: timing: expected a number from 0 to 1, got ''"),
+            ("timing=1,goals_met=1,timing=0.5", "--passes: timing: expected it once, got it again: '0.5'"),
         ):
             with pytest.raises(SettingsError, match=f"^{expected}$"):
                 rule_of(wrong)

@@ -116,6 +116,11 @@ def test_its_options_are_its_own() -> None:
     both = fdbcore("score", "--help")
     assert {"--least-s", "--references"} <= set(both.stdout.split())
     assert "fdbcore: suite broken: No module named 'fakes.no_such_module'" in both.stderr
+    told = " ".join(both.stdout.split())
+    assert "--published dialogue-acts: Show the paper's figures beside, which other rules made. fdb-v1: Show" in told
+    assert "--labels FILE clips: Labels of the clips" in " ".join(fdbcore("run", "--help").stdout.split())
+    of_v1 = " ".join(fdbcore("score", "--suite", "fdb-v1", "--help").stdout.split())
+    assert "--published Show the published table, too; nothing is tested against it." in of_v1
     alone = fdbcore("score", "--suite", "answers", "--help")
     assert "--least-s" in alone.stdout
     assert "--references" not in alone.stdout

@@ -32,6 +32,8 @@ def rule_of(text: str) -> dict[str, float]:
         measure, equals, least = (each.strip() for each in part.partition("="))
         if not equals or measure not in ALLOWED:
             raise SettingsError(f"--passes: expected MEASURE=LEAST of {', '.join(ALLOWED)}, got {part.strip()!r}")
+        if measure in found:
+            raise SettingsError(f"--passes: {measure}: expected it once, got it again: {least!r}")
         low, high = BOUNDS[measure]
         try:
             found[measure] = float(least)

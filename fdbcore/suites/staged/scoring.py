@@ -93,7 +93,7 @@ class Scoring:
         judges = asked.judges
         if judges and not sources:
             raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
-        rule = rule_of(options["passes"] or RULE)
+        rule = rule_of(",".join(options["passes"]) or RULE)
         if options["passes"] and not judges and (needed := [name for name in rule if name in JUDGED]):
             raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
         wordings = wordings_of(options["rubrics"])

@@ -47,8 +47,10 @@ class StagedDialogues(Suite):
         MAX_COST,
         Option(
             "--passes",
-            "What a dialogue needs to pass, at least. Default: goals_met=1,task_score=4, where there is such a score.",
+            "What a dialogue needs to pass, at least; given again, that too. Default: goals_met=1,task_score=4, where "
+            "there is such a score.",
             metavar="MEASURE=LEAST,...",
+            several=True,
         ),
         Option(
             "--published", "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.", kind="flag"

@@ -38,8 +38,8 @@ OPTIONS: Final = (
         "Who opens: either; examiner, with the system muted for 4 s; system, by its greeting. Default: by pacing.",
         metavar="WHO",
     ),
-    Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
-    Option("--scenario", "This scenario alone.", several=True, metavar="ID"),
+    Option("--family", "Scenarios of this family alone; may be repeated.", several=True, metavar="ID"),
+    Option("--scenario", "The scenario of this id alone, of all in --scenarios; may be repeated.", several=True, metavar="ID"),
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
     Option(
         "--examiner",
