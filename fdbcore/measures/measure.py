@@ -72,7 +72,7 @@ class Measure:
     direction users of a system prefer; None if that depends on the system (overlap, backchannels, how much B talks), so
     that a difference is neither better nor worse. shown: the moments to listen to. headline: a short name if runs and
     groups are compared by this measure, otherwise "". column: its column in tables of calls. difference_of: the ids of
-    the two shares. of: what a share is a share of, as a plural.
+    the two shares. of: what a share is a share of, as a plural. per: what a rate is a minute of.
     """
 
     id: str
@@ -88,3 +88,9 @@ class Measure:
     column: Column | None = None
     difference_of: tuple[str, str] | None = None
     of: str = ""
+    per: str = ""
+
+    @property
+    def shown_in(self) -> str:
+        """How `fdbcore.report.format` shows its values: by its unit, and by what it is a minute of."""
+        return f"{self.unit} of {self.per}" if self.per else self.unit

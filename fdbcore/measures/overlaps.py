@@ -31,11 +31,12 @@ def _measures(x: Side) -> list[Measure]:
             f"{a}_onset_in_overlap_per_{b}_speech_min", "ratio", "1/min", GROUP, f"{x} begins while {y} speaks",
             f"All of {x}'s starts in overlap, per minute of {y}'s speech.", "onset in overlap",
             shown=ShownMoments(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
+            per=f"{y}'s speech",
         ),
         Measure(
             f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
             f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
-            "backchannel-like", headline="short ones of B" if x == "B" else "",
+            "backchannel-like", headline="short ones of B" if x == "B" else "", per=f"{y}'s speech",
         ),
     ]  # fmt: skip
     for size, when, length, name, of in (

@@ -21,6 +21,7 @@ TURNS: Final = MeasureGroup("Taking turns", "Who follows whom, how fast, and how
 TIME: Final = MeasureGroup(
     "How the time is filled", "Number and seconds of speech and silence, per minute of the call."
 )
+CALL: Final = "the call"
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
 _OF_TURNS: Final = (
     Measure(
@@ -62,11 +63,12 @@ def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Meas
     shown = _SHOWN.get(name)
     return (
         Measure(
-            f"{name}_per_min", "ratio", "1/min", TIME, f"{label}: number", meaning, literature, shown=shown
+            f"{name}_per_min", "ratio", "1/min", TIME, f"{label}: number", meaning, literature, shown=shown,
+            per=CALL,
         ),
         Measure(
             f"{name}_s_per_min", "ratio", "s/min", TIME, f"{label}: seconds", "Their lengths together.", literature,
-            shown=shown, headline="both speak" if name == "overlap" else "",
+            shown=shown, headline="both speak" if name == "overlap" else "", per=CALL,
         ),
     )  # fmt: skip
 

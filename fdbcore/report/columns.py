@@ -48,4 +48,5 @@ def _cells(name: str, summary: Summary, is_count: bool, link: Links) -> list[str
         return [link(f"{summary['n']:,}x", name)]
     if "count" in summary:
         return [f"{link(summary['count'], name)}/{link(summary['n'], f'{name}{ALL}')}"]
-    return [link(amount(headline(summary), summary["unit"]), name), limits(summary["ci95"], summary["unit"])]
+    unit = MEASURES[name].shown_in
+    return [link(amount(headline(summary), unit), name), limits(summary["ci95"], unit)]

@@ -34,7 +34,9 @@ MACHINE_MS: Final = "ms of a machine"
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How to show values of a unit: multiplied by `factor`, with `decimals`, in `unit`; differences in `step`."""
+    """How to show values of a unit (see `Measure.shown_in`): multiplied by `factor`, with `decimals`, in `unit`;
+    differences in `step`.
+    """
 
     factor: float
     decimals: int
@@ -48,6 +50,11 @@ _STYLES: Final = {
     "share": _Style(100, 1, "%", "points"),
     "1/min": _Style(1, 2, "per min", "per min"),
     "s/min": _Style(1, 2, "s per min", "s per min"),
+    **{
+        f"{unit} of {per}": _Style(1, 2, f"{shown} of {per}", f"{shown} of {per}")
+        for unit, shown in (("1/min", "per min"), ("s/min", "s per min"))
+        for per in ("A's speech", "B's speech", "the call")
+    },
     MACHINE_MS: _Style(1, 0, "ms", "ms"),
 }
 
@@ -115,9 +122,9 @@ def headline(summary: Summary | None) -> float | None:
     return summary["mean"] if summary["median"] is None else summary["median"]
 
 
-def with_interval(summary: Summary) -> str:
-    """The headline of a summary with its interval: "0.82 s [0.74, 0.91]"."""
-    unit = summary["unit"]
+def with_interval(summary: Summary, unit: str = "") -> str:
+    """The headline of a summary with its interval: "0.82 s [0.74, 0.91]". unit: `Measure.shown_in`; of no rate."""
+    unit = unit or summary["unit"]
     return " ".join(filter(None, [amount(headline(summary), unit), limits(summary["ci95"], unit)]))
 
 

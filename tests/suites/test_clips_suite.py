@@ -135,6 +135,16 @@ def test_the_order_of_the_cases_moves_no_interval(folder: Path, tmp_path: Path) 
     assert (one["groups"], one["comparisons"]) == (other["groups"], other["comparisons"])
 
 
+def test_rates_say_of_what_they_are_a_minute(folder: Path, tmp_path: Path) -> None:
+    scored = fdbcore("score", "--suite", "clips", folder / "RUN", "--out", tmp_path / "S")
+    page = (tmp_path / "S" / "calls" / "c0-fast.html").read_text().replace("&#39;", "'")
+    for text in (scored.stdout, (tmp_path / "S" / "table.md").read_text(), page):
+        shown = " ".join(text.split())
+        assert "per min of A's speech" in shown
+        assert "s per min of the call" in shown
+        assert not re.search(r"per min\b(?! of ([AB]'s speech|the call))", shown)
+
+
 def test_the_glossary_has_the_settings_in_words(folder: Path) -> None:
     page = (folder / "RUN-scores" / "report.html").read_text()
     assert "response_window_ms}" not in page

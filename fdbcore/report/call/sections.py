@@ -85,8 +85,8 @@ MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with e
 
 def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings, link: Links) -> Row:
     label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
-    unit, values = m["unit"], (m["median"], m["p90"], m["mean"])
-    beside = (_with_echo(m), "; ".join(_notes(m)))
+    unit, values = text.shown_in, (m["median"], m["p90"], m["mean"])
+    beside = (_with_echo(m, unit), "; ".join(_notes(m, unit)))
     if values == (None, None, None):
         return label, ["none", "", "", "", "", *beside]
     n = f"{link(m['count'], name)} of {link(m['n'], f'{name}{ALL}')}" if "count" in m else link(m["n"], name)
@@ -96,22 +96,22 @@ def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings, l
     return label, [Cell(n, is_linked=True), *numbers, limits(m["ci95"], unit), *beside]
 
 
-def _with_echo(m: Summary) -> str:
+def _with_echo(m: Summary, unit: str) -> str:
     """The headline and n with echo counted as speech; empty if they are the same."""
     beside = m.get("with_echo")
     if beside is None:
         return ""
     n = f"{beside['count']} of {beside['n']}" if "count" in beside else f"n = {beside['n']}"
-    return f"{amount(headline(beside), beside['unit'])} ({n})"
+    return f"{amount(headline(beside), unit)} ({n})"
 
 
-def _notes(m: Summary) -> Iterator[str]:
+def _notes(m: Summary, unit: str) -> Iterator[str]:
     if m.get("by_chance") is not None:
         yield f"by chance {amount(m['by_chance'], 'share')}"
     if m.get("of"):
         yield "from {} minus {}".format(*m["of"])
     if m.get("max") is not None and m["n"] > 1:
-        yield f"largest {amount(m['max'], m['unit'])}"
+        yield f"largest {amount(m['max'], unit)}"
     for reason, count in m["excluded"].items():
         yield f"{count} {EXCLUSIONS.get(reason, reason)}"
 

@@ -86,10 +86,10 @@ def _figure(gate: GateInCall) -> str:
     measure = MEASURES[gate.gate.measure]
     if measure.quantity == "share" and gate.beyond is not None:
         return f"{gate.beyond if gate.gate.at_most else gate.n - gate.beyond} of {gate.n}"
-    return amount(gate.value, measure.unit)
+    return amount(gate.value, measure.shown_in)
 
 
 def _limit(gate: GateInCall) -> str:
-    unit = MEASURES[gate.gate.measure].unit
+    unit = MEASURES[gate.gate.measure].shown_in
     limit = amount(gate.limit, unit) if gate.gate.needs_baseline else limit_text(gate.limit, unit)
     return f"{'at most' if gate.gate.at_most else 'at least'} {limit}"

@@ -56,8 +56,8 @@ def verdict(row: ComparedMeasure) -> str:
 
 
 def unit_of(row: ComparedMeasure) -> str:
-    """The unit of a compared measure."""
-    return MEASURES[row["measure"]].unit
+    """How the values of a compared measure are shown."""
+    return MEASURES[row["measure"]].shown_in
 
 
 def counts(summary: Summary | None, measure: str = "", link: Links = NO_LINKS) -> str:
@@ -222,7 +222,7 @@ def gate_name(gate: GateResult) -> str:
 
 def gate_finding(gate: GateResult) -> str:
     """The figure, the interval and the limit that decided a gate."""
-    unit, limit = gate["unit"], gate["limit"]
+    unit, limit = _unit_of_gate(gate), gate["limit"]
     if gate["value"] is None:
         return str(gate["reason"])
     level = f" ({100 * gate['level']:.4g} % interval)" if gate["interval"] else ""
@@ -234,10 +234,14 @@ def gate_finding(gate: GateResult) -> str:
     return f"{found} against {against}{level}, allowed {allowance_text(limit, unit)}"
 
 
+def _unit_of_gate(gate: GateResult) -> str:
+    return MEASURES[gate["measure"]].shown_in
+
+
 def gate_basis(gate: GateResult) -> str:
     """The figures of both sides, with n and the number of calls."""
     sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
-    unit = gate["unit"]
+    unit = _unit_of_gate(gate)
     told = [
         f"{name} {amount(side['value'], unit)} (n = {side['n']:,}, {counted(side['calls'], 'call')})"
         for name, side in sides
@@ -305,7 +309,7 @@ def _calls(gates: DecidedGates) -> str:
 
 def _missed(gate: GateResult) -> str:
     """The figure of a gate beside its limit, without its interval: "Answer time 1.82 s, at most 1.5 s"."""
-    unit, value = gate["unit"], gate["value"]
+    unit, value = _unit_of_gate(gate), gate["value"]
     assert value is not None
     if not gate["times"]:
         return f"{gate_label(gate)} {amount(value, unit)}, {gate_limit(gate)}"
@@ -325,7 +329,8 @@ def _statistic(gate: GateResult) -> str:
 
 def gate_limit(gate: GateResult) -> str:
     """The limit of a gate: "at most 1.5 s"."""
-    found = allowance_text(gate["limit"], gate["unit"]) if gate["times"] else limit_text(gate["limit"], gate["unit"])
+    unit = _unit_of_gate(gate)
+    found = allowance_text(gate["limit"], unit) if gate["times"] else limit_text(gate["limit"], unit)
     return f"{'at most' if '<=' in gate['gate'] else 'at least'} {found}"
 
 

@@ -83,7 +83,7 @@ def _of_group(found: Sensitivity, group: VariedGroup, measures: Measures) -> tup
     """The measures that move with the detector, and which are the same by all, in words."""
     moving, same = [], []
     for measure, label in headlines().items():
-        unit, of_each = MEASURES[measure].unit, group["measures"][measure]["figures"]
+        unit, of_each = MEASURES[measure].shown_in, group["measures"][measure]["figures"]
         figures = [of_each[number] for number in _alone(found)]
         shown = [amount(figure, unit) for figure in figures]
         if len(set(shown)) == 1:

@@ -92,22 +92,24 @@ def _measure(content: Statements, name: str, settings: TurnSettings) -> dict[str
 
 
 def _drawn(content: Statements, name: str) -> Forest:
-    varied, unit = words.ranges(content), MEASURES[name].unit
+    varied = words.ranges(content)
     rows = [
-        _row(group["name"] or ALL, group["measures"].get(name), varied.get((group["name"], name)), unit)
+        _row(name, group["name"] or ALL, group["measures"].get(name), varied.get((group["name"], name)))
         for group in content["groups"] or [content]
     ]
-    return forest(rows, shown_unit(unit))
+    return forest(rows, shown_unit(MEASURES[name].shown_in))
 
 
-def _row(name: str, summary: Summary | None, varied: FigureRange | None, unit: str) -> ForestRow:
+def _row(measure: str, name: str, summary: Summary | None, varied: FigureRange | None) -> ForestRow:
+    unit = MEASURES[measure].unit
+
     def span(low: float | None, high: float | None) -> tuple[float, float] | None:
         return None if low is None or high is None else (scaled(low, unit), scaled(high, unit))
 
     value, chance, interval = headline(summary), None, None
     if summary is not None:
         chance, interval = summary.get("by_chance"), summary["ci95"]
-    figure, _, rest = words.figure(summary, varied).partition(" | ")
+    figure, _, rest = words.figure(measure, summary, varied).partition(" | ")
     return ForestRow(
         name,
         figure,

@@ -53,7 +53,7 @@ def _lines(content: Statements) -> Iterator[Line]:
             yield f"{label} ({words.unit_text(name)})", ""
         for group in groups:
             shown = f"  {group['name']}" if content["groups"] else label
-            yield shown, words.figure(group["measures"].get(name), varied.get((group["name"], name)))
+            yield shown, words.figure(name, group["measures"].get(name), varied.get((group["name"], name)))
         yield from words.differences(content, name)
     yield from words.settings(content)
     yield from words.reference(content)

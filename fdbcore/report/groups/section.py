@@ -74,7 +74,8 @@ def _cell(point: GroupFigures, name: str) -> Shown:
     summary = point.measures.get(name)
     if summary is None or headline(summary) is None:
         return NONE
-    return Cell(amount(headline(summary), summary["unit"]), limits(summary["ci95"], summary["unit"]))
+    unit = MEASURES[name].shown_in
+    return Cell(amount(headline(summary), unit), limits(summary["ci95"], unit))
 
 
 def charts(points: Sequence[GroupFigures], least: int = LEAST_POINTS) -> list[Chart]:
@@ -84,7 +85,7 @@ def charts(points: Sequence[GroupFigures], least: int = LEAST_POINTS) -> list[Ch
 
 
 def _chart(points: Sequence[GroupFigures], name: str) -> Chart:
-    drawn = [_drawn(point, point.measures.get(name), MEASURES[name].unit) for point in points]
+    drawn = [_drawn(point, point.measures.get(name), MEASURES[name].shown_in) for point in points]
     label = headlines()[name]
     return trend(f"{label[:1].upper()}{label[1:]}", f"{words.unit_text(name)}, 95 % intervals", drawn)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fdbcore.analysis.breakdowns import GroupFigures
 from fdbcore.analysis.groups import units_text
 from fdbcore.analysis.order import positions
-from fdbcore.measures.catalogue import headlines
+from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import compared_table, longer_lists
 from fdbcore.report.comparison.screen import indented, longer_lines
@@ -61,7 +61,8 @@ def screen(found: Trend, width: int) -> str:
     shown = [name for name in headlines() if any(p["measures"].get(name, {"n": 0})["n"] for p in found["points"])]
     rows = [["run", "calls", *(headlines()[name] for name in shown)]]
     for point in found["points"]:
-        figures = [with_interval(point["measures"][name]) if name in point["measures"] else "" for name in shown]
+        known = point["measures"]
+        figures = [with_interval(known[name], MEASURES[name].shown_in) if name in known else "" for name in shown]
         rows.append([point["name"], f"{point['calls']:,}", *figures])
     notes = [f"!! {note}" for note in found["notes"]]
     told = [indented(line, width) for line in (verdict(found), *longer_lines(found["latest"]))]

@@ -69,7 +69,7 @@ def is_empty(content: Statements, name: str) -> bool:
 def unit_text(name: str) -> str:
     """The statistic and unit of a measure's figures: "median, s", "%"."""
     measure = MEASURES[name]
-    return "median, s" if measure.quantity == "values" else shown_unit(measure.unit)
+    return "median, s" if measure.quantity == "values" else shown_unit(measure.shown_in)
 
 
 def resampled(content: StatedGroups) -> str:
@@ -94,11 +94,12 @@ def cluster(content: StatedGroups) -> str:
     )
 
 
-def figure(summary: Summary | None, varied: FigureRange | None) -> str:
+def figure(name: str, summary: Summary | None, varied: FigureRange | None) -> str:
     """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", with p95 and chance if there are any."""
     if summary is None or headline(summary) is None:
         return f"{NONE} | n = 0"
-    unit, text = summary["unit"], with_interval(summary)
+    unit = MEASURES[name].shown_in
+    text = with_interval(summary, unit)
     if varied and varied["low"] is not None and varied["high"] is not None:
         text += f", settings {number(varied['low'], unit)}\N{EN DASH}{number(varied['high'], unit)}"
     parts = [text]
@@ -111,7 +112,7 @@ def figure(summary: Summary | None, varied: FigureRange | None) -> str:
 
 def differences(content: Statements, name: str) -> Iterator[Line]:
     """The differences of a measure; with many groups, only the pairs that differ, and what is detectable."""
-    unit = MEASURES[name].unit
+    unit = MEASURES[name].shown_in
     found = [each for each in content["differences"] if each["measure"] == name and each["value"] is not None]
     apart = [each for each in found if is_apart(each)]
     shown = found if len(content["groups"]) <= ALL_PAIRS_SHOWN else apart
@@ -241,10 +242,10 @@ def reference(content: Statements) -> Iterator[Line]:
 
 
 def row_name(name: str) -> str:
-    """A row of the panel in words: "gaps per min", "gap s per min"."""
+    """A row of the panel in words: "gaps per min of the call", "gap s per min of the call"."""
     kind, _, unit = name.partition("_")
     noun = "IPU" if kind == "ipu" else kind
-    return f"{noun}s per min" if unit == "per_min" else f"{noun} s per min"
+    return f"{noun}s per min of the call" if unit == "per_min" else f"{noun} s per min of the call"
 
 
 def in_row(summary: Summary) -> str:

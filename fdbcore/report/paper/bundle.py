@@ -13,7 +13,7 @@ from fdbcore.analysis.floor_transfers import SystemTransfers, system
 from fdbcore.analysis.groups import CallGroup, unit, units_text
 from fdbcore.analysis.score import summarise
 from fdbcore.errors import InputError, nearest
-from fdbcore.measures.catalogue import headlines
+from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison import words
@@ -128,7 +128,7 @@ def measures_table(
 ) -> PaperTable:
     """One row per measure and one column per system: figure, interval and n. cluster: what the intervals resample."""
     listed = [name for name in headlines() if any(name in measures for measures in summaries.values())]
-    rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
+    rows = [[words.label(name), *(_cell(name, summaries[each.name].get(name)) for each in systems)] for name in listed]
     sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
@@ -146,10 +146,10 @@ def _size(of: SystemTransfers, summaries: Measures, cluster: str | None) -> str:
     return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'opportunity')}"
 
 
-def _cell(summary: Summary | None) -> str:
+def _cell(name: str, summary: Summary | None) -> str:
     if summary is None or headline(summary) is None:
         return NONE
-    return f"{with_interval(summary)}, n = {summary['n']:,}"
+    return f"{with_interval(summary, MEASURES[name].shown_in)}, n = {summary['n']:,}"
 
 
 def _long(systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures]) -> Iterator[list[object]]:
@@ -181,7 +181,7 @@ def _long_differences(document: Comparison) -> Iterator[list[object]]:
             sides = [*_long_side(compared["a"], row["a"]), *_long_side(compared["b"], row["b"])]
             low, high = row["interval"] or (None, None)
             told = [row["value"], low, high, row["p"], row["p_holm"], row["detectable"]]
-            yield [compared["title"], row["measure"], *sides, *told, words.unit_of(row), row["reason"]]
+            yield [compared["title"], row["measure"], *sides, *told, MEASURES[row["measure"]].unit, row["reason"]]
 
 
 def _long_side(side: ComparedSide, summary: Summary | None) -> list[object]:

@@ -64,7 +64,8 @@ def paper_table(card: Scorecard) -> PaperTable:
     columns, alignment = ["Condition", "System", "n"], "llr"
     for scale in card.scales:
         sd = ("SD",) if has_sd(card.rows, scale) else ()
-        columns += [label(scale, card.scales), *sd, *(("95 % CI",) if scale.main else ())]
+        head = f"{label(scale, card.scales)} {scale.unit}".strip()
+        columns += [head, *sd, *(("95 % CI",) if scale.main else ())]
         alignment += "r" * (1 + len(sd)) + "l" * scale.main
     reference = f"tab:{re.sub('[^a-z]+', '-', card.title.lower()).strip('-')}"
     rows = [list(_cells(card, row)) for row in card.rows]

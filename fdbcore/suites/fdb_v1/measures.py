@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from fdbcore.measures.catalogue import MEASURES as OF_CALLS
 from fdbcore.measures.labelled import CALLED, stop_share
+from fdbcore.report.format import shown_unit
 from fdbcore.report.glossary import in_words
 from fdbcore.types import TurnSettings
 
@@ -89,7 +90,9 @@ def _takeovers() -> Iterator[SuiteMeasure]:
 def _of_calls(name: str, label: str, is_main: bool = False, better: Literal[-1, 0, 1] = 0) -> SuiteMeasure:
     """A measure of every call, under a label that fits a column."""
     of = OF_CALLS[name]
-    unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 0 if of.unit == "ms" else 1)
+    unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 0)
+    if of.per:
+        unit, decimals = shown_unit(of.shown_in), 1
     pooling: Pooling = "share" if of.quantity == "share" else "mean"
     meaning = in_words(of.meaning, TurnSettings())
     return SuiteMeasure(name, label, meaning, OURS, pooling, unit, decimals, better, is_main=is_main)
@@ -165,7 +168,7 @@ MEASURES: Final = (
     _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", better=-1),
     *_stops(),
     _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again, from its end"),
-    _of_calls("b_backchannel_like_per_a_speech_min", "short ones a minute"),
+    _of_calls("b_backchannel_like_per_a_speech_min", "short ones"),
     SuiteMeasure(
         "backchannel_distance", "distance",
         "The Jensen-Shannon distance of the same bins, 0 to 1; samples without a backchannel are left out.",

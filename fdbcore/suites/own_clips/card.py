@@ -77,7 +77,7 @@ def _scale(name: str) -> Scale:
         name,
         _label(name),
         _DIRECTIONS[measure.better],
-        shown_unit(measure.unit),
+        shown_unit(measure.shown_in),
         1 if is_share else 2,
         main=name in headlines() and measure.better is not None,
         bounds=(0.0, 100.0) if is_share and measure.quantity == "share" else None,

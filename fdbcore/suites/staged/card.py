@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.labelled import stop_share
+from fdbcore.report.format import shown_unit
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def _of_timing(name: str) -> Scale:
     """A measure of timing as a scale, by the name that runs are compared by."""
     of, directions = MEASURES[name], {"more": 1, "less": -1}
-    unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 1)
+    unit, decimals = ("", 2) if of.unit == "share" else (shown_unit(of.shown_in), 1)
     direction = cast("Literal[-1, 0, 1]", directions.get(of.better or "", 0))
     return Scale(name, of.headline, direction, unit, decimals, part=of.group.title)
 

@@ -39,7 +39,12 @@ OPTIONS: Final = (
         metavar="WHO",
     ),
     Option("--family", "Scenarios of this family alone; may be repeated.", several=True, metavar="ID"),
-    Option("--scenario", "The scenario of this id alone, of all in --scenarios; may be repeated.", several=True, metavar="ID"),
+    Option(
+        "--scenario",
+        "The scenario of this id alone; may be repeated.",
+        several=True,
+        metavar="ID",
+    ),
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
     Option(
         "--examiner",
