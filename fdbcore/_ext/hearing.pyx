@@ -96,7 +96,7 @@ cdef class Ear:
         cdef ptrdiff_t before = self._n_taps - FACTOR, i
         for i in range(FRAME):
             self._pending[before + i] = tick[i]
-        fdb_filter(self._pending, FACTOR, self._taps, self._n_taps, out, 1, LOW_FRAME)
+        fdb_filter(self._pending, FACTOR, self._taps, self._n_taps, out, 1, LOW_FRAME, 4)
         memcpy(self._pending, &self._pending[FRAME], before * sizeof(float))
 
 

@@ -5,7 +5,9 @@ import numpy.typing as npt
 
 @final
 class Resampler:
-    def __new__(cls, rate_in_hz: int, rate_out_hz: int, quality: Literal["best", "fast"] = "best") -> Self: ...
+    def __new__(
+        cls, rate_in_hz: int, rate_out_hz: int, quality: Literal["best", "fast"] = "best", most_lanes: int = 8
+    ) -> Self: ...
     @property
     def rate_in_hz(self) -> int: ...
     @property

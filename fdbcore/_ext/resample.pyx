@@ -33,6 +33,8 @@ cdef class Resampler:
     `flush` gives the rest; a player that must never wait starts with that much silence. Use it from one thread at a
     time. Blocks of more than 9,600 samples release the GIL.
 
+    most_lanes: floats of a vector register, to use less of the processor than it has: 4 or 8. Both give the same bits.
+
     SettingsError for other rates or another quality.
     """
 
@@ -45,13 +47,15 @@ cdef class Resampler:
     cdef float[::1] _pending  # input from the first tap of the next output on
     cdef ptrdiff_t _filled  # samples in _pending
     cdef ptrdiff_t _phase, _step, _lookahead
+    cdef int _most_lanes
     cdef long long _taken, _made  # samples of the stream so far
 
-    def __cinit__(self, rate_in_hz, rate_out_hz, quality="best"):
+    def __cinit__(self, rate_in_hz, rate_out_hz, quality="best", int most_lanes=8):
         self._bank, self._step, self._lookahead = filter_bank(rate_in_hz, rate_out_hz, quality)
         self._pending = np.empty(self._bank.shape[1] + CHUNK_SAMPLES, np.float32)
         self.rate_in_hz, self.rate_out_hz, self.quality = rate_in_hz, rate_out_hz, quality
         self.delay_samples = self._length(self._lookahead)
+        self._most_lanes = most_lanes
         self._start()
 
     def process(self, pcm):
@@ -134,7 +138,7 @@ cdef class Resampler:
         for first in range(phases if rounds else rest):
             fdb_filter(
                 &self._pending[window], self._step, &self._bank[phase, 0], taps,
-                &out[first], phases, rounds + (first < rest),
+                &out[first], phases, rounds + (first < rest), self._most_lanes,
             )
             phase += self._step
             while phase >= phases:

@@ -37,8 +37,8 @@ def noise(samples: int, peak: int = 32_768) -> Pcm:
     return np.random.default_rng(1).integers(-peak, peak, samples, dtype=np.int16)
 
 
-def convert(pcm: Pcm, rate_in_hz: int, rate_out_hz: int, quality: Quality = "best") -> Pcm:
-    resampler = Resampler(rate_in_hz, rate_out_hz, quality)
+def convert(pcm: Pcm, rate_in_hz: int, rate_out_hz: int, quality: Quality = "best", most_lanes: int = 8) -> Pcm:
+    resampler = Resampler(rate_in_hz, rate_out_hz, quality, most_lanes)
     return np.concatenate([resampler.process(pcm), resampler.flush()])
 
 
@@ -49,10 +49,13 @@ def tone(frequency_hz: float, rate_hz: int, samples: int) -> Pcm:
 
 @all_pairs
 @all_qualities
-def test_every_bit_is_that_of_the_naive_sum(rate_in_hz: int, rate_out_hz: int, quality: Quality) -> None:
+@pytest.mark.parametrize("most_lanes", [4, 8])
+def test_every_bit_is_that_of_the_naive_sum(
+    rate_in_hz: int, rate_out_hz: int, quality: Quality, most_lanes: int
+) -> None:
     pcm = noise(5000)  # more than two chunks, at levels that saturate now and then
     expected = naive_resample(pcm, rate_in_hz, rate_out_hz, quality)
-    np.testing.assert_array_equal(convert(pcm, rate_in_hz, rate_out_hz, quality), expected)
+    np.testing.assert_array_equal(convert(pcm, rate_in_hz, rate_out_hz, quality, most_lanes), expected)
 
 
 @filtered_pairs
