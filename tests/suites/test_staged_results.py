@@ -168,11 +168,11 @@ def test_of_two_equal_systems_nothing_is_said_to_be_detectable() -> None:
 
 
 def test_every_term_on_the_screen_is_explained() -> None:
-    cases = [  # scenarios differ: without that no row has an interval
-        case(f"{family}.{number}", dict.fromkeys(MEASURES, 0.25 * number), system, pacing, trial)
+    cases = [  # scenarios differ, and systems by scenario: without that there are no intervals, and nothing detectable
+        case(f"{family}.{number}", dict.fromkeys(MEASURES, 0.25 * number / share), system, pacing, trial)
         for family in ("daily", "safety")
         for number in (1, 2, 3)
-        for system in ("a", "b")
+        for system, share in (("a", 1), ("b", 2))
         for pacing in ("slow", "fast")
         for trial in (1, 2)
     ]
