@@ -75,6 +75,12 @@ def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one["name"] == other["name"] and {k: plain(v) for k, v in a.items()} == {k: plain(v) for k, v in b.items()}
 
 
+def ended(call: dict[str, Any]) -> str:
+    """How a call ended; one that is answered by an error object has failed."""
+    told_error = isinstance(call["result"], dict) and call["result"].get("status") == "error"
+    return "error" if call["status"] == "ok" and told_error else call["status"]
+
+
 def counting(calls: list[dict[str, Any]]) -> list[int]:
     kept = []
     for place, call in enumerate(calls):
@@ -168,6 +174,7 @@ def differs(expected: dict[str, dict[str, Any]], found: dict[str, dict[str, Any]
 
 def report(record: dict[str, Any]) -> tuple[dict[str, float | None], str | None]:
     """All measures, and the class of the failure."""
+    record = {**record, "calls": [{**call, "status": ended(call)} for call in record["calls"]]}
     calls, label, end = record["calls"], label_of(record), record["end"]
     kept = counting(calls)
     pairs, right = deal(record, kept)

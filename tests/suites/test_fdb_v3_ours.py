@@ -92,6 +92,8 @@ TWO_FOR_FIVE = {"original": {"quantity": 2}, "corrected": {"quantity": 5}}
 SEARCH = expect("search_products", query="tent")
 CHAINED = expect("add_to_cart", product_id="$RESULT_0.products[0].product_id")
 SEARCHED = call("search_products", 1010, query="tent")
+TRACKED = call("track_order", 1100, order_id="A1")
+REFUSAL = {"status": "error", "message": "the service is not available"}
 
 EXAMPLES: dict[str, tuple[dict[str, Any], str | None]] = {
     "right": (record(TRACK, calls=[call("track_order", order_id="a1 ")]), None),
@@ -169,6 +171,11 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str | None]] = {
     "no call": (record(TRACK, calls=[]), "missing_step"),
     "one of two": (record(SEARCH, CHAINED, calls=[SEARCHED]), "missing_step"),
     "failed": (record(TRACK, calls=[call("track_order", 1100, "error", order_id="A1")]), "missing_step"),
+    "an error object": (record(TRACK, calls=[{**TRACKED, "result": REFUSAL}]), "missing_step"),
+    "an error object, then tried again": (
+        record(TRACK, calls=[{**TRACKED, "result": REFUSAL}, call("track_order", 1200, order_id="A1")]),
+        None,
+    ),
     "timed out, then tried again": (
         record(
             TRACK, calls=[call("track_order", 1100, "timeout", order_id="A1"), call("track_order", 1200, order_id="A1")]
@@ -265,6 +272,11 @@ def test_a_call_ahead_of_the_end_and_what_became_of_it() -> None:
     assert values("taken back, and set anew", *measures) == [1, 0, 0, 1, 1, 1]
     assert values("taken back, and both in the cart", *measures) == [1, 0.5, 0, 0, 0, 0]
     assert values("right", *measures) == [0, None, 0, None, None, 1]
+
+
+def test_a_call_that_is_tried_again_after_an_error_object_counts_once() -> None:
+    assert values("an error object, then tried again", "tool_selection", "calls_ms", "world_ms") == [1, 1500, 1000]
+    assert values("an error object", "arguments", "calls_ms") == [1, None]
 
 
 def test_order_and_needs() -> None:
@@ -377,7 +389,7 @@ def random_record(draw: random.Random) -> dict[str, Any]:
         )[0]
         made.append(call(function, tick, status, draw.randint(1, 80), **given))
         if status == "ok" and draw.random() < 0.1 and isinstance(made[-1]["result"], dict):
-            made[-1]["result"] = {"order_id": "B2", "products": [{"product_id": "X"}]}
+            made[-1]["result"] = draw.choice([{"order_id": "B2", "products": [{"product_id": "X"}]}, REFUSAL])
         if draw.random() < 0.2 and len(made) < 5:
             made.append({**made[-1], "tick": tick + 5, "status": "ok", "end": tick + 90})
             tick += 5

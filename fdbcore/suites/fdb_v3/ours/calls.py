@@ -5,8 +5,8 @@ Only calls whose arguments came count. What becomes of the others than plain rig
 - Two calls of one function: each expected call gets a call of its own, so that as many as possible are right; order
   does not count here. An expected call without a right one gets the first call of its function that is left, as wrong;
   one that repeats a right call is none.
-- A call that failed (error, time-out) and is made again later with the same arguments was tried again: it does not
-  count. Not tried again, it belongs to its expected call, but the step is not done.
+- A call that failed (error, an error object as its result, time-out) and is made again later with the same arguments
+  was tried again: it does not count. Not tried again, it belongs to its expected call, but the step is not done.
 - A malformed call, after which its function is called in a form that is not refused, was put right: it does not count.
   Nor does one of an unknown function after which any call is not refused. Otherwise it is a call with wrong arguments,
   or of a wrong tool.
@@ -36,6 +36,7 @@ from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, plain_value, state_differences
 from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
 from fdbcore.suites.fdb_v3.world.services import functions_of
+from fdbcore.worlds.faults import ERROR
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
@@ -70,13 +71,20 @@ def made_calls(calls: Iterable[HeldToolCall]) -> list[MadeCall]:
             call["arguments"] if isinstance(call["arguments"], dict) else {},
             call["complete_tick"],
             call["end_tick"],
-            call["status"],
+            _status(call),
             call.get("result"),
         )
         for call in calls
         if call["complete_tick"] is not None
     ]
     return sorted(found, key=lambda call: call.tick)
+
+
+def _status(call: HeldToolCall) -> str:
+    """How a call ended. A service that gives an error object has answered, and has not done what it was asked to."""
+    result = call.get("result")
+    failed = call["status"] == "ok" and isinstance(result, Mapping) and result.get("status") == ERROR["status"]
+    return "error" if failed else call["status"]
 
 
 @dataclass(frozen=True, slots=True)
