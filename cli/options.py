@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,9 @@ from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
+    from fdbcore.runs.held_here import HeldCalls
     from fdbcore.runtime.executor import Executor
+    from fdbcore.session.converse import LiveSettings
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -195,3 +198,13 @@ def executor(engine: str | None, jobs: int | None) -> Executor:
         return RayCluster(address, jobs)
     except FdbError as error:
         raise click.UsageError(str(error)) from error
+
+
+def held_calls(executor: Executor, calls: int) -> Callable[[Path, LiveSettings], HeldCalls] | None:
+    """What holds live calls on the nodes of `executor`, so many at a time on each; None for this machine."""
+    from fdbcore.runs.ray_calls import CallsOnCluster
+    from fdbcore.runs.ray_cluster import RayCluster
+
+    if not isinstance(executor, RayCluster):
+        return None
+    return partial(CallsOnCluster, executor.entry, calls_per_node=calls)

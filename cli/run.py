@@ -72,7 +72,9 @@ LINE_HELP = (
     show_default=True,
     help="Longest call, in seconds.",
 )
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four per process.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four per "
+              "process; with --engine, on each node.")  # fmt: skip
+@options.engine("Hold the calls on a Ray cluster that this machine belongs to, on nodes that do nothing else meanwhile")
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
 @click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")
 @click.option("--seed", type=int, help="Seed of the order of the cases (default: random; it is recorded).")
@@ -143,6 +145,7 @@ def _run(wanted: Wanted) -> int:
     from .run_scoring import scoring_of
 
     scoring = scoring_of(wanted)
+    executor = options.executor(wanted.engine, None)
     systems = [system_of(text) for text in wanted.systems]
     trial = Trial.of(wanted.first, wanted.yes, wanted.dry_run)
     with _folder_of(wanted, systems) as path, unless_refused(path):
@@ -159,7 +162,9 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            return Calls(folder, wanted.jobs, wanted.as_json, wanted.quiet, same, budget, trial, scoring).run()
+            held = options.held_calls(executor, wanted.jobs)
+            jobs, as_json, quiet = wanted.jobs, wanted.as_json, wanted.quiet
+            return Calls(folder, jobs, executor, held, as_json, quiet, same, budget, trial, scoring).run()
 
 
 def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:

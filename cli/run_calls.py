@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
+    from fdbcore.runs.held_here import HeldCalls
+    from fdbcore.runtime.executor import Executor
+    from fdbcore.session.converse import LiveSettings
 
     from .progress import Display
     from .run_costs import Trial
@@ -29,12 +33,14 @@ if TYPE_CHECKING:
 class Calls:
     """The calls of a run that are left, and then its results.
 
-    same: how to give the same command again. trial: the cases to run before the user is asked. scoring: what scores the
-    run by its benchmark once all cases have ended, if anything.
+    executor: scores by the benchmark. held: see `run_cases`. same: how to give the same command again. trial: the cases
+    to run before the user is asked. scoring: what scores the run by its benchmark once all cases have ended.
     """
 
     folder: RunFolder
     jobs: int
+    executor: Executor
+    held: Callable[[Path, LiveSettings], HeldCalls] | None
     as_json: bool
     quiet: bool
     same: str
@@ -95,7 +101,7 @@ class Calls:
                 click.echo(f"fdbcore run: not scored: no call was held; the first: {why}", err=True)
             return False
         if self.scoring is not None and not left:
-            return self.scoring.score(self.folder, self.quiet or self.as_json, self.same) == DONE
+            return self.scoring.score(self.folder, self.executor, self.quiet or self.as_json, self.same) == DONE
         if self._shows and self.folder.plan.material is not None:
             lead = "the replies are text; score them with " if _is_text_only(self.folder) else ""
             click.echo(f"{lead}fdbcore score --suite {self.folder.plan.material.suite} {self.folder.path}")
@@ -118,7 +124,9 @@ class Calls:
         from fdbcore.runs.selftest import verdict
 
         folder = self.folder
-        hold = partial(run_cases, folder, jobs=self.jobs, watch=display, asked=display.asked, budget=self.budget)
+        hold = partial(
+            run_cases, folder, jobs=self.jobs, watch=display, asked=display.asked, budget=self.budget, held=self.held
+        )
         try:
             with display:
                 if folder.left() and folder.plan.settings.realtime:

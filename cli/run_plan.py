@@ -37,6 +37,7 @@ class Wanted:
     clock: str | None
     max_s: float
     jobs: int
+    engine: str | None
     limits: Sequence[str]
     again: str | None
     seed: int | None

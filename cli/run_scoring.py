@@ -13,6 +13,7 @@ from fdbcore.protocols.suite import Suite
 
 if TYPE_CHECKING:
     from fdbcore.runs.folder import RunFolder
+    from fdbcore.runtime.executor import Executor
 
     from .run_plan import Wanted
 
@@ -24,16 +25,15 @@ class RunScoring:
     suite: Suite
     options: Mapping[str, Any]
 
-    def score(self, folder: RunFolder, quiet: bool, same: str) -> int:
+    def score(self, folder: RunFolder, executor: Executor, quiet: bool, same: str) -> int:
         """Score the run into a folder beside it, and return the exit code. same: how to give the same command again."""
         from fdbcore.runs.plan import scores_beside
-        from fdbcore.runtime.executor import Workers
 
         from .score_suite import score_suite
 
         paths, out = [folder.path], scores_beside(folder.path)
         to_continue = f"{same} to continue"
-        return score_suite(self.suite, paths, self.options, None, Workers(), None, out, False, quiet, to_continue)
+        return score_suite(self.suite, paths, self.options, None, executor, None, out, False, quiet, to_continue)
 
 
 def scoring_of(wanted: Wanted) -> RunScoring | None:

@@ -10,14 +10,14 @@ import os
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import SettingsError
@@ -69,8 +69,7 @@ class RayEntry:
         """A process that speaks to Ray. It takes (number, item), and sends how many items it has room for; (number,
         WorkResult), or (number, cause) if a process died at the item; and a text if the cluster cannot be used.
         """
-        here = _Here(os.getcwd(), sys.path, versions(), log and log.resolve())
-        return WorkerProcess(log, _speak_to_ray, self.address, self.jobs, work, here, needs)
+        return WorkerProcess(log, _speak_to_ray, self.address, self.jobs, work, Here.with_log(log), needs)
 
     def refusal(self, text: str) -> SettingsError:
         """An error of the cluster."""
@@ -78,13 +77,43 @@ class RayEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Here:
-    """What a node must have as this process has it."""
+class Here:
+    """What a node must have as this process has it. log: of the run; see `WorkerProcess`."""
 
     folder: str
     sys_path: Sequence[str]
     versions: dict[str, str]
     log: Path | None
+
+    @classmethod
+    def with_log(cls, log: Path | None) -> Self:
+        """Of this process."""
+        return cls(os.getcwd(), sys.path, versions(), log and log.resolve())
+
+    def lacking(self) -> str | None:
+        """On a node: what it lacks, in words."""
+        node, own = socket.gethostname(), versions()
+        unlike = [name for name in self.versions | own if self.versions.get(name) != own.get(name)]
+        if unlike:
+            there, ours = ([found.get(name, "none") for name in unlike] for found in (own, self.versions))
+            return f"{node}: expected {_listed(unlike, ours)} as on this machine, got {_listed(unlike, there)}"
+        for path in (Path(self.folder), self.log):
+            if path is not None and not path.exists():
+                return f"{node}: expected {path}, as on this machine: every machine must see the run at the same path"
+        return None
+
+    @contextmanager
+    def there(self) -> Iterator[None]:
+        """On a node: in the folder of the command, with its modules, printing into the log."""
+        sys.path += [path for path in self.sys_path if path not in sys.path]
+        with ExitStack() as at_end:
+            at_end.enter_context(chdir(self.folder))
+            if self.log is not None:
+                at_end.enter_context(shared_lock(self.log.parent))
+                printed = CleanStream(at_end.enter_context(open(self.log, "a", buffering=1)))
+                at_end.enter_context(redirect_stdout(printed))
+                at_end.enter_context(redirect_stderr(printed))
+            yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +125,19 @@ class _Task:
 
 
 def _speak_to_ray(
-    connection: Connection, address: str, jobs: int, work: Callable[[Any], object], here: _Here, needs: Needs
+    connection: Connection, address: str, jobs: int, work: Callable[[Any], object], here: Here, needs: Needs
 ) -> None:
     """What the process does: see `RayEntry.process`."""
     if here.log is None:  # what Ray prints is nothing for the terminal
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
+    if (refusal := why_not_joined(address)) is not None:
+        connection.send(refusal)
+        return
     import ray
     from ray.exceptions import NodeDiedError, OutOfMemoryError, RayError, RayTaskError
 
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise it prints that this will be so
-    try:
-        ray.init(address or "auto", log_to_driver=False, logging_level="ERROR")
-    except ConnectionError:
-        connection.send("expected a cluster that runs here, found none: `ray start --head` starts one")
-        return
-    except (RuntimeError, ValueError, OSError) as error:
-        connection.send(" ".join(str(error).split()))
-        return
     do = ray.remote(num_cpus=needs.processors, num_gpus=needs.gpus, max_retries=0)(_do).remote
     at_work: dict[ObjectRef[Any], _Task] = {}
     waiting: deque[tuple[int, Any]] = deque()
@@ -167,6 +190,20 @@ def _speak_to_ray(
                 end(task, f"Ray says: {str(error).splitlines()[0]}")
 
 
+def why_not_joined(address: str) -> str | None:
+    """Have this process join the cluster; says why it cannot."""
+    import ray
+
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise it prints that this will be so
+    try:
+        ray.init(address or "auto", log_to_driver=False, logging_level="ERROR")
+    except ConnectionError:
+        return "expected a cluster that runs here, found none: `ray start --head` starts one"
+    except (RuntimeError, ValueError, OSError) as error:
+        return " ".join(str(error).split())
+    return None
+
+
 def _slots(needs: Needs) -> int:
     """How many tasks the nodes can work on at a time."""
     import ray
@@ -180,24 +217,11 @@ def _slots(needs: Needs) -> int:
     return found
 
 
-def _do(work: Callable[[Any], Any], items: Sequence[object], here: _Here) -> list[WorkResult[Any]] | str:
+def _do(work: Callable[[Any], Any], items: Sequence[object], here: Here) -> list[WorkResult[Any]] | str:
     """On a node: do the work on items, in the folder of the command; or say what the node lacks."""
-    node = socket.gethostname()
-    unlike = [name for name in here.versions | versions() if here.versions.get(name) != versions().get(name)]
-    if unlike:
-        there, ours = ([found.get(name, "none") for name in unlike] for found in (versions(), here.versions))
-        return f"{node}: expected {_listed(unlike, ours)} as on this machine, got {_listed(unlike, there)}"
-    for path in (Path(here.folder), here.log):
-        if path is not None and not path.exists():
-            return f"{node}: expected {path}, as on this machine: every machine must see the run at the same path"
-    sys.path += [path for path in here.sys_path if path not in sys.path]
-    with ExitStack() as at_end:
-        at_end.enter_context(chdir(here.folder))
-        if here.log is not None:
-            at_end.enter_context(shared_lock(here.log.parent))
-            printed = CleanStream(at_end.enter_context(open(here.log, "a", buffering=1)))
-            at_end.enter_context(redirect_stdout(printed))
-            at_end.enter_context(redirect_stderr(printed))
+    if (lacking := here.lacking()) is not None:
+        return lacking
+    with here.there():
         if len(items) == 1:
             return [WorkResult.to(work, items[0])]
         with ThreadPoolExecutor(len(items)) as threads:

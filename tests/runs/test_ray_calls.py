@@ -1,0 +1,118 @@
+"""Tests of live calls on a real Ray cluster, whose nodes are processes of this machine, with systems without keys."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.ray_nodes import RayNodes, ray_nodes
+from helpers.voices import voices, write
+
+from fdbcore.recording.files import META
+from fdbcore.runs.ray_cluster import RayCluster
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.live,
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'fdbcore[cluster]'"),
+]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[RayNodes]:
+    with ray_nodes() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("clip") / "user.wav", voices("A 0.5-2 5-6.5 | B ", 7.5)[:, 0])
+
+
+def started(run: Path, clip: Path, nodes: RayNodes, *arguments: str) -> subprocess.Popen[str]:
+    command = [
+        *(sys.executable, "-m", "fdbcore.cli", "run", "--system", "echo", "--clips", str(clip), "--vad", "energy"),
+        *("--max-s", "14", "--engine", f"ray://{nodes.address}", "--out", str(run), "--quiet", *arguments),
+    ]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def metas(run: Path) -> list[dict[str, Any]]:
+    found = []
+    for path in run.glob(f"*/{META}"):
+        text = path.read_text()
+        found.append(json.loads(text) if text else {})
+    return found
+
+
+def under_way(run: Path) -> int:
+    return sum(meta.get("status") == "running" for meta in metas(run))
+
+
+def kinds(run: Path) -> list[str]:
+    return [meta["outcome"]["kind"] for meta in metas(run)]
+
+
+def test_a_node_that_dies_costs_its_running_calls_which_are_held_again(
+    nodes: RayNodes, clip: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    process = started(run, clip, nodes, "--trials", "6", "--jobs", "2")
+    wait_until(lambda: under_way(run) == 4)  # two on each of two nodes
+    nodes.kill_one()
+    _, stderr = process.communicate(timeout=300)
+    nodes.add()
+    assert process.returncode == 0, stderr
+    assert kinds(run) == ["done"] * 6
+    again = [meta["attempts"] for meta in metas(run) if meta["attempts"]]
+    told = f"the node of the cluster that held the call died: {os.uname().nodename}"
+    assert [[(each["kind"], each["reason"]) for each in attempts] for attempts in again] == [[("invalid", told)]] * 2
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_command_that_ends_early_ends_its_calls_and_goes_on(
+    how: signal.Signals, nodes: RayNodes, clip: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    process = started(run, clip, nodes, "--trials", "4", "--jobs", "1")
+    wait_until(lambda: sum(meta.get("status") == "complete" for meta in metas(run)) >= 2 and under_way(run) == 2)
+    os.killpg(process.pid, how)
+    _, stderr = process.communicate(timeout=60)
+    if how is signal.SIGTERM:
+        assert process.returncode == 130
+        assert re.search(r"fdbcore run: interrupted, 2 of 4 cases left; .* to continue\n$", stderr), stderr
+    ended = [path for path in run.glob(f"*/{META}") if json.loads(path.read_text())["status"] == "complete"]
+    before = {path: path.stat().st_mtime_ns for path in ended}
+    _, stderr = started(run, clip, nodes, "--trials", "4", "--jobs", "1").communicate(timeout=300)
+    assert "Traceback" not in stderr
+    assert kinds(run) == ["done"] * 4
+    assert len(before) == 2
+    assert {path: path.stat().st_mtime_ns for path in ended} == before
+
+
+def test_nothing_else_of_the_cluster_runs_beside_live_calls(nodes: RayNodes, clip: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = started(run, clip, nodes, "--trials", "2", "--jobs", "1")
+    wait_until(lambda: under_way(run) == 2)
+    found = [each for each in RayCluster(nodes.address).results(abs, [-1], lambda item, cause: 0) if each is not None]
+    assert found == [1]
+    assert kinds(run) == ["done"] * 2, "it began when they had ended"
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, "")
