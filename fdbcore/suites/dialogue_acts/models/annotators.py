@@ -13,6 +13,7 @@ from fdbcore.models.model_table import price_usd
 from fdbcore.protocols import Model
 from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
+from fdbcore.runtime.address import is_local
 from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response
@@ -91,6 +92,7 @@ def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
     about = task.model.describe()
     counts: dict[Unit, float] = {"text_in_tokens": usage.tokens_in, "text_out_tokens": usage.tokens_out}
     (service,) = task.model.services()
+    price = price_usd(ModelUsage(service.vendor, service.model, counts))
     return {
         "set": task.set.name,
         "annotator": task.model.name,
@@ -104,7 +106,7 @@ def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
         "refusals": usage.refusals,
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
-        "usd": price_usd(ModelUsage(service.vendor, service.model, counts)),
+        "usd": 0.0 if is_local(service.host) else price,
     }
 
 
