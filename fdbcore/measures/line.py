@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from fdbcore.errors import InputError
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.benchmark_folders import V1_FILES, is_call
+from fdbcore.sources.benchmark_folders import V1_FILES, is_call, labelled_span
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "held", "cut", "open"]
@@ -52,7 +54,14 @@ def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     case = recording.original_meta.get("case")
     clip = case.get("clip") if case else None
     of_clip = clip.get("labels", {}).get("pause", ()) if clip else ()
-    return spans + [_span(*note["timestamp"]) for note in of_clip]  # a clip is played from tick 0
+    return [*spans, *_spans_of_clip(of_clip)]  # a clip is played from tick 0
+
+
+def _spans_of_clip(notes: object) -> Iterator[tuple[int, int]]:
+    """The pauses in the JSON beside a clip, if that is what it has under this name: it may be of any form."""
+    for note in notes if isinstance(notes, Sequence) else ():
+        with suppress(InputError):
+            yield _span(*labelled_span(note.get("timestamp") if isinstance(note, Mapping) else None))
 
 
 def _span(start_s: float, end_s: float) -> tuple[int, int]:

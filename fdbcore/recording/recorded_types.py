@@ -65,10 +65,13 @@ class Source(TypedDict, total=False):
     ]
 
 
+AnnotationKind: TypeAlias = Literal["pause", "turn_taking", "interrupt"]
+
+
 class Annotation(TypedDict):
     """An annotation of Full-Duplex-Bench v1."""
 
-    kind: Literal["pause", "turn_taking", "interrupt"]
+    kind: AnnotationKind
     start_s: float
     end_s: float
 

@@ -33,7 +33,6 @@ from fdbcore.recording.files import (
     SCORES,
     TURNS,
     WORDS,
-    read_json,
     settings_hash,
     write_json,
 )
@@ -46,6 +45,7 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.amend import audio_sha256s, keep_log, log_in, renew_log
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
+from fdbcore.sources.benchmark_folders import annotations_in
 from fdbcore.sources.left_out import asked_spans, within_call
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, settings_of
@@ -238,14 +238,8 @@ def words_beside(session: SessionInput) -> dict[Side, dict[str, Any]]:
 
 
 def annotations_beside(session: SessionInput) -> list[Annotation]:
-    """The annotations in a folder of Full-Duplex-Bench v1."""
-    folder = session.a.parent
-    return [
-        {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
-        for kind in ("pause", "turn_taking", "interrupt")
-        if session.words and (folder / f"{kind}.json").is_file()
-        for note in read_json(folder / f"{kind}.json")
-    ]
+    """The annotations in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
+    return annotations_in(session.a.parent) if session.words else []
 
 
 def _words_in(path: Path) -> dict[str, Any]:

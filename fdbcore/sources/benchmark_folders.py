@@ -9,15 +9,23 @@ v2 has a folder `session_*` below that of the task, unless its scripts have clea
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
-from fdbcore.errors import AudioError
+from fdbcore.errors import AudioError, InputError
+from fdbcore.recording.files import read_json
 from fdbcore.sources.names import is_fork, real_path
 
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Annotation, AnnotationKind
+
+LONGEST_S: Final = 1e6
+"""No recording is as long: twelve days."""
 V1_FILES: Final = ("input.wav", "output.wav")
 V2_FILES: Final = ("A.wav", "B.wav")
+_KINDS: Final[tuple[AnnotationKind, ...]] = ("pause", "turn_taking", "interrupt")
 _V2_MIX: Final = "combined.wav"
 _V2_SESSION: Final = "session_"
 
@@ -65,6 +73,34 @@ def words_beside(files: tuple[Path, ...]) -> list[Path]:
     """Where the words of A and B of such a call are, if they are known; none for the files of another call."""
     known = is_call(files, V1_FILES) or is_call(files, V2_FILES)
     return [file.with_suffix(".json") for file in files] if known else []
+
+
+def labelled_span(given: object) -> tuple[float, float]:
+    """The start and the end in s, as a label of v1 states them (`timestamp`). InputError if they cannot be used."""
+    try:
+        start_s, end_s = (float(time_s) for time_s in cast("Iterable[Any]", given))
+    except (TypeError, ValueError):
+        raise InputError(f"expected the start and the end in s, got {given!r}") from None
+    if not 0 <= start_s <= end_s < LONGEST_S:
+        raise InputError(f"expected a start before its end, got {start_s:g} to {end_s:g} s")
+    return start_s, end_s
+
+
+def annotations_in(folder: Path) -> list[Annotation]:
+    """The labels in the folder of a sample of v1. InputError if they cannot be used."""
+    return [note for kind in _KINDS if (file := folder / f"{kind}.json").is_file() for note in _noted(kind, file)]
+
+
+def _noted(kind: AnnotationKind, file: Path) -> Iterator[Annotation]:
+    notes = read_json(file)
+    if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
+        raise InputError(f"{file}: expected a list of labels, got something else")
+    for note in notes:
+        try:
+            start_s, end_s = labelled_span(note.get("timestamp"))
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from None
+        yield {"kind": kind, "start_s": start_s, "end_s": end_s}
 
 
 def is_mono(path: Path) -> bool:

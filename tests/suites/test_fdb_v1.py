@@ -250,8 +250,8 @@ def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
             "pause.json: expected a start before its end, got 2 to 1 s",
         ),
         (
-            lambda place: (place / "pause.json").write_text('[{"timestamp": [1, Infinity]}]'),
-            "pause.json: expected a start before its end, got 1 to inf s",
+            lambda place: (place / "pause.json").write_text('[{"timestamp": [1, 1e308]}]'),
+            "pause.json: expected a start before its end, got 1 to 1e+308 s",
         ),
         (
             lambda place: (place / "pause.json").write_text('[{"timestamp": 3}]'),
@@ -553,6 +553,25 @@ def test_a_label_that_is_left_out_decides_nothing(tmp_path: Path) -> None:
         "3: expected labels that begin within its 6.8 s, got 60 to 61 s, 70 to 71 s, left out",
         "2: expected labels that begin within its 6.6 s, got 50 to 50.5 s",
     ]
+
+
+def test_labels_of_other_tasks_that_cannot_be_used_stop_nothing(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=3)
+    task = data / "candor_turn_taking"
+    for number in "123":
+        (task / number / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
+    (task / "1" / "pause.json").write_text('[{"timestamp": 5}]')
+    (task / "2" / "interrupt.json").write_text('[{"foo": 1}]')
+    (task / "3" / "turn_taking.json").write_text('[{"timestamp": ["1.8", "2.2"]}]')
+    by, told = scored_outputs(tmp_path, data)
+    assert by["3"]["compat_latency_s"] == pytest.approx([1.2])
+    assert [line.replace(str(task), "") for line in told] == [
+        "1: /1/pause.json: expected the start and the end in s, got 5",
+        "2: /2/interrupt.json: expected the start and the end in s, got None",
+    ]
+    arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
+    ran("run", "--suite", "fdb-v1", "--data", data, *arguments)
+    assert [item["sample"][-1] for item in document(tmp_path / "run-scores")["items"]] == ["1", "2", "3"]
 
 
 def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: Path) -> None:

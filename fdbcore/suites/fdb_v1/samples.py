@@ -8,7 +8,6 @@ The group's name says the task; in v1 the labels do where it does not.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from fdbcore.errors import InputError
 from fdbcore.recording.labels import Label, LabelKind
+from fdbcore.sources.benchmark_folders import labelled_span
 from fdbcore.sources.clips import CLEAN_INPUT
 from fdbcore.types import TICKS_PER_S, Clip
 
@@ -182,14 +182,11 @@ def _task(version: Version, clip: Clip) -> str:
     raise InputError(f"{clip.path}: expected a folder whose name says its task ({words}), got {group!r}")
 
 
-def _span(clip: Clip, file: str, given: Any) -> tuple[float, float]:  # noqa: ANN401
+def _span(clip: Clip, file: str, given: object) -> tuple[float, float]:
     try:
-        start_s, end_s = (float(time_s) for time_s in given)
-    except (TypeError, ValueError):
-        raise InputError(f"{clip.path.parent}: {file}: expected the start and the end in s, got {given!r}") from None
-    if not 0 <= start_s <= end_s < math.inf:
-        raise InputError(f"{clip.path.parent}: {file}: expected a start before its end, got {start_s:g} to {end_s:g} s")
-    return start_s, end_s
+        return labelled_span(given)
+    except InputError as error:
+        raise InputError(f"{clip.path.parent}: {file}: {error}") from None
 
 
 def _texts(note: Mapping[str, Any]) -> dict[str, str]:
