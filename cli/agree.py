@@ -44,7 +44,8 @@ def agree(
     """Compare annotations of the same calls, replies or dialogues, by people or models.
 
     Labels of calls: give two or more label files (CSV, TextGrid, RTTM, Audacity), or folders of them. A run or a
-    recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
+    recording stands for what the turn detector found in it; labels of recorded users are those of each call that played
+    one. Dialogue acts: give two .jsonl files of responses or of
     records; of records, the reference replies are compared. Ratings of replies: give tables (CSV with the columns id,
     system, rater, rating), and the run that was scored. Ratings of dialogues: give tables of ratings (CSV with a
     column dialogue), and scores of judges (folders of fdbcore score --suite); --sample draws what people rate.

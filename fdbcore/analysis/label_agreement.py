@@ -3,7 +3,7 @@
 A rater is a label file, or a run, whose labels are those of the turn detector. A kind of label on a side is compared if
 every rater has looked for it, and only in calls that all raters labelled; `fdbcore.analysis.span_agreement` has the
 definitions. For a run, speech that begins over the other side is an interruption if it is longer than short_ms,
-otherwise a backchannel.
+otherwise a backchannel. Labels of recorded users are those of each call that played one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fdbcore.analysis.span_agreement import PAIRED_WITHIN_S, Call, alpha, kind_a
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import CONTRIBUTIONS, KINDS, Label, LabelKind, within_session
-from fdbcore.recording.run import is_recorded
+from fdbcore.recording.run import is_planned, is_recorded, read_plan
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.label_set import LabelSet
 from fdbcore.sources.names import Oddities
@@ -32,6 +32,8 @@ SCHEMA: Final = "fdbcore.label_agreement/1"
 KINDS_OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")
 """The kinds of labels that a run has."""
 
+Named = tuple[str, tuple[Path, ...]]
+"""A clip by its name and its file."""
 _Labels = Callable[[int], Sequence[Label] | None]
 _Recordings = Callable[[int], Reading | None]
 
@@ -102,10 +104,32 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
             labels_of_call = _labels_of_run(recordings[runs.index(source)], oddities)
         else:
             swapped = _swapped(recordings[0]) if runs else lambda number: False
-            by_call = source.by_call(known, swapped, oddities)
+            clips = _clips(runs[0], source) if runs else None
+            by_call = source.by_call(known, swapped, oddities) if clips is None else _by_clip(clips, source, oddities)
             labels_of_call = _labels_of_file(by_call, recordings[0] if runs else None, oddities)
         found.append(Rater(str(source.path), labels_of_call, isinstance(source, Run)))
     return names, found
+
+
+def _clips(run: Run, source: LabelSet) -> list[Named] | None:
+    """The clip that the user of each call is, if a file of labels may name these: None if it names calls, or if the
+    users of the run are no clips.
+    """
+    planned = {case["name"]: case["clip"] for case in read_plan(run.path)["cases"]} if is_planned(run.path) else {}
+    clips = [planned.get(call.name) for call in run.calls]
+    named = {Path(label.call).stem for label in source.labels} | {label.call for label in source.labels}
+    if not named.isdisjoint(call.name for call in run.calls):
+        return None
+    found = [(clip["name"], (Path(clip["path"]),)) for clip in clips if clip is not None]
+    return found if found and len(found) == len(clips) else None
+
+
+def _by_clip(clips: Sequence[Named], source: LabelSet, oddities: Oddities) -> dict[int, list[Label]]:
+    """The labels of a clip for each call that played it. A call begins with its clip, which has one side."""
+    known = list(dict.fromkeys(clips))
+    found = source.by_call(known, lambda number: False, oddities)
+    places = [known.index(clip) for clip in clips]
+    return {number: found[place] for number, place in enumerate(places) if place in found}
 
 
 def _names_of(sources: Sequence[LabelSet]) -> list[tuple[str, Sequence[Path]]]:

@@ -135,6 +135,18 @@ def test_the_order_of_the_cases_moves_no_interval(folder: Path, tmp_path: Path) 
     assert (one["groups"], one["comparisons"]) == (other["groups"], other["comparisons"])
 
 
+def test_labels_of_clips_are_compared_with_what_each_call_found(folder: Path) -> None:
+    found = fdbcore("agree", folder / "labels.csv", folder / "RUN", "--json")
+    compared = json.loads(found.stdout)
+    assert sorted(compared["calls"]) == sorted(
+        f"c{n}-{system}" for n in range(CLIPS_MADE) for system in ("fast", "slow")
+    )
+    (pair,) = compared["pairs"]
+    ends = pair["spans"]["turn_end"]
+    assert (ends["sides"], ends["n"], ends["f1"]["value"]) == (["A"], [8, 8], 1.0)
+    assert [what for what in compared["problems"] if "without a call here" in what]
+
+
 def test_rates_say_of_what_they_are_a_minute(folder: Path, tmp_path: Path) -> None:
     scored = fdbcore("score", "--suite", "clips", folder / "RUN", "--out", tmp_path / "S")
     page = (tmp_path / "S" / "calls" / "c0-fast.html").read_text().replace("&#39;", "'")

@@ -122,7 +122,8 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
     if left:
         others = counted(len(found) - len(shown), "other pair")
         where = f"in the {others}" if shown else f"between any two of {len(content['groups'])} groups"
-        seen = f"{number(min(left), unit)} to {step(max(left), unit)}"
+        low, high = step(min(left), unit), step(max(left), unit)
+        seen = high if low == high else f"{number(min(left), unit)} to {high}"
         yield "  no difference", f"found {where}; a true one of {seen} would be found 8 times in 10"
 
 

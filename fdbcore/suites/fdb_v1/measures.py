@@ -22,7 +22,7 @@ Pooling: TypeAlias = Literal["share", "mean", "trimmed"]
 COMPAT: Final = "as published"
 OURS: Final = "ours"
 FEATURES: Final = {
-    "words_per_minute": ("words a minute", "1/min", 0),
+    "words_per_minute": ("speaking rate", "words/min", 0),
     "pitch_mean_hz": ("pitch", "Hz", 0),
     "pitch_sd_hz": ("SD of pitch", "Hz", 0),
     "intensity_mean_db": ("intensity", "dB", 1),
