@@ -120,7 +120,7 @@ def _clips(run: Run, source: LabelSet) -> list[Named] | None:
     named = {Path(label.call).stem for label in source.labels} | {label.call for label in source.labels}
     if not named.isdisjoint(call.name for call in run.calls):
         return None
-    found = [(clip["name"], (Path(clip["path"]),)) for clip in clips if clip is not None]
+    found: list[Named] = [(clip["name"], (Path(clip["path"]),)) for clip in clips if clip is not None]
     return found if found and len(found) == len(clips) else None
 
 

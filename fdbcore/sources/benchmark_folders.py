@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
 from fdbcore.errors import AudioError, InputError
 from fdbcore.recording.files import read_json
-from fdbcore.sources.names import is_fork, real_path
+from fdbcore.sources.names import is_fork
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Annotation, AnnotationKind
@@ -58,12 +58,13 @@ def place_and_name(files: tuple[Path, ...]) -> tuple[Path, str] | None:
     """The folder that a call of the benchmark lies in, and its name there; None for the files of another call.
 
     v1 counts the samples of each task anew, so the name has the task, too: TASK-NUMBER. The name in v2 is the task's.
+    The files may be links to a store of data.
     """
     if is_call(files, V1_FILES):
-        sample = real_path(files[0]).parent
+        sample = Path(os.path.abspath(files[0])).parent
         return sample.parent.parent, "-".join(sample.parts[-2:])
     if is_call(files, V2_FILES):
-        folder = real_path(files[0]).parent
+        folder = Path(os.path.abspath(files[0])).parent
         task = folder.parent if folder.name.startswith(_V2_SESSION) else folder
         return task.parent, task.name
     return None

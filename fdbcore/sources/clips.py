@@ -179,11 +179,12 @@ def _clip(
 ) -> Clip:
     """The clip of a file. Name, group and labels that are not given follow from where the file lies."""
     is_sample = path.name in (INPUT, CLEAN_INPUT)
+    folder = Path(os.path.abspath(path)).parent  # the file may be a link to a store of data
     if group is None:
-        group = path.resolve().parent.parent.name if is_sample else ""
+        group = folder.parent.name if is_sample else ""
     if name is None:
         clean = ["clean"] if path.name == CLEAN_INPUT else []
-        own = [path.resolve().parent.name, *clean] if is_sample else [path.stem]
+        own = [folder.name, *clean] if is_sample else [path.stem]
         name = "-".join([*group.split("/"), *own] if group else own)
     if labels is None:
         labels = _labels(path, is_sample)

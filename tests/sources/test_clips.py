@@ -25,6 +25,7 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint
 from fdbcore.session.loop import run
 from fdbcore.sources.clips import clips_in, read_clip
+from fdbcore.sources.sessions import session_inputs
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, Clip, Pcm, TurnSettings
 
 REAL: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
@@ -170,6 +171,18 @@ def test_labels_that_are_no_json_are_refused(benchmark: Path) -> None:
     (benchmark / "pause" / "2" / "pause.json").write_text("[")
     with pytest.raises(InputError, match=r"pause.json: expected labels as JSON, got"):
         clips_in(benchmark)
+
+
+def test_links_to_a_store_of_data_keep_the_names_of_their_folders(benchmark: Path, tmp_path: Path) -> None:
+    found = [(clip.name, clip.group) for clip in clips_in(benchmark)]
+    outputs = write_wav(benchmark / "pause" / "1" / "output.wav", pcm_of(0.1))
+    (tmp_path / "store").mkdir()
+    for number, file in enumerate(sorted(benchmark.rglob("*.wav"))):
+        file.rename(tmp_path / "store" / f"{number}.wav")
+        file.symlink_to(tmp_path / "store" / f"{number}.wav")
+    assert [(clip.name, clip.group) for clip in clips_in(benchmark)] == found
+    (session,) = session_inputs([outputs.parent])
+    assert session.name == "pause-1"
 
 
 def test_names_are_fit_for_folders(tmp_path: Path) -> None:
