@@ -19,6 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Groups: TypeAlias = npt.NDArray[np.intp]
 Draws: TypeAlias = npt.NDArray[np.int32]
 
+_SPREADS: Final = 6.0  # how many spreads of the place of a quantile lie above the item where its resamples begin
 DRAWS_PER_CHUNK: Final = 2**18  # 1 MB: stays in the second-level cache between drawing and using
 
 
@@ -42,11 +43,25 @@ def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float,
     """
     order = np.argsort(values, kind="stable")
     ascending, owners = np.ascontiguousarray(values[order]), groups[order].astype(np.int32)
-    sizes = np.bincount(groups, minlength=clusters).astype(np.int64)
+    sizes = np.bincount(groups, minlength=clusters)
+    first = _first_needed(owners, sizes, q)
+    passed = np.bincount(owners[:first], minlength=clusters)
+    counts = np.ascontiguousarray(np.stack([sizes, passed], axis=1).astype(np.int64))
     quantiles, out = _kernels().quantiles, np.empty(resamples)
     return _over_draws(
-        lambda draws, out: quantiles(draws, ascending, owners, sizes, q, out), clusters, clusters, out, seed
+        lambda draws, out: quantiles(draws, ascending, owners, counts, first, q, out), clusters, clusters, out, seed
     )
+
+
+def _first_needed(owners: Draws, sizes: Groups, q: float) -> int:
+    """An item, by its place in ascending order, below which quantile q of hardly any resample lies.
+
+    The place of the quantile moves, from resample to resample, by the root of the summed squares of what each cluster
+    has below it beyond its share.
+    """
+    middle = int(q * len(owners))
+    beyond = np.bincount(owners[:middle], minlength=len(sizes)) - q * sizes
+    return max(0, int(middle - _SPREADS * np.sqrt(np.square(beyond).sum())) - 1)
 
 
 def bootstrap_columns(values: Floats, groups: Groups, clusters: int, resamples: int, seed: int) -> Floats:
@@ -124,22 +139,27 @@ def _ratios(draws: Draws, numerators: Floats, denominators: Floats, out: Floats)
         out[resample] = numerator / denominator if denominator != 0.0 else np.nan
 
 
-def _quantiles(draws: Draws, values: Floats, owners: Draws, sizes: Groups, q: float, out: Floats) -> None:
-    # The items are sorted once. A resample walks over them and counts each as often as its cluster was drawn.
-    times = np.empty(draws.shape[1], dtype=np.int64)
+def _quantiles(draws: Draws, values: Floats, owners: Draws, counts: Groups, first: int, q: float, out: Floats) -> None:
+    # The items are sorted once. A resample walks over them and counts each as often as its cluster was drawn. It begins
+    # at item `first`, since each cluster has counts[:, 0] items, and counts[:, 1] before that one; or else at item 0.
+    times = np.empty(draws.shape[1], dtype=np.int32)
     for resample in range(draws.shape[0]):
         times[:] = 0
-        count = 0
+        count = passed = 0
         for i in range(draws.shape[1]):
-            times[draws[resample, i]] += 1
-            count += sizes[draws[resample, i]]
+            drawn = draws[resample, i]
+            times[drawn] += 1
+            count += counts[drawn, 0]
+            passed += counts[drawn, 1]
         if count == 0:
             out[resample] = np.nan
             continue
         position = (count - 1) * q
         below = int(position)
         fraction = position - below
-        passed = item = 0
+        item = first
+        if passed > below:
+            passed = item = 0
         while passed <= below:
             passed += times[owners[item]]
             item += 1
@@ -192,7 +212,7 @@ def _compile(in_cache: bool) -> _Kernels:
     from numba import njit
 
     ratios = "void(int32[:, ::1], float64[::1], float64[::1], float64[::1])"
-    quantiles = "void(int32[:, ::1], float64[::1], int32[::1], int64[::1], float64, float64[::1])"
+    quantiles = "void(int32[:, ::1], float64[::1], int32[::1], int64[:, ::1], int64, float64, float64[::1])"
     columns = "void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
     return _Kernels(
         njit(ratios, nogil=True, cache=in_cache)(_ratios),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -333,3 +335,39 @@ def test_a_column_that_some_resamples_miss_has_no_interval() -> None:
     (estimate,) = bootstrap_columns(values)
     assert estimate.interval is None
     assert "undefined in" in estimate.reason
+
+
+def many_clusters() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """The items of 60,000 clusters, which differ from each other, and the cluster of each item."""
+    rng = np.random.default_rng(5)
+    clusters = np.repeat(np.arange(60_000), rng.integers(1, 5, 60_000))
+    return rng.normal(size=60_000)[clusters] + rng.normal(size=len(clusters)), clusters
+
+
+def test_very_many_clusters_have_the_interval_of_the_central_limit_theorem() -> None:
+    values, clusters = many_clusters()
+    beyond = np.bincount(clusters, weights=values - values.mean())
+    spread = math.sqrt(float(np.square(beyond).sum())) / len(values)  # of a ratio of sums, over clusters
+    found = bootstrap_ci(values, clusters, mean)
+    assert found.clusters == 60_000
+    assert found.interval is not None
+    low, high = found.interval
+    assert (high - low) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.04)
+    assert (low + high) / 2 == pytest.approx(found.value, abs=0.1 * spread)
+    median = bootstrap_ci(values, clusters, MEDIAN)
+    below = np.bincount(clusters, weights=(values < np.median(values)) - 0.5)
+    near = np.abs(values - np.median(values)) < 0.1
+    per_unit = near.mean() / 0.2  # the density at the median
+    of_median = math.sqrt(float(np.square(below).sum())) / len(values) / per_unit
+    assert median.interval is not None
+    assert (median.interval.high - median.interval.low) / (2 * 1.96 * of_median) == pytest.approx(1, abs=0.06)
+
+
+def test_very_many_clusters_stay_paired() -> None:
+    values, clusters = many_clusters()
+    more = values + np.random.default_rng(6).normal(0.1, 0.01, len(values))
+    paired = difference_ci(more, clusters, values, clusters, mean, paired=True)
+    beyond = np.bincount(clusters, weights=more - values - 0.1)
+    spread = math.sqrt(float(np.square(beyond).sum())) / len(values)
+    assert paired.interval is not None
+    assert (paired.interval.high - paired.interval.low) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.04)
