@@ -460,7 +460,7 @@ def test_who_only_echoes_the_user_is_not_best_at_waiting(tmp_path: Path) -> None
         "count it as speech"
     ]
     again = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert "Pause handling: no pause could be scored; the lists below say why." in " ".join(again.stdout.split())
+    assert "Pause handling: no pause could be scored: why is said above or below." in " ".join(again.stdout.split())
 
 
 def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(tmp_path: Path) -> None:
@@ -553,6 +553,15 @@ def test_a_label_that_is_left_out_decides_nothing(tmp_path: Path) -> None:
         "3: expected labels that begin within its 6.8 s, got 60 to 61 s, 70 to 71 s, left out",
         "2: expected labels that begin within its 6.6 s, got 50 to 50.5 s",
     ]
+
+
+def test_pauses_in_which_the_system_was_speaking_already_are_counted(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [(0.6, 2.5)], n=2)
+    put(data / "synthetic_pause_handling" / "1", "output.wav", np.zeros(round(3.4 * SAMPLE_RATE_HZ), np.int16))
+    by, told = scored_outputs(tmp_path, data)
+    assert told == []
+    assert {number: own["cut_off_per_labelled_a_pause"] for number, own in by.items()} == {"1": [0], "2": []}
+    assert "cut-offs: 1 pause left out: B was already speaking (1)" in document(tmp_path / "out")["warnings"]
 
 
 def test_labels_of_other_tasks_that_cannot_be_used_stop_nothing(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
             better = verdicts(card, condition, [row["system"] for row in rows])
             yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
         elif document["version"] == V1:
-            yield f"{condition.capitalize()}: no {_counted(condition)} could be scored; the lists below say why."
+            yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
     if document["judging"] is not None:
         yield judging_took(document["judging"], "these samples")
 

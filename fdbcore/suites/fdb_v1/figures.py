@@ -5,6 +5,7 @@ Each figure is a list of items, which `rows` pools: of a share 0 or 1 for each o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -34,6 +35,7 @@ Figures: TypeAlias = Mapping[str, Sequence[float]]
 UNWANTED: Final = (PAUSE, BACKCHANNEL)
 """The tasks in which the system should not take over."""
 LEAST_S: Final = 1.0
+CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
 ANSWERED: Final = "answered_per_labelled_turn_end"
 TIMES: Final = "response_latency_ms_per_labelled_turn_end"
 
@@ -102,6 +104,15 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Fig
         wanted = "unwanted" if sample.task in UNWANTED else "wanted"
         figures[f"takeover_by_activity_{wanted}"] = [float(took_over(sample, dialogue))]
     return figures
+
+
+def excluded_pauses(sample: UserSample, dialogue: Dialogue) -> Counter[str]:
+    """How many pauses of a sample are no opportunity to cut the user off, by why."""
+    if sample.task != PAUSE:
+        return Counter()
+    found = labelled(dialogue, KeptLabels(sample.name, sample.labels, []))[CUT_OFFS]
+    assert isinstance(found, Share)
+    return +Counter(found.excluded)
 
 
 def took_over(sample: UserSample, dialogue: Dialogue) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import probabilities_of_files
 from fdbcore.recording.files import read_json
 from fdbcore.registry import vad
+from fdbcore.report.format import counted
+from fdbcore.report.glossary import EXCLUSIONS
 from fdbcore.runs.asking import Desk, spent_on
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
@@ -30,7 +33,7 @@ from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
 from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates
-from fdbcore.suites.fdb_v1.figures import Figures, of_activity, of_segments, of_words
+from fdbcore.suites.fdb_v1.figures import Figures, excluded_pauses, of_activity, of_segments, of_words
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
 from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
@@ -198,7 +201,7 @@ def score(
 def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> None:
     """What needs neither words nor a judge. A recording that cannot be read becomes a problem."""
     readable = []
-    lacks_human = 0
+    lacks_human, excluded = 0, Counter[str]()
     for number, case in enumerate(work.cases, 1):
         show(f"{number} of {len(work.cases)} samples measured")
         try:
@@ -216,10 +219,15 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
         readable.append(case)
         if _is_only_echo(reading):
             work.problems.append(Problem(str(case.path), ONLY_ECHO))
+        else:
+            excluded += excluded_pauses(case.sample, reading.dialogue)
         work.sounds[case.path], work.figures[case.path] = sound, figures
     if not readable:
         raise InputError(f"expected recordings that can be read, got none: {work.problems[0].reason}")
     work.cases = readable
+    if excluded:
+        told = ", ".join(f"{EXCLUSIONS[why]} ({n:,})" for why, n in excluded.items())
+        work.warnings.append(f"cut-offs: {counted(excluded.total(), 'pause')} left out: {told}")
     if lacks_human:
         work.warnings.append(
             f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
