@@ -1,7 +1,8 @@
 """The lines that a dialogue comes over: what each adds or takes away, at a stated ratio.
 
 Ratios are those to the side's own speech (its RMS where it speaks). Each side gets noise of its own. The lines of a set
-are fixed: a detector is tuned on TUNING, and TEST has other ratios, codecs and rooms.
+are fixed: a detector is tuned on TUNING, and TEST has other ratios, codecs and rooms. BETWEEN came later: white noise
+that is softer than in these sets, but not yet out of the range of speech.
 """
 
 from __future__ import annotations
@@ -335,4 +336,5 @@ TEST: Final[Sequence[Line]] = (
     *(crosstalk(below_db) for below_db in (20, 30, 40)),
     clicks(0.5),
 )
-SETS: Final[Mapping[str, Sequence[Line]]] = {"tuning": TUNING, "test": TEST}
+BETWEEN: Final[Sequence[Line]] = tuple(with_noise("white", ratio_db) for ratio_db in range(25, 39, 2))
+SETS: Final[Mapping[str, Sequence[Line]]] = {"tuning": TUNING, "test": TEST, "between": BETWEEN}
