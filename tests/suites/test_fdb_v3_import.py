@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections import Counter
@@ -254,6 +255,10 @@ def write(name: str, text: str) -> Callable[[Path, dict[str, Any]], None]:
         ),
         (put("id", "travel_99"), "id: expected 'travel_01', as the folder is named, got 'travel_99'"),
         (write("metadata.json", "{"), "metadata.json: expected JSON, got: "),
+        (
+            put("expected_tool_calls", [call("track_order", order_id=math.nan)]),
+            "metadata.json: expected JSON, got: NaN",
+        ),
         (write("input.wav", "RIFF"), "input.wav: expected "),
     ],
 )
@@ -291,6 +296,12 @@ def test_a_record_that_is_not_understood_is_named_and_left_out(
         (write("result_x.json", "["), "result_x.json: expected JSON, got: "),
         (write("result_x.json", "[" * 100_000), "result_x.json: expected JSON, got: "),
         (write("result_x.json", "[]"), "result_x.json: expected a table, got []"),
+        (
+            result_with(actual_tool_calls=[{**call("f", amount=math.inf), "timestamp_start": 1.0}]),
+            "result_x.json: expected JSON, got: Infinity is no JSON",
+        ),
+        (write("result_x.json", '{"actual_tool_calls": [1e999]}'), "numbers that are not valid"),
+        (write("result_x.json", r'{"transcript": "\ud800"}'), "text or numbers that are not valid"),
     ],
 )
 def test_a_result_that_is_not_understood_is_named_and_the_record_stays(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any, Final, cast
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
 from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS
@@ -39,8 +39,8 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
     Recordings and results must be where the file says.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json_value(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         return None, [Problem(str(path), f"expected recorded scenarios as JSON, got: {error}")]
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         got = content.get("schema", "none") if isinstance(content, dict) else type(content).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
@@ -109,10 +109,10 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
 
 
 def released_json(path: Path) -> Any:  # noqa: ANN401
-    """The content of a file of the release. InputError if it is no JSON."""
+    """The content of a file of the release. InputError if it is no JSON; NaN and infinity are none."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return json_value(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: expected JSON, got: {error}") from None
 
 
