@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsError
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
@@ -46,6 +46,8 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
 @options.engine("Replay several sessions on a Ray cluster that this machine belongs to")
+@click.option("--store", metavar="URL", help="With --engine, if the machines do not all see --out: an object store "
+              "that calls go through, such as s3://BUCKET/FOLDER.")  # fmt: skip
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
               "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
               "say what to leave out.")  # fmt: skip
@@ -64,6 +66,7 @@ def replay(
     end: str | None,
     jobs: int | None,
     engine: str | None,
+    store: str | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -84,6 +87,7 @@ def replay(
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
+    from fdbcore.runs.store import Store
     from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
@@ -94,7 +98,8 @@ def replay(
     oddities = Oddities()
     executor = options.executor(engine, jobs)
     try:
-        settings = ReplaySettings(out, vads[0] if vads else None, changed_settings(changes), real_time, line_open)
+        vad = vads[0] if vads else None
+        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, store)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))
         if named.pair is not None and named.is_by_side:
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
@@ -104,9 +109,13 @@ def replay(
             from fdbcore.runs.replay_many import check_run_folder
 
             check_run_folder(out, named.meta, calls)
+            if store is not None:
+                Store(store).check()
+        elif store is not None:
+            raise SettingsError("--store: expected several calls, got one, which this machine replays itself")
         elif calls[0].session.log is not None:
             read_marks(calls[0].session.log.path)
-    except InputError as error:
+    except (InputError, MissingExtraError) as error:
         raise click.UsageError(str(error)) from error
     if several:
         sys.exit(replay_calls(calls, settings, executor, oddities, as_json, quiet, vads[1:]))

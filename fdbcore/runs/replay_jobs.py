@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import traceback
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
@@ -23,6 +24,7 @@ from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
+from fdbcore.runs.store import Store
 from fdbcore.runtime.executor import Executor
 from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
@@ -38,13 +40,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """The settings for all calls of a corpus; see `replay.replay_session`."""
+    """The settings for all calls of a corpus; see `replay.replay_session`.
+
+    store: the address of a `Store` that calls go through, where those who replay them do not see `run_path`.
+    """
 
     run_path: Path
     vad: str | None
     changes: Mapping[str, int]
     real_time: bool = False
     line_open: bool = False
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,49 @@ def replayed(
     Closing the iterator ends the work at once; a half-written recording keeps the status "running". Sessions are drawn
     only as needed, so memory does not grow with their number.
     """
+    if settings.store is not None:
+        return _fetched(sessions, settings, executor, Store(settings.store))
     return executor.results(partial(_replay, settings=settings), sessions, _died, settings.run_path / LOG)
+
+
+def _fetched(
+    sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor, store: Store
+) -> Generator[ReplayResult | None]:
+    """`replayed` through a store: what is in it comes into the run as each call ends."""
+    names: dict[int, str] = {}
+
+    def drawn() -> Iterator[tuple[int, SessionInput]]:
+        for number, session in sessions:
+            names[number] = session.name
+            yield number, session
+
+    with closing(executor.results(partial(_replay_into_store, settings=settings), drawn(), _died)) as results:
+        for each in results:
+            if each is not None:
+                store.fetch(names.pop(each.number), settings.run_path)
+            yield each
+
+
+def _replay_into_store(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
+    """Replay a session in a folder of this machine, which has its earlier recording from the store, and put it there.
+
+    RecordingError if the store cannot be read or written.
+    """
+    assert settings.store is not None
+    store, call = Store(settings.store), task[1].name
+    with TemporaryDirectory(prefix="fdbcore-") as scratch:
+        store.fetch(call, Path(scratch))
+        before = _files_of(Path(scratch) / call)
+        found = _replay(task, replace(settings, run_path=Path(scratch)))
+        if _files_of(Path(scratch) / call) != before:
+            store.put(call, Path(scratch))
+        told = [text and text.replace(scratch, str(settings.run_path)) for text in (found.reason, found.unscored)]
+    return replace(found, reason=told[0], unscored=told[1])
+
+
+def _files_of(folder: Path) -> dict[Path, int]:
+    """When each file of a folder was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def _died(task: tuple[int, SessionInput], cause: str) -> ReplayResult:
