@@ -55,6 +55,8 @@ setup(
             "initializedcheck": DEBUG,
             "cdivision": True,
             "embedsignature": True,
+            # Methods hold their object where there is no GIL; what several threads may share is as with it.
+            "freethreading_compatible": True,
             "auto_pickle": False,
             "autotestdict": False,
         },

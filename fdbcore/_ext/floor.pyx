@@ -23,6 +23,7 @@ cdef class NoiseFloor:
     def __cinit__(self):
         self.low = LOUD  # low_before is still 0, which keeps the floor at 0 until it is known
 
+    @cython.critical_section
     def is_quiet(self, const int16_t[::1] frame):
         """Whether a frame, int16 (480,), is quiet compared with the frames before it. The floor then includes it."""
         cdef int64_t energy = 0

@@ -29,7 +29,7 @@ cdef double FULL_SCALE = 32768.0
 
 @cython.final
 cdef class Ear:
-    """Measures a stream of whole ticks, and decimates it from 48 to 4 kHz.
+    """Measures a stream of whole ticks, and decimates it from 48 to 4 kHz. Use it from one thread at a time.
 
     taps: the low-pass filter before decimation, float32 (n,), n a multiple of 4 from 12 to 96. The window of sample j
     at 4 kHz ends with sample 12 j + 11 of the stream; before the stream there is silence. FrameError for other taps.

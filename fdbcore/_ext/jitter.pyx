@@ -120,8 +120,8 @@ cdef class JitterBuffer:
 
     The decoder conceals a gap for 60 ms; then comes silence. If the sender pauses (DTX), silence comes at once: after a
     packet of one or two bytes, and between timestamps that skip time although no sequence number is missing.
-    `add` and `play_into` may run on two threads: the GIL is held, and the state is consistent whenever `decode` is
-    called. Memory is 0.5 MB, allocated once.
+    `add` and `play_into` may run on two threads: each holds the GIL, or this object where Python has none, and the state
+    is consistent whenever `decode` is called. Memory is 0.5 MB, allocated once.
     """
 
     cdef PacketWindow packets
@@ -151,10 +151,12 @@ cdef class JitterBuffer:
         self.forget_trouble()
 
     @property
+    @cython.critical_section
     def delay_samples(self):
         """How much later than at minimum transit a packet is heard now; 0 before there is a map."""
         return self.delay()
 
+    @cython.critical_section
     def add(self, bytes payload not None, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns):
         """Take a packet as it arrives: payload, fields of its RTP header, and arrival time (monotonic, ns)."""
         cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(payload)
@@ -165,6 +167,7 @@ cdef class JitterBuffer:
                 self.place(self.packets.vouched, True)
             self.place(packet, False)
 
+    @cython.critical_section
     def start(self, int64_t origin_ns):
         """Tick 0 begins at `origin_ns`; audio before it is dropped. SettingsError if it was started before."""
         if self.packets.started:
@@ -173,6 +176,7 @@ cdef class JitterBuffer:
         self.packets.started = True
         self.place_waiting()
 
+    @cython.critical_section
     def play_into(self, frame, int64_t tick, decode):
         """Write the samples of `tick` to `frame`; return CONCEALED_FLAG, SILENT_FLAG or both if it holds such, else 0.
 
@@ -200,16 +204,18 @@ cdef class JitterBuffer:
             self.fill(decode)
         return self.decoded.pop(&out[0])
 
+    @cython.critical_section
     def drain(self):
         """The changes of the map since the last call, oldest first; at most the last 64."""
         cdef Change change
         changes = []
         while self.changes_read < self.changes_written:
             change = self.changes[self.changes_read % CHANGES]
+            self.changes_read += 1  # before Python runs, when packets may come
             changes.append(DelayChange(change.tick, KINDS[change.kind], change.offset, change.delay, change.amount))
-            self.changes_read += 1
         return changes
 
+    @cython.critical_section
     def arrivals(self):
         """The packets since the last call, at most the last 1024: arrival_ns, place and samples, int64 (n, 3).
 
@@ -225,6 +231,7 @@ cdef class JitterBuffer:
         self.arrivals_read = max(self.arrivals_read, end)
         return log
 
+    @cython.critical_section
     def stats(self):
         """The counts so far; see JitterStats."""
         cdef PacketWindow packets = self.packets

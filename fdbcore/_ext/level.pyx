@@ -129,6 +129,7 @@ cdef class EnergyDetector:
         self._speaking = self._in_range = self._ended = False
         self._ticks = 0
 
+    @cython.critical_section
     def push(self, frame):
         """Take the frame of tick n, int16 (480,); return whether tick n - 20 is active (False while that is below 0).
 
@@ -143,6 +144,7 @@ cdef class EnergyDetector:
         self._advance(tick)
         return tick >= DELAY_TICKS and self._active[(tick - DELAY_TICKS) & (RING - 1)]
 
+    @cython.critical_section
     def finish(self):
         """The activity of the last 20 ticks (fewer if fewer were pushed). It ends the stream."""
         active = []
@@ -155,17 +157,20 @@ cdef class EnergyDetector:
         return active
 
     @property
+    @cython.critical_section
     def level_dbfs(self):
         """RMS level of the last tick above 80 Hz in dBFS (a constant at full scale is 0); -120 without sound."""
         return self._level[(self._ticks - 1) & (RING - 1)] if self._ticks else SILENCE_DB
 
     @property
+    @cython.critical_section
     def band_levels_dbfs(self):
         """The same for 80-1000, 1000-4000 and 4000-8000 Hz."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)
         return tuple([self._band[slot][band] if self._ticks else SILENCE_DB for band in range(BANDS)])
 
     @property
+    @cython.critical_section
     def seems_active(self):
         """Whether the newest tick is as loud as speech: near the side's voice, and well above the floor of one band."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)

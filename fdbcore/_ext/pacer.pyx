@@ -2,7 +2,7 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
-from cython cimport final
+from cython cimport critical_section, final
 from libc.math cimport ceil
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
@@ -123,6 +123,7 @@ cdef class LatenessHistogram:
     cdef int64_t min_ns
     cdef int64_t max_ns
 
+    @critical_section
     def record(self, lateness_ns):
         """Count one lateness, in ns; InputError unless it is a whole number of at most 64 bits."""
         self.add(whole("lateness_ns", lateness_ns))
@@ -133,6 +134,7 @@ cdef class LatenessHistogram:
         self.counts[bucket_of(lateness_ns)] += 1
         self.n += 1
 
+    @critical_section
     def quantile(self, double q):
         """The smallest lateness (ns) that at least a share `q` of the records does not exceed; None without records.
 
@@ -141,9 +143,10 @@ cdef class LatenessHistogram:
         """
         if not 0.0 <= q <= 1.0:
             raise SettingsError(f"q: expected 0 to 1, got {q}")
-        if self.n == 0:
-            return None
-        return self.nth(<uint64_t> max(1.0, ceil(q * self.n)))
+        return self.quantile_ns(q)
+
+    cdef quantile_ns(self, double q):
+        return None if self.n == 0 else self.nth(<uint64_t> max(1.0, ceil(q * self.n)))
 
     cdef int64_t nth(self, uint64_t rank) noexcept nogil:
         if rank == 1:
@@ -157,10 +160,11 @@ cdef class LatenessHistogram:
             seen += self.counts[bucket]
         return max(self.min_ns, min(self.max_ns, middle_of(bucket)))
 
+    @critical_section
     def summary(self):
         """n, and in us: min_us, p50_us, p99_us, p99_9_us, max_us (None each without records)."""
         shares = {"min_us": 0.0, "p50_us": 0.5, "p99_us": 0.99, "p99_9_us": 0.999, "max_us": 1.0}
-        return {"n": self.n} | {name: to_us(self.quantile(q)) for name, q in shares.items()}
+        return {"n": self.n} | {name: to_us(self.quantile_ns(q)) for name, q in shares.items()}
 
 
 cdef to_us(ns):
@@ -200,6 +204,7 @@ cdef class ClockWatch:
         self.suspends = []
         self.clock_steps = []
 
+    @critical_section
     def observe(self, int64_t tick, int64_t monotonic_ns, int64_t suspend_clock_ns, int64_t wall_clock_ns):
         """Compare a reading of three clocks (ns) with the first one: the clock that stands still in a suspend, the one
         that runs on, and the wall clock. A step is one against the clock that runs on: a suspend alone is none.
@@ -274,10 +279,12 @@ cdef class Pacer:
         self.watch = ClockWatch()
 
     @property
+    @critical_section
     def origin_ns(self):
         """Deadline of tick 0 on the monotonic clock, ns; None before the first `wait`."""
         return self._origin_ns or None
 
+    @critical_section
     def deadline_ns(self, tick):
         """Deadline of `tick` on the monotonic clock, ns.
 
@@ -293,6 +300,7 @@ cdef class Pacer:
             raise InputError(f"tick: expected 0 to {tick_max}, got {tick}")
         return origin_ns + tick * self.period_ns
 
+    @critical_section
     def wait(self, tick):
         """Sleep until `tick` is due, and return by how many whole periods it is overdue (int).
 
@@ -328,6 +336,7 @@ cdef class Pacer:
         self.missed += overdue_ticks > MAX_LATE
         return overdue_ticks
 
+    @critical_section
     def lateness(self):
         """What was measured so far, as JSON values.
 

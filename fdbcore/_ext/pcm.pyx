@@ -266,8 +266,9 @@ cdef class PlayoutQueue:
     silence. If an item runs dry before its end, its playout goes on once 20 ms of it are queued, or once it has ended.
 
     One thread may push, end and flush while another one pops; any thread may ask. The indexes change only with the GIL
-    held. (It is released while a long block is copied, into room that only the producer uses.) Only the consumer moves
-    the read index: a flush publishes the write index, and the next pop drops the samples before it.
+    held, or this object where Python has none. (Both are released while a long block is copied, into room that only the
+    producer uses.) Only the consumer moves the read index: a flush publishes the write index, and the next pop drops the
+    samples before it.
 
     capacity_ms: how much the queue can hold, 20 to 3,600,000; its memory (96 bytes per ms) is allocated once.
     SettingsError if it is out of range.
@@ -292,6 +293,7 @@ cdef class PlayoutQueue:
     def __dealloc__(self):
         PyMem_Free(self.ring)
 
+    @cython.critical_section
     def push(self, pcm):
         """Queue `pcm` as the next audio of the current item; return how many samples (per channel) were taken.
 
@@ -318,16 +320,18 @@ cdef class PlayoutQueue:
         self.dropped += block.rows - taken
         return taken
 
+    @cython.critical_section
     def end_item(self):
         """End the current item, if there is one. The next push begins another one."""
-        if self.is_open():
-            self.items[(self.opened - 1) % ITEMS].end = self.written
+        self.close_item()
 
+    @cython.critical_section
     def flush(self):
         """Drop everything that is queued now (barge-in), and end the current item. Later pushes are not affected."""
-        self.end_item()
+        self.close_item()
         self.flush_to = self.written
 
+    @cython.critical_section
     def pop_into(self, frame):
         """Write the next frame to `frame`; return how many of its samples are audio.
 
@@ -343,6 +347,7 @@ cdef class PlayoutQueue:
         finally:
             PyBuffer_Release(&view)
 
+    @cython.critical_section
     def heard(self):
         """The items so far, oldest first, with how much of each was really heard; at most the last 256.
 
@@ -351,6 +356,7 @@ cdef class PlayoutQueue:
         """
         return [self.heard_item(number) for number in range(max(0, self.opened - ITEMS), self.opened)]
 
+    @cython.critical_section
     def item(self, number):
         """How much was heard of the item of this number; None if it has not begun, or is older than the last 256."""
         if not max(0, self.opened - ITEMS) <= number < self.opened:
@@ -358,15 +364,18 @@ cdef class PlayoutQueue:
         return self.heard_item(number)
 
     @property
+    @cython.critical_section
     def begun_items(self):
         """How many items have begun; the number of the latest is one less."""
         return self.opened
 
     @property
+    @cython.critical_section
     def waiting_items(self):
         """How many items are still to be heard, or to be heard to their end. No more than MOST_ITEMS can wait."""
         return self.opened - self.current
 
+    @cython.critical_section
     def stats(self):
         """The counts so far; see PlayoutStats."""
         return PlayoutStats(
@@ -380,6 +389,10 @@ cdef class PlayoutQueue:
             self.underruns,
             self.longest_underrun,
         )
+
+    cdef void close_item(self) noexcept:
+        if self.is_open():
+            self.items[(self.opened - 1) % ITEMS].end = self.written
 
     cdef bint is_open(self) noexcept:
         return self.opened > 0 and self.items[(self.opened - 1) % ITEMS].end < 0

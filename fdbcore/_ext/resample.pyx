@@ -58,6 +58,7 @@ cdef class Resampler:
         self._most_lanes = most_lanes
         self._start()
 
+    @cython.critical_section
     def process(self, pcm):
         """Take `pcm`, int16 (n,), and return the output that is now complete, int16 (m,). FrameError otherwise."""
         cdef const int16_t[::1] block = _readable(pcm)
@@ -65,6 +66,7 @@ cdef class Resampler:
         self._convert(block, out)
         return out
 
+    @cython.critical_section
     def process_into(self, pcm, out):
         """Write what `process` would return to the start of `out`, int16 (m,), and return its length.
 
@@ -79,6 +81,7 @@ cdef class Resampler:
         self._convert(block, place[:due])
         return due
 
+    @cython.critical_section
     def flush(self):
         """The rest of the output, int16 (m,), as if silence followed. The next input begins a new stream.
 

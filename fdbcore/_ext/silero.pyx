@@ -78,7 +78,7 @@ cdef const float *_floats(const float[::1] values) noexcept:
 cdef class SileroStream:
     """A stream of windows. most_lanes: of a vector register, to use less of the processor than it has: 4, 8 or 16.
 
-    The result does not depend on it.
+    The result does not depend on it. Use it from one thread at a time.
     """
 
     cdef SileroWeights _weights

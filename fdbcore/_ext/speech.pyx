@@ -163,6 +163,7 @@ cdef class SpeechDetector:
         self._inside.room = INSIDE_TICKS
         self._loudest, self._unheard, self._peak, self._voice = LEAST_PEAK_DB, UNHEARD_DB, SILENCE_DB, SILENCE_DB
 
+    @cython.critical_section
     def push(self, frame):
         """Take the frame of tick n, int16 (480,); return whether tick n - 32 is active (False while that is below 0).
 
@@ -172,13 +173,13 @@ cdef class SpeechDetector:
         cdef bint active = False
         if self._ended:
             raise FrameError("frame: expected none after finish(), got one more")
-        with nogil:
-            self._measure(&samples[0])
-            self._ticks += 1
-            if self._ticks > DELAY_TICKS:
-                active = self._decide(self._ticks - 1 - DELAY_TICKS)
+        self._measure(&samples[0])
+        self._ticks += 1
+        if self._ticks > DELAY_TICKS:
+            active = self._decide(self._ticks - 1 - DELAY_TICKS)
         return active
 
+    @cython.critical_section
     def judge(self, double probability):
         """Take the model's probability of speech in the next window of 32 ms."""
         cdef int64_t first = (self._judged_windows * WINDOW_MS + TICK_MS - 1) // TICK_MS
@@ -193,10 +194,12 @@ cdef class SpeechDetector:
             self._unheard = fmax(self._unheard - UNHEARD_FALL_DB, 0.0)
 
     @property
+    @cython.critical_section
     def gain(self):
         """The factor that the model's next window needs: 1 for speech that is loud enough for it."""
         return pow(10.0, fmax(SOFTEST_PEAK_DB - self._loudest - self._unheard, 0.0) / 20.0)
 
+    @cython.critical_section
     def finish(self):
         """The activity of the last 32 ticks (fewer if fewer were pushed). It ends the stream."""
         active = []
@@ -208,6 +211,7 @@ cdef class SpeechDetector:
         return active
 
     @property
+    @cython.critical_section
     def seems_active(self):
         """Whether the newest tick is as loud as speech: in range of the last peak, and well above the background."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)

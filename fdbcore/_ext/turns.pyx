@@ -116,6 +116,7 @@ cdef class TurnDetector:
         PyMem_Free(self.intrusions)
         PyMem_Free(self.log)
 
+    @cython.critical_section
     def push(self, int64_t tick, bint active_a, bint active_b) -> list:
         """The events that become known with the activity of `tick`. Ticks come in order from 0, else FrameError."""
         if self.finished:
@@ -125,6 +126,7 @@ cdef class TurnDetector:
         self.step(active_a, active_b)
         return self.take() if self.n_log else []
 
+    @cython.critical_section
     def push_all(self, const uint8_t[::1] active_a, const uint8_t[::1] active_b) -> list:
         """The events that become known with the next n ticks of both sides, uint8 (n,) each.
 
@@ -140,6 +142,7 @@ cdef class TurnDetector:
                 self.step(active_a[i] != 0, active_b[i] != 0)
         return self.take()
 
+    @cython.critical_section
     def finish(self) -> list:
         """The events that min_silence_ms + resume_ms of further silence decide, and the last turn; all are censored."""
         cdef int64_t i, end = self.pushed
