@@ -92,7 +92,8 @@ def levels_of(heard: SideAudio) -> Floats:
     with TickColumn(np.float32) as levels:
         for tick in range(0, len(powers), BLOCK_TICKS):
             block = powers[tick : tick + BLOCK_TICKS]
-            levels.append(10 * np.log10(np.maximum(block, np.float32(10 ** (LEAST_DBOV / 10)))))
+            # In double precision: that of single precision differs from processor to processor.
+            levels.append(10 * np.log10(np.maximum(block, np.float32(10 ** (LEAST_DBOV / 10))), dtype=np.float64))
         return levels.read(len(powers))
 
 

@@ -264,7 +264,7 @@ class _Track:
         at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
         loud = at[powers[at] > LOUD_POWER]
         centred = pcm.reshape(-1, FRAME_SAMPLES)[loud] - means[loud, None] * np.float32(FULL_SCALE)
-        lines = np.fft.rfft(centred * self._window)
+        lines = np.fft.rfft(np.multiply(centred, self._window, dtype=np.float64))
         self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
         self._spectra += len(loud)
         self.n_ticks += len(powers)
