@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import free_port, print_table
+from benchmarks.call_cost import print_call_cost
+from benchmarks.harness import free_port, met, print_table
 from benchmarks.webrtc_probe import Probe, app_delays_ms, bursty_loss, delays_ms, probe_calls, random_loss
 from fdbcore.runtime.network import await_result
 
 SECONDS = float(os.environ.get("FDBCORE_LIVE_SECONDS", "12"))
 JOIN_S = 4.0
 HUBS = ("ours", "aiortc")
+COST_CALLS = 4
+MOST_CPU_PERCENT = 5.0
 
 
 class Hub:
@@ -92,15 +95,22 @@ def after_loss() -> None:
     )
 
 
+def wires_of_a_call(busy: bool) -> dict[str, float]:
+    """Of one call with two legs, the lateness of packets on the wire in us: of each figure that of the worse leg."""
+    hub = Hub("ours", calls=1, **({"busy": True} if busy else {}))
+    probe_calls(hub.port, [Probe(10, False), Probe(10, False)], 2, 10, SECONDS + JOIN_S)
+    (timing,) = hub.result()["timings"]
+    legs = [timing["sides"][side]["wire"] for side in "AB"]
+    worst = {key: max(leg[key] for leg in legs) for key in ("p50_us", "p99_us", "p99_9_us", "max_us")}
+    return worst | {"late": timing["late"], "missed": timing["missed"]}
+
+
 def wire_lateness() -> None:
     rows = []
     for name, busy in (("idle", False), ("beside a busy Python thread", True)):
-        hub = Hub("ours", calls=1, **({"busy": True} if busy else {}))
-        probe_calls(hub.port, [Probe(10, False), Probe(10, False)], 2, 10, SECONDS + JOIN_S)
-        for timing in hub.result()["timings"]:
-            legs = [timing["sides"][side]["wire"] for side in "AB"]
-            worst = {key: max(leg[key] for leg in legs) / 1000 for key in ("p50_us", "p99_us", "max_us")}
-            rows.append((name, *worst.values(), timing["late"], timing["missed"]))
+        wire = wires_of_a_call(busy)
+        late_ms = (wire[key] / 1000 for key in ("p50_us", "p99_us", "max_us"))
+        rows.append((name, *late_ms, wire["late"], wire["missed"]))
     print_table(
         "Lateness of packets on the wire (the later of two legs; switch interval 0.5 ms)",
         ("ms", "p50", "p99", "max", "ticks late", "missed"),
@@ -129,8 +139,19 @@ def capacity() -> None:
     )
 
 
+def cost_of_a_call() -> None:
+    hub = Hub("ours", calls=COST_CALLS)
+    probe_calls(hub.port, [Probe(10, False) for _ in range(2 * COST_CALLS)], 2, 10, SECONDS + JOIN_S)
+    result = hub.result()
+    print_call_cost(result["threads"], COST_CALLS)
+    percent = 100 * result["cpu_share"] / COST_CALLS
+    goal = f"live: a call with two legs takes less than {MOST_CPU_PERCENT:g} % of a core"
+    print(f"{percent:.1f} % a call: {met(goal, percent < MOST_CPU_PERCENT)} (goal: {MOST_CPU_PERCENT:g} %)")
+
+
 def main() -> None:
     added_delay()
     after_loss()
     wire_lateness()
+    cost_of_a_call()
     capacity()

@@ -22,8 +22,12 @@ from typing import Any
 
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.types import TICKS_PER_S
 
+SETTLED_TICK = 100
 SWITCH_INTERVAL_S = 0.0005
+THREADS = {"fdbcore-network": "network", "fdbcore-spool": "recording", "fdbcore-call": "ticks"}
+"""What the threads of the product do, by their names."""
 
 
 @contextmanager
@@ -42,6 +46,15 @@ def busy_thread(wanted: bool) -> Iterator[None]:
     stop.set()
 
 
+def cpu_of_threads() -> dict[str, float]:
+    """The CPU time in s that the threads of each kind have used so far."""
+    used = dict.fromkeys([*THREADS.values(), "others"], 0.0)
+    for thread in threading.enumerate():
+        kind = next((kind for name, kind in THREADS.items() if thread.name.startswith(name)), "others")
+        used[kind] += time.clock_gettime(time.pthread_getcpuclockid(thread.ident or 0))
+    return used
+
+
 def ours(options: argparse.Namespace) -> dict[str, Any]:
     """Hold `--calls` conversations at once in this process."""
     recordings = []
@@ -54,21 +67,30 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
         recordings.append(converse(a, endpoint(address), folder / str(call), settings, {}, Event(), on_tick))
 
     started_cpu_s: list[float] = []
+    threads_s: dict[int, dict[str, float]] = {}
+    first, last = SETTLED_TICK, round(options.seconds * TICKS_PER_S) - 1
 
     def on_tick(tick: int) -> None:
         if tick == 0:
             started_cpu_s.append(time.process_time())
+        if tick in (first, last) and tick not in threads_s:
+            threads_s[tick] = cpu_of_threads()
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with tempfile.TemporaryDirectory() as folder, busy_thread(options.busy):
-        calls = [threading.Thread(target=hold, args=(call, Path(folder))) for call in range(options.calls)]
+        calls = [
+            threading.Thread(target=hold, args=(call, Path(folder)), name=f"fdbcore-call-{call}")
+            for call in range(options.calls)
+        ]
         for call in calls:
             call.start()
         for call in calls:
             call.join()
         used_s = time.process_time() - max(started_cpu_s)
         timings = [recording.meta["timing"] for recording in recordings]
-    return {"cpu_share": used_s / options.seconds, "timings": timings}
+    measured_s = (last - first) / TICKS_PER_S
+    spent = {kind: (s - threads_s[first][kind]) / measured_s for kind, s in threads_s[last].items()}
+    return {"cpu_share": used_s / options.seconds, "threads": spent, "timings": timings}
 
 
 def plain_aiortc(options: argparse.Namespace) -> dict[str, Any]:

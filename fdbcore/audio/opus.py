@@ -20,6 +20,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Pcm
 
 APPLICATIONS: Final = {"voip": 2048, "lowdelay": 2051}
 _SET_BITRATE: Final = 4002  # OPUS_SET_BITRATE_REQUEST in opus_defines.h
+_SET_COMPLEXITY: Final = 4010
 _LOOKAHEAD: Final = 4027  # OPUS_GET_LOOKAHEAD_REQUEST
 _MAX_PACKET_BYTES: Final = 1275 * 3 + 7  # the size that libopus's documentation recommends for one packet
 _MAX_PACKET_SAMPLES: Final = SAMPLE_RATE_HZ * 120 // 1000  # a packet holds at most 120 ms
@@ -29,11 +30,16 @@ class OpusEncoder:
     """Encodes mono frames of one length at 48 kHz, each to one packet.
 
     frame_ms: 10, 20, 40 or 60. bit_rate: in bit/s. application: "voip" is tuned for speech, "lowdelay" has the
-    shorter look-ahead. look_ahead_samples: by how much the decoded signal lags the input.
+    shorter look-ahead. complexity: from 0 to 10, how much work goes into a frame. look_ahead_samples: by how much the
+    decoded signal lags the input.
     """
 
     def __init__(
-        self, frame_ms: int = TICK_MS, bit_rate: int = 64_000, application: Literal["voip", "lowdelay"] = "lowdelay"
+        self,
+        frame_ms: int = TICK_MS,
+        bit_rate: int = 64_000,
+        application: Literal["voip", "lowdelay"] = "lowdelay",
+        complexity: int = 9,
     ) -> None:
         self.frame_samples = frame_ms * SAMPLE_RATE_HZ // 1000
         self._opus = _libopus()
@@ -41,6 +47,7 @@ class OpusEncoder:
             self._opus.opus_encoder_create(SAMPLE_RATE_HZ, 1, APPLICATIONS[application], None)
         )
         self._opus.opus_encoder_ctl(self._encoder, _SET_BITRATE, ctypes.c_int(bit_rate))
+        self._opus.opus_encoder_ctl(self._encoder, _SET_COMPLEXITY, ctypes.c_int(complexity))
         look_ahead = ctypes.c_int()
         self._opus.opus_encoder_ctl(self._encoder, _LOOKAHEAD, ctypes.byref(look_ahead))
         self.look_ahead_samples = look_ahead.value
@@ -55,7 +62,7 @@ class OpusEncoder:
         )
         if size < 0:
             raise FrameError(f"opus: expected a frame that can be encoded, got error {size}")
-        return self._packet.raw[:size]
+        return ctypes.string_at(self._packet, size)
 
     def __del__(self) -> None:
         if hasattr(self, "_encoder"):

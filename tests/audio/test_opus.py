@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import av
@@ -13,8 +14,12 @@ from av.audio.codeccontext import AudioCodecContext
 from av.audio.frame import AudioFrame
 
 from fdbcore.audio.opus import OpusDecoder, OpusEncoder
+from fdbcore.endpoints.webrtc.leg import OPUS_COMPLEXITY
 from fdbcore.errors import FrameError
+from fdbcore.sources.clips import read_clip
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
 
 
 def tone(seconds: float, hz: float = 440.0) -> Pcm:
@@ -47,6 +52,19 @@ def test_another_decoder_hears_the_same_late_by_the_stated_look_ahead(applicatio
     assert (
         similarity(decoded_pcm[late + 4800 : late + 24000], pcm[4800:24000]) > 0.97
     )  # voip filters out what lies below speech
+
+
+def test_speech_of_live_calls_comes_out_as_well_as_with_the_most_work() -> None:
+    speech, _ = read_clip(SAMPLE, "left")
+    speech = speech[20 * SAMPLE_RATE_HZ : 30 * SAMPLE_RATE_HZ]
+    snr_db = {}
+    for complexity in (OPUS_COMPLEXITY, 10):
+        encoder, decoder = OpusEncoder(complexity=complexity), OpusDecoder()
+        heard = np.concatenate([decoder.decode(encoder.encode(frame)).copy() for frame in speech.reshape(-1, 480)])
+        late = encoder.look_ahead_samples
+        error = heard[late:].astype(np.float64) - speech[: len(speech) - late]
+        snr_db[complexity] = 10 * np.log10((speech.astype(np.float64) ** 2).mean() / (error**2).mean())
+    assert snr_db[OPUS_COMPLEXITY] > snr_db[10] - 0.2
 
 
 def test_stereo_of_another_encoder_comes_out_as_mono() -> None:
