@@ -1,7 +1,7 @@
 """Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`. Missed goals are listed last.
 
 `python -m benchmarks voices CLIPS_FOLDER` and `silero CLIPS_FOLDER` need clips, and are run by their names alone.
-`day` takes long, and is run only if it is named.
+`day` and `capacity` take long, and are run only if they are named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAMES = (
     *("align", "acts", "resample", "turns", "detectors", "replay", "corpus", "engine"),
     *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
-LONG = ("day",)
+LONG = ("capacity", "day")
 OF_CLIPS = ("voices", "silero")
 
 

@@ -16,15 +16,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import uvloop
 
 from benchmarks.harness import print_table
 from fdbcore._ext.pacer import Pacer
 from fdbcore.types import TICK_NS
-from fdbcore.types.timing_types import LatenessSummary
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import LatenessSummary
 
 RUN_S = float(os.environ.get("FDBCORE_PACING_SECONDS", "60"))
 TICKS = max(100, round(RUN_S * 1e9 / TICK_NS))
@@ -101,6 +103,12 @@ def call_at(name: str, loop: asyncio.AbstractEventLoop) -> dict[str, Figures]:
     return {name: Figures.of(lateness)}
 
 
+def uvloop_call_at() -> dict[str, Figures]:
+    import uvloop
+
+    return call_at("uvloop call_at", uvloop.new_event_loop())
+
+
 def sleep_thread() -> dict[str, Figures]:
     lateness = np.empty(TICKS, np.int64)
 
@@ -127,7 +135,7 @@ METHODS: tuple[Method, ...] = (
     lambda: pacer("Pacer, no spin", spin_ns=0),
     lambda: pacer("Pacer, spin, priority", spin_ns=300_000, raise_priority=True),
     lambda: call_at("asyncio call_at", asyncio.SelectorEventLoop()),
-    lambda: call_at("uvloop call_at", uvloop.new_event_loop()),
+    uvloop_call_at,
     sleep_thread,
 )
 
