@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import TimingSelftest
     from fdbcore.report.call.doctor_types import CheckedModel, CheckedSession, Checkup, Probe
     from fdbcore.report.call.document_types import Document
+    from fdbcore.types.timing_types import CallsAtOnce
 
 
 @click.command(short_help="Check audio files, systems, and the timing of this machine.")
 @click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
+@click.option("--calls", is_flag=True, help="Also measure how many live calls at once this machine holds on time: two "
+              "minutes in which it should do nothing else. `fdbcore run --jobs auto` takes that number.")  # fmt: skip
 @options.vad
 @options.as_json
-def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
+def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> None:
     """Check audio files, systems, and the timing of this machine.
 
     An argument that exists on disk is a FILE: a stereo file, two mono files (A, B), or the folder of a recording, of a
@@ -41,7 +44,7 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     self-test runs as well, and the files of local models are read and compared with their SHA-256.
 
     The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, if a system
-    cannot be reached, or if a local model is damaged.
+    cannot be reached, if a local model is damaged, or if not even one live call can be held on time.
 
     Example: fdbcore doctor call.wav
     """
@@ -62,6 +65,9 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
         checkup["timing"], checkup["systems"], all_well = _test(systems, show=not as_json)
         checkup["models"] = models = _fetched_models(show=not as_json)
         all_well = all_well and all(model["whole"] for model in models.values())
+    if calls:
+        checkup["calls"] = measured = _calls_at_once(show=not as_json)
+        all_well = all_well and measured["most"] > 0
     if as_json:
         click.echo(json.dumps(checkup, ensure_ascii=False))
     sys.exit(DONE if all_fit and all_well else FAILED)
@@ -170,6 +176,21 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
                 click.echo(f"{address}: {line}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
     return found, probes, all_well
+
+
+def _calls_at_once(show: bool) -> CallsAtOnce:
+    """How many live calls this machine holds at once; it is kept for `--jobs auto`."""
+    from .calls_at_once import calls_told, measure_calls_at_once
+
+    try:
+        found = measure_calls_at_once(quiet=not show)
+    except FdbError as error:
+        click.echo(f"fdbcore doctor: {error}", err=True)
+        sys.exit(FAILED)
+    if show:
+        for line in calls_told(found):
+            click.echo(line)
+    return found
 
 
 def _fetched_models(show: bool) -> dict[str, CheckedModel]:

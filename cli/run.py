@@ -13,6 +13,7 @@ import click
 from fdbcore.errors import FdbError, InputError, SettingsError
 
 from . import options
+from .calls_at_once import Jobs, jobs_of
 from .options import DONE, FAILED
 from .suites import SuiteCommand, SuiteName, given
 
@@ -38,6 +39,10 @@ OUT_HELP = (
 TOOLS_HELP = (
     "What the systems may call: a Python file of functions, or a JSON file of schemas with commands; "
     "FILE?latency=normal adds settings. Or the address of another world."
+)
+JOBS_HELP = (
+    "Calls at a time, four per process; with --engine, on each node. auto: as many as `fdbcore doctor --calls` finds "
+    "that this machine holds on time."
 )
 LINE_HELP = (
     "What B hears A over: clean, telephone, noise:20, babble:15, loss:5, jitter:40 or echo:-30. May be repeated: each "
@@ -72,8 +77,7 @@ LINE_HELP = (
     show_default=True,
     help="Longest call, in seconds.",
 )
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four per "
-              "process; with --engine, on each node.")  # fmt: skip
+@click.option("--jobs", type=Jobs(), default=1, show_default=True, help=JOBS_HELP)
 @options.engine("Hold the calls on a Ray cluster that this machine belongs to, on nodes that do nothing else meanwhile")
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
 @click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")
@@ -150,8 +154,9 @@ def _run(wanted: Wanted) -> int:
     trial = Trial.of(wanted.first, wanted.yes, wanted.dry_run)
     with _folder_of(wanted, systems) as path, unless_refused(path):
         plan = plan_of(wanted, systems, path)
+        jobs = jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
         if wanted.dry_run:
-            print_costs(RunFolder(path, plan), wanted.again, wanted.jobs, wanted.as_json)
+            print_costs(RunFolder(path, plan), wanted.again, jobs, wanted.as_json)
             return DONE
         same = f"run the same command {'again' if wanted.out else f'with --out {path}'}"
         if wanted.out is None and not wanted.quiet:
@@ -162,8 +167,8 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            held = options.held_calls(executor, wanted.jobs)
-            jobs, as_json, quiet = wanted.jobs, wanted.as_json, wanted.quiet
+            held = options.held_calls(executor, jobs)
+            as_json, quiet = wanted.as_json, wanted.quiet
             return Calls(folder, jobs, executor, held, as_json, quiet, same, budget, trial, scoring).run()
 
 

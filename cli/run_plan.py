@@ -36,7 +36,7 @@ class Wanted:
     trials: int
     clock: str | None
     max_s: float
-    jobs: int
+    jobs: int | str
     engine: str | None
     limits: Sequence[str]
     again: str | None

@@ -66,6 +66,7 @@ ENDPOINTS: Final = {
     "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "livekit": "fdbcore.endpoints.vendors.livekit:livekit",
     "livekits": "fdbcore.endpoints.vendors.livekit:livekit",
+    "mirror": "fdbcore.endpoints.webrtc.mirror:mirror",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "openai-chat": "fdbcore.endpoints.one_shot:reply",
     "openai-live": "fdbcore.endpoints.vendors.openai_live:openai_live",

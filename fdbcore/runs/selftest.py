@@ -8,7 +8,6 @@ this machine, now. It says nothing about the path to a system elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.clock import MonotonicClock, utc_now
-from fdbcore.endpoints.webrtc.endpoint import LOOPBACK, WebRtcEndpoint
+from fdbcore.endpoints.webrtc.mirror import Mirrored
 from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.protocols import Endpoint
@@ -28,7 +27,6 @@ from fdbcore.session.vad import EnergyVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Pcm, TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.endpoints.webrtc.rtp import RtpPacket
     from fdbcore.recording.recorded_types import KnownMeta
     from fdbcore.recording.run_types import TimingSelftest
     from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
@@ -58,7 +56,7 @@ def timing_selftest(seconds: float = 3.0) -> TimingSelftest:
         return {"schema": SELFTEST_SCHEMA, "created": utc_now(), "passed": None, "why_not": str(error)}
 
 
-def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
+def reflect_clicks(seconds: float, mirror: Mirrored) -> TimingSelftest:
     """The self-test with a given mirror; see `timing_selftest`."""
     clicks = Clicks(round(seconds * TICKS_PER_S))
     clock = MonotonicClock()
@@ -132,31 +130,6 @@ class Clicks(Endpoint):
     def describe(self) -> Mapping[str, Any]:
         """The settings of the clicks, as JSON values."""
         return {"kind": "clicks", "every_ticks": CLICK_EVERY_TICKS}
-
-
-class Mirrored(WebRtcEndpoint):
-    """An endpoint whose peer is in this process, and sends each packet back as it arrives."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._mirror = AsyncExitStack()
-
-    async def _connect(self) -> None:
-        from fdbcore.endpoints.webrtc.aiortc_seam import AudioWire
-        from fdbcore.endpoints.webrtc.peer import Peer
-
-        peer, mirror = await self._new_peer(), Peer(addresses=LOOPBACK)
-        self._mirror.push_async_callback(mirror.close)
-        await peer.accept(await mirror.answer(await peer.offer()))
-        wire = AudioWire(await mirror.transceiver(self._join_s), self._reflect)
-        self._mirror.callback(wire.close)
-        self._wire = wire
-
-    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
-        self._wire.send(packet.payload, packet.sequence, packet.timestamp, arrival_ns)
-
-    async def _hang_up(self) -> None:
-        await self._mirror.aclose()
 
 
 def drift_ppm(at_s: npt.NDArray[np.floating[Any]], delays_ms: npt.NDArray[np.floating[Any]]) -> float:

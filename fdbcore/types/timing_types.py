@@ -5,7 +5,7 @@ They need msgspec, and are for type checkers and for the schemas: nothing at run
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -128,3 +128,33 @@ class TimingCertificate(TypedDict):
     processors: NotRequired[ProcessorUse]
     padded_samples: NotRequired[Annotated[dict[Side, int], Meta(description="silence after a shorter file")]]
     sides: NotRequired[Annotated[dict[Side, MeasuredSide], Meta(description="what the transport of each measured")]]
+
+
+class HeldAtOnce(TypedDict):
+    """Calls that were held at once, to see whether the machine keeps time; the numbers are of all of them."""
+
+    calls: int
+    ticks: int
+    late: Annotated[int, Meta(description="ticks that were late by a tick or more, and still held")]
+    missed: Annotated[int, Meta(description="ticks that were silent because they came too late")]
+    wire_p99_ms: Annotated[float, Meta(description="how late packets left: the 99th percentile of the worst leg")]
+
+
+class MeasuredMachine(TypedDict):
+    """On which machine, and with which versions, something was measured."""
+
+    name: str
+    processors: Annotated[int, Meta(description="that this process may use")]
+    python: str
+    fdbcore: str
+
+
+class CallsAtOnce(TypedDict):
+    """How many live calls at once a machine holds on time, with two WebRTC legs each, whose peers are there too."""
+
+    schema: Literal["fdbcore.calls_at_once/1"]
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    calls: Annotated[int, Meta(description="to be held at once: 15 % below the most that went well")]
+    most: Annotated[int, Meta(description="that went well for ten seconds; 0 if none did")]
+    probes: list[HeldAtOnce]
+    machine: MeasuredMachine

@@ -18,7 +18,8 @@ from fakes.run_parties import install
 from scipy.io import wavfile
 
 from fdbcore.cli.main import main
-from fdbcore.runs.selftest import Mirrored, drift_ppm, reflect_clicks, timing_selftest, verdict
+from fdbcore.endpoints.webrtc.mirror import Mirrored
+from fdbcore.runs.selftest import drift_ppm, reflect_clicks, timing_selftest, verdict
 
 if TYPE_CHECKING:
     from fdbcore.endpoints.webrtc.rtp import RtpPacket

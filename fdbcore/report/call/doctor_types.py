@@ -12,6 +12,7 @@ from msgspec import Meta
 from fdbcore.measures.placed_line_types import PlacedLines
 from fdbcore.recording.recorded_types import HealthFinding, HealthSides, SuspectSpans
 from fdbcore.recording.run_types import TimingSelftest
+from fdbcore.types.timing_types import CallsAtOnce
 
 
 class CheckedSession(TypedDict, total=False):
@@ -52,5 +53,6 @@ class Checkup(TypedDict, total=False):
     schema: Required[Literal["fdbcore.doctor/1"]]
     files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]
     timing: TimingSelftest
+    calls: Annotated[CallsAtOnce, Meta(description="how many live calls at once this machine holds, if asked for")]
     systems: Annotated[dict[str, Probe], Meta(description="by their addresses, without secrets")]
     models: Annotated[dict[str, CheckedModel], Meta(description="local models that have been fetched, by their names")]

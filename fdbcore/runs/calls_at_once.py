@@ -1,0 +1,131 @@
+"""Measures how many live calls at once this machine holds on time, by holding more and more of them.
+
+Each call has two WebRTC legs to mirrors in the same process (`fdbcore.endpoints.webrtc.mirror`), and is held as by
+`fdbcore run`: by processes with four calls each, recorded, with its speech decided. The mirrors encrypt and decrypt as
+much as the legs do, so calls whose peers are elsewhere leave some of the processors free.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from fdbcore._version import __version__
+from fdbcore.clock import utc_now
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.reader import Recording
+from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.plan import PlannedSystem, make_plan
+from fdbcore.runs.runner import run_cases
+from fdbcore.runtime.cache_folder import cache_folder
+from fdbcore.runtime.executor import Workers
+from fdbcore.session.converse import MAX_MISSED_SHARE, LiveSettings
+from fdbcore.types import TICKS_PER_S, User
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce, MeasuredMachine
+
+CALLS_AT_ONCE_SCHEMA: Final = "fdbcore.calls_at_once/1"
+PARTY: Final = "mirror"
+PROBE_S: Final = 10.0
+FIRST_PER_PROCESSOR: Final = 4
+MOST_LATE_SHARE: Final = 0.01
+STEP_SHARE: Final = 1 / 16
+"""How exactly the most calls are searched: the next step would be this share of them, or a call."""
+SPARE_SHARE: Final = 0.15
+"""What ten seconds do not show, such as a host that takes processor time away now and then, needs room."""
+
+
+def calls_at_once(
+    told: Callable[[HeldAtOnce], None] = lambda held: None,
+    hold: Callable[[int], HeldAtOnce] | None = None,
+) -> CallsAtOnce:
+    """Find how many calls this machine holds at once, in probes of ten seconds: about two minutes in all.
+
+    They double from four a processor until too many ticks are late or missed, and are then halved between the last that
+    went well and the first that did not. `calls` is 15 % below the most that went well, at least 1. told: called with
+    each probe. hold: holds a number of calls, in place of `hold_at_once`. MissingExtraError without the extra `live`.
+    """
+    hold = hold or hold_at_once
+    probes: list[HeldAtOnce] = []
+
+    def holds(calls: int) -> bool:
+        probes.append(hold(calls))
+        told(probes[-1])
+        return keeps_time(probes[-1])
+
+    most, fails = 0, FIRST_PER_PROCESSOR * Workers().jobs
+    while holds(fails):
+        most, fails = fails, 2 * fails
+    while fails - most > max(1, STEP_SHARE * most):
+        middle = (most + fails) // 2
+        most, fails = (middle, fails) if holds(middle) else (most, middle)
+    return {
+        "schema": CALLS_AT_ONCE_SCHEMA,
+        "created": utc_now(),
+        "calls": max(1, int((1 - SPARE_SHARE) * most)),
+        "most": most,
+        "probes": probes,
+        "machine": this_machine(),
+    }
+
+
+def hold_at_once(calls: int, seconds: float = PROBE_S) -> HeldAtOnce:
+    """Hold so many calls at once for `seconds`, and say how well they kept time."""
+    users = [User(f"call-{number}", PARTY) for number in range(calls)]
+    plan = make_plan([PlannedSystem(PARTY, PARTY)], users, LiveSettings(max_s=seconds))
+    with TemporaryDirectory(prefix="fdbcore-calls-") as folder, RunFolder(Path(folder) / "run", plan) as run:
+        run_cases(run, jobs=calls)
+        return _told([Recording(run.path / case.name) for case in plan.cases], round(seconds * TICKS_PER_S))
+
+
+def keeps_time(held: HeldAtOnce) -> bool:
+    """Whether calls were held on time: as few ticks missed as a call may miss, and few of them late."""
+    return held["missed"] <= MAX_MISSED_SHARE * held["ticks"] and held["late"] <= MOST_LATE_SHARE * held["ticks"]
+
+
+def _told(recordings: Sequence[Recording], n_ticks: int) -> HeldAtOnce:
+    """Of a call that could not even begin, all ticks are missed."""
+    timings = [recording.meta["timing"] for recording in recordings if "timing" in recording.meta]
+    legs = [side["wire"] for timing in timings for side in timing["sides"].values()]
+    return {
+        "calls": len(recordings),
+        "ticks": n_ticks * len(recordings),
+        "late": sum(timing["late"] for timing in timings),
+        "missed": sum(timing["missed"] for timing in timings) + n_ticks * (len(recordings) - len(timings)),
+        "wire_p99_ms": max(((leg["p99_us"] or 0.0) / 1000 for leg in legs), default=0.0),
+    }
+
+
+def this_machine() -> MeasuredMachine:
+    """What the number of calls at once depends on: with other values it has to be measured again."""
+    return {
+        "name": platform.node(),
+        "processors": Workers().jobs,
+        "python": platform.python_version(),
+        "fdbcore": __version__,
+    }
+
+
+def keep(found: CallsAtOnce) -> None:
+    """Keep what was measured for `known_calls_at_once`. RecordingError if it cannot be written."""
+    _kept_in().parent.mkdir(parents=True, exist_ok=True)
+    write_json(_kept_in(), found)
+
+
+def known_calls_at_once() -> int | None:
+    """How many calls this machine holds at once, if that has been measured on it."""
+    with suppress(RecordingError):
+        found: CallsAtOnce = read_json(_kept_in())
+        if found.get("schema") == CALLS_AT_ONCE_SCHEMA and found["machine"] == this_machine():
+            return found["calls"]
+    return None
+
+
+def _kept_in() -> Path:
+    return cache_folder() / "calls_at_once.json"
