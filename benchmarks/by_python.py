@@ -1,7 +1,7 @@
 """How late ticks and packets are on each Python: `python -m benchmarks.by_python PYTHON...`, such as python3.13.
 
 Each PYTHON gets an environment in build/pythons with the core compiled for it: three minutes, once. Where the extra
-`live` cannot be installed, the core alone is measured. Then two minutes each, in which nothing else should run:
+`live` cannot be installed, the core alone is measured. Then three minutes each, in which nothing else should run:
 lateness when the wait of a tick is over (wake) and when Python goes on (resume), idle and beside a busy Python
 thread; and that of packets on the wire, in a call with two WebRTC legs. FDBCORE_PACING_SECONDS shortens a run (60 s).
 """
