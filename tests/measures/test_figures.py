@@ -11,7 +11,7 @@ import pytest
 from helpers.faulty_audio import Stereo, in_rooms, sample
 
 from fdbcore.measures.health.examine import HealthProbe
-from fdbcore.measures.health.figures import figures
+from fdbcore.measures.health.figures import figures, levels_of
 from fdbcore.session.vad import EnergyVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
 
@@ -93,3 +93,14 @@ def test_figures_are_those_of_plain_loops(floor_dbov: float) -> None:
             for name, value in naive(channel, active.tolist()).items():
                 assert known.get(name) == pytest.approx(value, abs=0.02), name
             assert known["snr_db"] == pytest.approx((known["level_dbov"] or 0) - (known["noise_dbov"] or 0))
+
+
+def test_levels_are_those_of_another_logarithm_to_the_last_bit() -> None:
+    """NumPy's logarithm of single precision gives other bits on processors with AVX-512 than on others."""
+    with HealthProbe() as probe:
+        for _ in probe.tap([(np.ascontiguousarray(sample()[:, 0]), None)]):
+            pass
+        heard = probe.sides()["A"]
+        levels, powers = levels_of(heard), heard.powers.tolist()
+    least = float(np.float32(1e-10))
+    assert levels.tolist() == [float(np.float32(10 * math.log10(max(power, least)))) for power in powers]
