@@ -66,7 +66,8 @@ def score(
     if by is not None:
         check_column(run.scored, by, "--by")
     gone = {call.name: str(call.unscored) for call in run.calls if call.is_unreadable}
-    calls, unread = rescored(run, workers, lambda: watch(f"scored, of {len(run.scored):,} calls"), keep)
+    told = f"scored, of {len(run.scored):,} calls"
+    calls, unread = rescored(run, workers, lambda: watch(told), keep)
     if not calls.calls or run.settings is None:
         raise SettingsError(f"{run.path}: expected calls that are scored, got none")
     found = groups(calls, by) if by else []
