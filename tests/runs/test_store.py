@@ -24,7 +24,7 @@ from fdbcore.recording.files import META, REPORT
 from fdbcore.recording.run import LOG
 
 NEEDS_STORE = pytest.mark.skipif(
-    not all(map(find_spec, ("ray", "s3fs", "moto"))), reason="needs pip install 'fdbcore[cluster,store]' 'moto[server]'"
+    not all(map(find_spec, ("ray", "s3fs", "moto"))), reason="needs pip install 'fdbcore[dev]'"
 )
 
 
