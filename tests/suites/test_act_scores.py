@@ -205,6 +205,19 @@ def test_uniform_weights_weigh_all_acts_of_a_sequence_the_same() -> None:
     assert uniform_row.values[0, 0, :2].tolist() == pytest.approx([1.0, 1 / 3])
 
 
+def test_uniform_weights_are_scored_against_the_good_reply_that_counts_by_the_given_ones() -> None:
+    of = record_set(["Q 1", "Q .5 Inf .3 Ans .2"])  # by the given weights 0.1 and 0.2 away; by uniform ones 1/2 and 1/3
+    given_row, uniform_row = (system_row(answers(of, "Q .9 Inf .1"), "x", weights) for weights in ("given", "uniform"))
+    assert given_row.values[0, 0, :2].tolist() == pytest.approx([0.9, 0.1])
+    assert uniform_row.values[0, 0, :2].tolist() == pytest.approx([1 / 2, 1 / 2])
+    assert uniform_row.scored is not None
+    assert uniform_row.scored.reference.tolist() == [0]
+    assert uniform_row.scored.alignment(0).wed == pytest.approx(1 / 2)
+    of = record_set(["Q 1", "Q .5 Inf .3 Ans .2"], ["Q .9 Inf .1"], ["Q .9 Inf .1"])  # the last is the best constant
+    rows = {(row.system, row.weights): row.values[0, 0, 1] for row in baseline_rows(of)}
+    assert rows[BEST_CONSTANT, "uniform"] == pytest.approx(1 / 2)
+
+
 def test_repeats_and_missing_annotations_have_their_places() -> None:
     of = record_set(["Q 1"], ["Inf 1"], ["Ans 1"], ["Com 1"])
     replies = [repeated("r0", {1: "Q 1", 3: "Inf 1"}), repeated("r1", {3: "Inf 1"}), response("r2", None)]
@@ -227,7 +240,7 @@ def test_the_most_frequent_sequence_has_mean_importances() -> None:
 @given(st.lists(st.lists(sequences(3), min_size=1, max_size=2), min_size=2, max_size=5))
 def test_shuffled_references_are_all_pairs_of_two_records(choices: list[list[Acts]]) -> None:
     references = References.of(record_set(*choices).records.values(), "given")
-    row = shuffled_row("set", references, "given", 0)
+    row = shuffled_row("set", references, references, "given", 0)
     expected = [
         min((scores(reference, others[0]) for reference in own), key=lambda s: (s["wed"], -s["wlcs"]))
         for k, own in enumerate(choices)
@@ -250,9 +263,9 @@ def random_set(rng: np.random.Generator, n: int) -> RecordSet:
 
 def test_beyond_the_bound_as_many_pairs_are_drawn_by_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     references = References.of(random_set(np.random.default_rng(1), 60).records.values(), "given")
-    exact = shuffled_row("set", references, "given", 0)
+    exact = shuffled_row("set", references, references, "given", 0)
     monkeypatch.setattr(baselines, "PAIRS", 600)
-    drawn, again, other = (shuffled_row("set", references, "given", seed) for seed in (3, 3, 4))
+    drawn, again, other = (shuffled_row("set", references, references, "given", seed) for seed in (3, 3, 4))
     assert (exact.pairs, drawn.pairs) == (60 * 59, 600)
     assert np.array_equal(drawn.values, again.values)
     assert not np.array_equal(drawn.values, other.values)
@@ -263,7 +276,8 @@ def test_the_interval_of_shuffled_references_is_as_wide_as_sets_differ() -> None
     rng = np.random.default_rng(7)
     means, widths = [], []
     for _ in range(100):
-        row = shuffled_row("set", References.of(random_set(rng, 20).records.values(), "given"), "given", 0)
+        references = References.of(random_set(rng, 20).records.values(), "given")
+        row = shuffled_row("set", references, references, "given", 0)
         estimate = bootstrap_columns(row.values[..., 1], resamples=300)[0]
         assert estimate.interval is not None
         assert estimate.value is not None

@@ -46,16 +46,17 @@ def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
         BEST_CONSTANT: best_constant(records, seed, of.tags),
     }
     notes = {MOST_FREQUENT: _how_frequent(records), BEST_CONSTANT: _told(same[BEST_CONSTANT])}
+    given, every = References.of(records, "given", of.tags), np.arange(len(records))
     for weights in WEIGHTS:
-        references = References.of(records, weights, of.tags)
+        references = given if weights == "given" else References.of(records, weights, of.tags)
         for name, sequence in same.items():
-            predictions = packed([sequence] * len(records), weights, of.tags)
-            scores = references.score(np.arange(len(records)), predictions).scores
+            counted = given.score(every, packed([sequence] * len(records), "given", of.tags)).reference
+            scores = references.score(every, packed([sequence] * len(records), weights, of.tags), counted).scores
             yield SystemScores(
                 of.name, name, None, "baseline", weights, scores[:, None], scores, note=notes.get(name, "")
             )
         if len(records) > 1:
-            yield shuffled_row(of.name, references, weights, seed)
+            yield shuffled_row(of.name, references, given, weights, seed)
 
 
 def most_frequent(records: Sequence[Record]) -> ActSequence:
@@ -103,21 +104,26 @@ def _told(sequence: ActSequence) -> str:
     return ", ".join(f"{act} {weight:.2f}" for act, weight in sequence)
 
 
-def shuffled_row(name: str, references: References, weights: Weights, seed: int) -> SystemScores:
+def shuffled_row(name: str, references: References, given: References, weights: Weights, seed: int) -> SystemScores:
     """Each record's references against the first reference of other records.
 
     All other records, up to PAIRS pairs; above that, a seeded draw chooses at which distances the other record stands,
     the same for all records. A record takes part both as the request and as the reply, and the interval resamples it in
     both roles: its value is the sum of its two means less the mean of all (Hájek's projection of a statistic of pairs).
+    given: the references with their importances, by which the reference that counts is chosen.
     """
     n = len(references.counts)
     shifts = _shifts(n, seed)
     asked = np.repeat(np.arange(n), len(shifts))
     replied = (asked + np.tile(shifts, n)) % n
-    firsts: PackedActs = taken(references.packed, references.starts)
-    scores = references.score(asked, taken(firsts, replied)).scores
+    counted = given.score(asked, _firsts(given, replied)).reference
+    scores = references.score(asked, _firsts(references, replied), counted).scores
     values = _means(scores, asked, n) + _means(scores, replied, n) - scores.mean(axis=0)
     return SystemScores(name, SHUFFLED, None, "baseline", weights, values[:, None], scores, pairs=len(scores))
+
+
+def _firsts(of: References, records: Indexes) -> PackedActs:
+    return taken(of.packed, of.starts[records])
 
 
 def _shifts(n: int, seed: int) -> Indexes:

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 
 WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
-"""uniform: all acts of a sequence have the same weight, on both sides; a control."""
+"""uniform: all acts of a sequence have the same weight, on both sides; a control, against the reference that counts by
+the given weights."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.intp]
@@ -80,12 +81,16 @@ class References:
         flat = [sequence for choices in sequences for sequence in choices]
         return cls(packed(flat, weights, tags), np.cumsum(counts) - counts, counts)
 
-    def score(self, records: Indexes, predictions: PackedActs) -> NearestScores:
+    def score(self, records: Indexes, predictions: PackedActs, counted: Indexes | None = None) -> NearestScores:
         """Each prediction k against the references of record records[k].
 
         The reference with the smallest WED counts, for all measures; of equal ones, that with the greatest WLCS, then
-        the first.
+        the first. counted: which reference counts instead, (predictions,): uniform weights choose none of their own.
         """
+        if counted is not None:
+            pairs = taken(self.packed, self.starts[records] + counted)
+            scores, alignments = score_pairs(pairs, predictions)
+            return NearestScores(scores, counted, alignments, np.arange(len(counted)))
         counts = self.counts[records]
         starts = np.cumsum(counts) - counts
         owners = np.repeat(np.arange(len(records)), counts)
@@ -207,7 +212,10 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
             sequences.append([(step.act, step.importance) for step in steps])
     places = np.array(cells, dtype=np.intp).reshape(-1, 3)
     tags = answers.set.tags
-    scored = References.of(records, weights, tags).score(places[:, 0], packed(sequences, weights, tags))
+    scored = References.of(records, "given", tags).score(places[:, 0], packed(sequences, "given", tags))
+    if weights == "uniform":
+        alike, counted = packed(sequences, weights, tags), scored.reference
+        scored = References.of(records, weights, tags).score(places[:, 0], alike, counted)
     of_trials = np.full((len(records), max(map(len, replies), default=0) or 1, len(repeats), len(MEASURES)), np.nan)
     of_trials[tuple(places.T)] = scored.scores
     silent = sum(map(no_reply, answers.replies))
