@@ -71,7 +71,7 @@ def transcribe(
     words:FOLDER takes FOLDER/CALL/A.json and B.json. A server has to give word times: whisper-1 does,
     gpt-4o-transcribe does not.
 
-    Example: fdbcore transcribe RUN --transcriber whisper --language en
+    Example (needs fdbcore models get whisper): fdbcore transcribe RUN --transcriber whisper --language en
     """
     from fdbcore.sources.word_source import word_source
 

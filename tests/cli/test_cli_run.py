@@ -360,7 +360,7 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "whip:?join_s=nan"], "whip: join_s: expected a number from 0.001 to 86400, got 'nan'"),
         (["--a", A, "--system", "webrtc:?ice=foo"], "ice: expected stun:HOST:PORT, got 'foo'"),
         (["--a", A, "--system", "webrtc:?ice=stun:h:99999"], "ice: expected stun:HOST:PORT"),
-        (["--a", A, "--system", "fake:", "--jobs", "0"], "0 is not in the range"),
+        (["--a", A, "--system", "fake:", "--jobs", "0"], "expected a whole number of at least 1, or auto, got '0'"),
         (
             ["--clock", "virtual", "--a", A, "--system", "fake:?clocking=burst"],
             "cannot drive a party that follows burst",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -274,7 +275,7 @@ def test_an_impossible_label_is_a_fault_and_is_not_played(tmp_path: Path, fault:
 def test_a_run_names_what_it_leaves_out(tmp_path: Path) -> None:
     path = with_fault(tmp_path, {"id": "../../evil"})
     done = run(f"{path}?quiet_s=1", tmp_path / "RUN", {"right": "rehearsed:"}, "--no-score")
-    assert "left out: expected a name without slashes" in done.stderr
+    assert re.search(r"\.\./\.\./evil: left out:.*got '\.\./\.\./evil'", done.stderr)  # a long path may cut its middle
     assert not list(tmp_path.glob("**/*evil*"))
     content = json.loads(path.read_text())
     content["record"] = content["record"][:1]
