@@ -51,10 +51,14 @@ class KeptModel(Model):
         self.name = model.name
         self._model = model
         self._path = path
-        self._lines: dict[str, Mapping[str, Any]] = {}
-        self._used: set[str] = set()
+        self._lines: dict[str, list[Mapping[str, Any]]] = {}
+        """What each request was answered; the last answer counts."""
+        self._earlier: set[str] = set()
+        """The requests whose last answer an earlier use of the file stored."""
+        self._anew: set[str] = set()
+        self._counted: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
-        self._tokens_in = self._tokens_out = 0
+        self._tokens_in = self._tokens_out = self._refusals = 0
         self._lock = threading.Lock()
         self._made_folder = False
 
@@ -90,7 +94,7 @@ class KeptModel(Model):
         with self._lock:
             return Usage(
                 replies=self._models.total(),
-                refusals=len(self._used) - self._models.total(),
+                refusals=self._refusals,
                 tokens_in=self._tokens_in,
                 tokens_out=self._tokens_out,
                 models=dict(sorted(self._models.items())),
@@ -108,11 +112,24 @@ class KeptModel(Model):
         """Whether a reply to it, or a refusal, is stored."""
         return self._key(request) in self._lines
 
+    def ask_anew(self, request: Request) -> bool:
+        """Whether an earlier use of the file stored the reply to it; then the next `ask` asks the model once more.
+
+        The stored reply stays in the file and in the usage.
+        """
+        key = self._key(request)
+        with self._lock:
+            is_earlier = key in self._earlier
+            self._earlier.discard(key)
+            if is_earlier:
+                self._anew.add(key)
+        return is_earlier
+
     def ask(self, request: Request) -> Reply:
         """The stored reply, or else the model's. A refusal is stored too, and raised again."""
         key = self._key(request)
-        line = self._lines.get(key) or self._ask(key, request)
-        self._count(key, line)
+        line = self._ask(key, request) if key in self._anew or key not in self._lines else self._lines[key][-1]
+        self._count(key)
         if "refusal" in line:
             raise CutOffError(line["refusal"], line["cut"]) if "cut" in line else RefusalError(line["refusal"])
         return Reply(line["text"], line["model"], line["tokens_in"], line["tokens_out"])
@@ -133,13 +150,17 @@ class KeptModel(Model):
         asked = asdict(request) | {"wav": wav, "model": self.name}
         return hashlib.sha256(json.dumps(asked, sort_keys=True, default=dict).encode()).hexdigest()[:32]
 
-    def _count(self, key: str, line: Mapping[str, Any]) -> None:
+    def _count(self, key: str) -> None:
         with self._lock:
-            if key not in self._used and "text" in line:
-                self._models[line["model"]] += 1
-                self._tokens_in += line["tokens_in"]
-                self._tokens_out += line["tokens_out"]
-            self._used.add(key)
+            lines = self._lines[key]
+            for line in lines[self._counted[key] :]:
+                if "text" in line:
+                    self._models[line["model"]] += 1
+                    self._tokens_in += line["tokens_in"]
+                    self._tokens_out += line["tokens_out"]
+                else:
+                    self._refusals += 1
+            self._counted[key] = len(lines)
 
     def _write(self, line: Mapping[str, Any]) -> None:
         data = f"{json.dumps(clean(line))}\n".encode()  # as ASCII: a model's text need not be valid Unicode
@@ -151,7 +172,8 @@ class KeptModel(Model):
             except OSError as error:
                 self._file.truncate(end)  # the next line would be appended to this partial one
                 raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
-            self._lines[line["key"]] = line
+            self._lines.setdefault(line["key"], []).append(line)
+            self._anew.discard(line["key"])
 
     def _read(self) -> None:
         """Read the complete lines. A kill may have cut the last one, which is then removed."""
@@ -162,8 +184,9 @@ class KeptModel(Model):
         for number, text in enumerate(data[:whole].split(b"\n")[:-1], 1):
             try:
                 line = json.loads(text)
-                self._lines[line["key"]] = line
+                self._lines.setdefault(line["key"], []).append(line)
             except (ValueError, TypeError, KeyError) as error:
                 raise RecordingError(
                     f"{self._path}, line {number}: expected a stored reply, got something else"
                 ) from error
+        self._earlier = set(self._lines)

@@ -273,6 +273,19 @@ def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
     assert "so they cannot be compared" in page(document)
 
 
+def test_of_systems_at_the_same_distance_none_has_the_least() -> None:
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    document = make_document(("one", "two"), n=4)
+    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    for row in document["rows"]:
+        if row["kind"] == "system":
+            row["measures"]["wed"] = {"mean": 1.0, "sd": 0.0, "ci95": None}
+    assert leads(document)[0] == (
+        "“one” and “two” are at the same least distance (WED). But no record is scored both for “one” and for “two”, "
+        "so they cannot be compared."
+    )
+
+
 def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
     one, other = make_document(n=8), make_document(n=8, seed=2)
     for part in ("rows", "comparisons", "items", "diagnosis"):

@@ -160,6 +160,26 @@ def test_what_passed_is_asked_for_by_the_same_call_again(kept: Path) -> None:
         assert len(server.asked) == 4
 
 
+@pytest.mark.parametrize(("answer", "times"), [("{", MOST_ASKED), (Refuses("SAFETY"), 1)])
+def test_what_could_not_be_used_is_asked_about_once_more_by_the_same_call(
+    kept: Path, answer: Answer, times: int
+) -> None:
+    is_broken = True
+    with FakeGemini(lambda asked: answer if is_broken and "timer-2で" in asked.user else label(asked)) as server:
+        for more in (0, 1):  # unusable a second time: neither lost nor asked more than once
+            found = label_all(server, kept)
+            assert (len(server.asked), len(found.problems), found.asked_again) == (2 + times + more, 1, more)
+        is_broken = False
+        found = label_all(server, kept)
+        assert (len(server.asked), found.problems, found.asked_again) == (4 + times, (), 1)
+        assert found.told == ["1 text asked about again: the kept answers cannot be used"]
+        assert [len(response.annotations) for response in found.responses] == [1, 1, 1]
+        assert found.usage.replies + found.usage.refusals == len(server.asked)  # what was of no use cost, too
+        again = label_all(server, kept)
+        assert len(server.asked) == 4 + times
+    assert (again.responses, again.usage, again.told) == (found.responses, found.usage, [])
+
+
 def test_no_reply_is_not_labelled(kept: Path) -> None:
     given = [Response("timer-1", "system", None, reason="no answer"), Response("timer-2", "system", " ")]
     with FakeGemini(label) as server:
@@ -253,3 +273,27 @@ def test_words_that_a_reply_does_not_have_are_marked_and_older_annotations_have_
     kept = Path("OUT/annotations.jsonl").read_text(encoding="utf-8")
     assert "した。次も？か" in kept
     assert "is_quote" not in kept
+
+
+def test_a_reply_whose_annotation_failed_is_left_out_once_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
+    Path("replies.jsonl").write_text(jsonl(RESPONSES[:2]), encoding="utf-8")
+    command = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl", "--out", "OUT"]
+    is_broken = True
+    with FakeGemini(lambda asked: "{" if is_broken else label(asked)) as server:
+        command += ["--annotator", server.address_of("gemini:labeller")]
+        problems = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)["problems"]
+        assert [problem["where"].split(",")[:2] for problem in problems] == [
+            ["timer-1", " system"],
+            ["timer-2", " system"],
+            ["timer-1", f" {REFERENCE}"],
+            ["timer-2", f" {REFERENCE}"],
+        ]
+        assert all("expected one JSON value" in problem["reason"] for problem in problems)
+        is_broken = False
+        again = CliRunner().invoke(main, command)
+    assert "4 texts asked about again: the kept answers cannot be used" in again.output
+    assert "left out" not in again.output

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.models.cache import KeptModel, Usage
+from fdbcore.models.cache import KeptModel
 from fdbcore.protocols import Judge, Model, Transcriber
 from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.models.annotate import annotate, first_requests, references
+from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, first_requests, references
 from fdbcore.suites.dialogue_acts.models.annotators import (
     Annotating,
     Named,
@@ -99,10 +99,12 @@ def _scored(
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options, hears)
     used: list[AnnotatedWith] = []
+    again: list[str] = []
     for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
-        responses, found, usage = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
-        problems += found
-        used.append(annotated_with(task, usage))
+        responses, found = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
+        problems += found.problems
+        used.append(annotated_with(task, found.usage))
+        again += [f"{task.set.name}: {told}" for told in found.told]
     judged = None
     if judging.judges:
         to_judge = replies_to_judge(sets, responses)
@@ -115,7 +117,7 @@ def _scored(
     if judged is not None:
         judged.put_into(content, sets, settings)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, [*all_took(used), *(() if judged is None else judged.told)])
+    return Scored(content, files, [*all_took(used), *again, *(() if judged is None else judged.told)])
 
 
 def _page_language(options: Mapping[str, Any]) -> dict[str, str]:
@@ -255,8 +257,8 @@ def _annotated(
     repeats: int,
     jobs: int,
     show: Callable[[str], None],
-) -> tuple[list[Response], list[Problem], Usage]:
-    """The responses and the reference texts of a set, with annotations of a model, and what these took.
+) -> tuple[list[Response], Annotated]:
+    """The responses and the reference texts of a set, with annotations of a model, and how these were made.
 
     Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
     several, are not scored, and so not annotated.
@@ -275,4 +277,4 @@ def _annotated(
     )
     labelled = iter(found.responses)
     merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
-    return merged, list(found.problems), found.usage
+    return merged, found

@@ -7,7 +7,7 @@
     annotated.usage        tokens
 
 Every answer is kept in the file as it comes (`fdbcore.models.cache`), so a run that was killed goes on there, and one
-that is complete needs no key.
+that is complete needs no key. What an earlier run could not use in the end is asked once more.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.protocols import Model
+from fdbcore.report.format import counted
 from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for, in_order
 from fdbcore.suites.dialogue_acts.models.checks import parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
@@ -30,11 +31,22 @@ from fdbcore.types import Problem, Request
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing."""
+    """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
+
+    asked_again: how many texts were asked about once more, as the kept answers about them cannot be used.
+    """
 
     responses: tuple[Response, ...]
     problems: tuple[Problem, ...]
     usage: Usage
+    asked_again: int = 0
+
+    @property
+    def told(self) -> list[str]:
+        """How many texts were asked about again, in words, if any."""
+        if not self.asked_again:
+            return []
+        return [f"{counted(self.asked_again, 'text')} asked about again: the kept answers cannot be used"]
 
 
 class _Text(NamedTuple):
@@ -90,8 +102,9 @@ def annotate(
     by_id = {record.id: record for record in records}
     texts = {(index, repeat): text for index, repeat, text in _texts(responses, by_id, repeats)}
     distinct = list(dict.fromkeys(texts.values()))
+    again: list[_Text] = []
     with KeptModel(model, kept_in) as kept:
-        tasks = [partial(_label, prompts, kept, text, seed) for text in distinct]
+        tasks = [partial(_label, prompts, kept, text, seed, again) for text in distinct]
         labels: dict[_Text, Good[Annotation] | Bad | Left] = {}
         with closing(in_order(tasks, jobs)) as found:
             for text, label in zip(distinct, found, strict=True):
@@ -109,7 +122,7 @@ def annotate(
         ]
         if response.id not in by_id:
             problems.append(Problem(where, "expected a record of this id, found none"))
-    return Annotated(tuple(labelled), tuple(problems), usage)
+    return Annotated(tuple(labelled), tuple(problems), usage, len(again))
 
 
 def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:
@@ -120,11 +133,15 @@ def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: i
                 yield index, repeat, _Text(record.background, record.user_text, response.text, repeat)
 
 
-def _label(prompts: Prompts, model: Model, text: _Text, seed: int) -> Good[Annotation] | Bad:
+def _label(prompts: Prompts, kept: KeptModel, text: _Text, seed: int, again: list[_Text]) -> Good[Annotation] | Bad:
+    """The label of a text. again: gets the text if it is asked about once more, as an earlier run could not use it."""
     request = _request(prompts, text, seed)
-    return ask_for(
-        model, prompts, request, partial(_annotation, prompts=prompts, annotator=model.name, repeat=text.repeat)
-    )
+    check = partial(_annotation, prompts=prompts, annotator=kept.name, repeat=text.repeat)
+    label = ask_for(kept, prompts, request, check)
+    if isinstance(label, Bad) and label.request is not None and kept.ask_anew(label.request):
+        again.append(text)
+        label = ask_for(kept, prompts, request, check)
+    return label
 
 
 def _request(prompts: Prompts, text: _Text, seed: int) -> Request:

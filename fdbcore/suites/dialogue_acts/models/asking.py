@@ -33,11 +33,12 @@ class Good(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """An answer that cannot be used, and why; refused: the model declined."""
+    """An answer that cannot be used, and why; refused: the model declined. request: what it answers."""
 
     reason: str
     text: str
     asked: int
+    request: Request | None = None
     refused: bool = False
 
 
@@ -61,14 +62,14 @@ def ask_for(
         try:
             text = model.ask(now).text
         except CutOffError as error:
-            last = Bad(str(error), error.text, asked)
+            last = Bad(str(error), error.text, asked, now)
             continue
         except RefusalError as error:
-            return Bad(str(error), "", asked, refused=True)
+            return Bad(str(error), "", asked, now, refused=True)
         try:
             return Good(check(text), text, asked)
         except InputError as error:
-            last = Bad(str(error), text, asked)
+            last = Bad(str(error), text, asked, now)
     return last
 
 

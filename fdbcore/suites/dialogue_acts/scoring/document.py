@@ -206,6 +206,8 @@ def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) ->
         for reply in one.replies:
             there = {annotation.annotator for annotation in reply.annotations}
             missing = [name for name in expected if name not in there and (one.set.name, name) not in asked]
+            if expected == [NOBODY] and any(of == one.set.name for of, _ in asked):
+                missing = []  # whoever was asked gave nothing usable; why is told already
             if missing and not no_reply(reply):
                 whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
                 reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"

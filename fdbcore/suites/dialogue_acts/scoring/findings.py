@@ -127,8 +127,13 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
         if card.better(one) is None:
             yield _undecided(one, card)
     if apart:
+        least = mean(_wed(systems[0]).value)
+        alike = [row.system for row in systems if row.system in apart and mean(_wed(row).value) == least]
+        ahead = f"{_named(best)} has the least distance (WED)."
+        if alike:
+            ahead = f"{' and '.join(map(_named, (best, *alike)))} are at the same least distance (WED)."
         yield (
-            f"{_named(best)} has the least distance (WED). But no record is scored both for it and for "
+            f"{ahead} But no record is scored both for {_named(best) if alike else 'it'} and for "
             f"{', '.join(map(_named, apart))}, so they cannot be compared."
         )
     yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])

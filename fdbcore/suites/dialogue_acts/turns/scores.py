@@ -73,6 +73,7 @@ def score_turns(
     pairs = list(to_annotate(calls))
     labelled: Sequence[Response] = [*(response for _, response in pairs), *references(scored.records.values(), SET)]
     used: list[AnnotatedWith] = []
+    again: list[str] = []
     for model in models:
         found = annotate(
             labelled,
@@ -87,6 +88,7 @@ def score_turns(
         labelled = found.responses
         problems += found.problems
         used.append(annotated_with(Annotating(scored, model, prompts), found.usage))
+        again += [f"{SET}: {told}" for told in found.told]
     if not models:
         problems.append(Problem("turns", "expected annotations, got none (--annotator has them made)"))
     acts = {response.id: response.annotations for response in labelled}
@@ -96,7 +98,7 @@ def score_turns(
         options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
     )
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    told = all_took(used)
+    told = [*all_took(used), *again]
     if judging.judges:
         judged = judge_content(replies_to_judge([scored], responses), judging, out / JUDGED, jobs, show)
         judged.put_into(content, [scored], settings)
