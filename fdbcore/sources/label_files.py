@@ -186,8 +186,12 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
     censored = _column(header, ("censored",))
     if side is None or kind is None or start is None:
-        got = ", ".join(header) or "none"
-        raise SettingsError(f"{path}: expected the columns side, kind, start_s, end_s; got {got}")
+        got, what = ", ".join(header) or "none", ""
+        if not text.strip():
+            what = "the table is empty: "
+        elif all(each is None for each in (side, kind, start, end, call)):
+            what = "none of its headers is known: "
+        raise SettingsError(f"{path}: {what}expected the columns side, kind, start_s, end_s; got {got}")
     for row in rows:
         where = f"{path.name}, line {rows.line_num}"
         if not any(cell.strip() for cell in row):

@@ -193,6 +193,7 @@ class Scorecard:
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
+    not_compared: why there are no differences, where there are none.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -219,6 +220,7 @@ class Scorecard:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     level: float = 0.95
     gaps: Sequence[Problem] = ()
+    not_compared: str = "There are no two systems to compare."
 
     @property
     def shows_detectable(self) -> bool:

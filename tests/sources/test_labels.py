@@ -227,9 +227,10 @@ def test_tiers_that_say_nothing_of_a_kind_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("x.csv", "", "expected the columns side, kind, start_s, end_s; got none"),
+        ("x.csv", "", "the table is empty: expected the columns side, kind, start_s, end_s; got none"),
+        ("x.csv", "colour,shape\n1,2\n", "none of its headers is known: expected .*; got colour, shape"),
         ("x.csv", "side,kind,start_s,end_s\n", "expected labels .* found none"),
-        ("x.csv", "kind,start_s\npause,1\n", "expected the columns side, kind"),
+        ("x.csv", "kind,start_s\npause,1\n", "x.csv: expected the columns side, kind"),
         ("x.TextGrid", LONG[:400], "expected a TextGrid with .* here"),
         ("x.TextGrid", "ooBinaryFile", "expected a TextGrid with .* the file ends"),
         ("x.docx", "", r"expected a label file \(.csv"),

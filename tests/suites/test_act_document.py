@@ -461,3 +461,10 @@ def test_recorded_users_that_are_too_few_for_a_test_are_told() -> None:
     of, replies = of_calls((9, 14, 5))
     found = [one.too_few(0.95) for one in SUITE.card(document([of], replies, settings=FEW)).differences]
     assert set(found) == {"3 recorded users cannot reach p < 0.05; at least 6 needed"}
+
+
+def test_without_any_scored_reply_no_note_tells_of_their_distances() -> None:
+    of = record_set(["Q 1", "Inf 1"])  # two good replies to one record
+    told = document([of], [response("r0", "Inf 1")], settings=FEW)["notes"]
+    assert any("of several references" in note and note.endswith(": s 0.000 and 1.000") for note in told)
+    assert not document([of], [response("stray", "Q 1")], settings=FEW)["notes"]

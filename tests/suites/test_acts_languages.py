@@ -135,6 +135,20 @@ def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
             "行為とは別に、判定者 j が内容を正しいとした返答: “a” 3 件中 2 件（66.7 %）、"
             "“b” 1 件中 0 件（0.0 %、未採点 2 件）、“c”はなし（判定がなく、未採点 3 件）。",
         ),
+        (
+            "“a” and “b” are at the same least distance (WED). But no record is scored both for “a” and for “b”, so "
+            "they cannot be compared.",
+            "“a”と“b”の距離（WED）が同じで、いちばん小さい。"
+            "ただし、“a”と“b”の両方を採点した項目がないので、比べられません。",
+        ),
+        (
+            "Nobody can tell from 4 turns whether “a” or “b” answers better.",
+            "4 回の順番からは、“a”と“b”のどちらの返答が良いかは言えません。",
+        ),
+        (
+            "Shares of acts are not compared between systems: only with good replies (--references) are they.",
+            "行為の割合はシステムの間では比べません。比べるのは、良い返答（--references）があるときだけです。",
+        ),
         ("content right ↑", "内容が正しい ↑"),
         ("ceiling gem, annotated by x", "上限 gem、注釈者 x"),
         (

@@ -302,6 +302,16 @@ def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
     assert sorted(tables) == sorted(2 * ["good", "terse", "ceiling", "always"])
 
 
+def test_turns_of_recorded_users_are_called_turns() -> None:
+    text = lead(ci95=[-0.5, 0.1], p_holm=0.3, clusters=8)
+    assert text.startswith("Nobody can tell from 10 turns whether “one” or “two” answers better.")
+    assert "With 10 turns, a true difference of 0.090 is found four times in five." in text
+
+
+def test_intervals_are_called_what_they_are() -> None:
+    assert "95% expanded percentile bootstrap (wider by Student&#39;s t) over records" in page(make_document(n=2))
+
+
 def test_one_system_is_set_beside_its_ceiling_and_baselines() -> None:
     document = make_document(("only",), n=5)
     html = page(document)

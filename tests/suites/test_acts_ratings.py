@@ -198,6 +198,8 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_compared(scores: Path, tmp
         ("timer-02", "good", "ann", 3),
         ("timer-03", "good", "ann", ""),
         ("timer-04", "good", "ann", "nan"),
+        ("timer-04", "good", "ann", "1_000"),
+        ("timer-04", "good", "ann", "0x10"),
         ("timer-05", "nobody", "ann", 2),
         ("timer-05", "", "ann", 2),
     ]
@@ -206,6 +208,8 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_compared(scores: Path, tmp
     content = json.loads(done.stdout)
     assert [problem["reason"] for problem in content["problems"]] == [
         "rating: expected a number, got 'nan'",
+        "rating: expected a number, got '1_000'",
+        "rating: expected a number, got '0x10'",
         "expected a reply that is scored, got that of nobody to timer-05",
         "expected an id, a system and a rater, got an empty cell",
     ]

@@ -98,6 +98,8 @@ def _take(
 
 
 def _number(text: str) -> float | None:
+    if "_" in text:  # Python's own way to write a number
+        return None
     try:
         value = float(text)
     except ValueError:

@@ -147,8 +147,8 @@ def _caption(document: ActsDocument) -> str:
         f"Dialogue acts of replies against references ({sets}). WED: weighted dialogue-act edit "
         "distance, lower is better, the sum of what is missing (insertion), redundant (deletion) and swapped "
         "(substitution). WLCS: weighted LCS, higher is better. uniform: all acts weigh the same. "
-        f"SD: of single replies; CI: bootstrap over {_resampled(document)}, {settings.get('resamples', '?')} "
-        "resamples. Recall and F1 are not measures of the original benchmark."
+        f"SD: of single replies; CI: expanded percentile bootstrap over {_resampled(document)}, "
+        f"{settings.get('resamples', '?')} resamples. Recall and F1 are not measures of the original benchmark."
     )
 
 
@@ -339,7 +339,8 @@ def _settings(settings: ScoredWith, document: ActsDocument) -> str:
     repeats = f", {settings.get('repeats')} annotations of each reply (their spread is in the intervals)"
     given = "; importances as given, whatever they sum to" if settings.get("as_given") else ""
     return (
-        f"Intervals: {settings.get('level', 0.95):.0%} percentile bootstrap over {_resampled(document)}, "
+        f"Intervals: {settings.get('level', 0.95):.0%} expanded percentile bootstrap (wider by Student's t) "
+        f"over {_resampled(document)}, "
         f"{settings.get('resamples', 0):,} resamples, seed {settings.get('seed')}"
         f"{repeats if settings.get('repeats', 1) > 1 else ''}; "
         f"SD of single replies, n - {settings.get('sd_ddof')}{given}."

@@ -141,7 +141,8 @@ def _of_references(
             continue
         told = _means_by(of, first_references(of), rows, responses)
         used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
-        yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
+        if told:
+            yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
 
 
 def _of_credit(
@@ -157,7 +158,8 @@ def _of_credit(
             without = replace(of, tags=of.tags.without_credit)
             told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
             used = "with credit here" if settings.partial_credit else "without credit here"
-            yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
+            if told:
+                yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
 
 
 def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], responses: Sequence[Response]) -> str:

@@ -141,11 +141,12 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
 
 def _undecided(one: Difference, card: Scorecard) -> str:
     """Why neither of two systems is called better: they never differ, or this many records cannot tell."""
-    records = counted(one.n, "record")
+    what = "record" if one.clusters is None else "turn"
+    records = counted(one.n, what)
     if one.is_equal:
         return (
             f"{_named(one.a)} and {_named(one.b)} do not differ: on {_each(records, one.n)} both are at the same "
-            "distance (WED) from the reference replies. So these records do not show how great a difference would be "
+            f"distance (WED) from the reference replies. So these {what}s do not show how great a difference would be "
             "found."
         )
     ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)

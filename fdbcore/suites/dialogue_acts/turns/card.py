@@ -23,6 +23,9 @@ NOTES = (
 )
 
 
+NOT_COMPARED = "Shares of acts are not compared between systems: only with good replies (--references) are they."
+
+
 def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
     turns, settings = document["turns"], document["settings"]
@@ -47,4 +50,5 @@ def card(document: ActsDocument) -> Scorecard:
         facts=[f"{counted(len(turns['calls']), 'call')}, {counted(n_turns, 'turn')}, {turns['locale']}"],
         evidence=evidence,
         level=settings["level"],
+        not_compared=NOT_COMPARED,
     )
