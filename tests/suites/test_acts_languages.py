@@ -149,6 +149,11 @@ def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
             "Shares of acts are not compared between systems: only with good replies (--references) are they.",
             "行為の割合はシステムの間では比べません。比べるのは、良い返答（--references）があるときだけです。",
         ),
+        (
+            "Its interval is in table.csv and scores.json: it resamples calls, those with one recorded user together.",
+            "区間は table.csv と scores.json にあり、通話を単位とし、"
+            "同じユーザーの録音による通話をまとめて再標本します。",
+        ),
         ("content right ↑", "内容が正しい ↑"),
         ("ceiling gem, annotated by x", "上限 gem、注釈者 x"),
         (

@@ -133,6 +133,7 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
     assert f": heard {len(turns)} pieces, " in result.output
     page = (out / "report.html").read_text(encoding="utf-8")
     assert all(turn["text"] in page for turn in turns)
+    assert "Its interval is in table.csv and scores.json: it resamples calls" in page
     assert "Shares of acts are not compared between systems: only with good replies (--references) are they." in page
     again = score(SAMPLE, *helpers(*servers), out=out)
     assert again.exit_code == 0

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
 NOTES = (
-    "An act's figure is the mean of its importance over turns, in %: how much of a side's turns it is. Intervals "
-    "resample calls, those with one recorded user together.",
+    "An act's figure is the mean of its importance over turns, in %: how much of a side's turns it is. Its "
+    "interval is in table.csv and scores.json: it resamples calls, those with one recorded user together.",
     "A turn goes from where a side takes the floor to where the other one takes it, or to a silence of the side longer "
     "than lapse_ms. Speech that takes no floor (backchannels, asides) has no acts.",
     "A's turns are annotated by the same rules as B's, each as a reply to what the other side said last.",
