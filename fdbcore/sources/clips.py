@@ -205,7 +205,7 @@ def _labels(path: Path, is_sample: bool) -> dict[str, Any]:
 def _json(file: Path) -> Any:  # noqa: ANN401
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file}: expected labels as JSON, got: {error}") from error
 
 

@@ -27,7 +27,8 @@ from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
-from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.suites.fdb_v1.users import samples_in
+from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4
 
@@ -553,6 +554,74 @@ def test_a_label_that_is_left_out_decides_nothing(tmp_path: Path) -> None:
         "3: expected labels that begin within its 6.8 s, got 60 to 61 s, 70 to 71 s, left out",
         "2: expected labels that begin within its 6.6 s, got 50 to 50.5 s",
     ]
+
+
+def test_labels_that_end_too_late_are_cut_and_doubles_count_once(tmp_path: Path) -> None:
+    """The user of sample n is 10.7 s + n / 10 long."""
+    data = outputs_of_one_task(tmp_path, "synthetic_user_interruption", [(2.5, 5.2)], n=4)
+    for number, spans in (
+        ("1", [[4.6, 5.8]]),
+        ("2", [[4.7, 5.9], [4.7, 5.9]]),
+        ("3", [[4.8, 11.02]]),
+        ("4", [[4.9, 400], [4.9, 400], [50, 51]]),
+    ):
+        notes = [{"timestamp": span} for span in spans]
+        (data / "synthetic_user_interruption" / number / "interrupt.json").write_text(json.dumps(notes))
+    found, told = scored_outputs(tmp_path, data)
+    items = {item["sample"][-1]: item["labels"] for item in document(tmp_path / "out")["items"]}
+    assert items == {"1": [[4.6, 5.8]], "2": [[4.7, 5.9]], "3": [[4.8, 11.0]], "4": [[4.9, 11.1]]}
+    assert [len(each["b_stopped_within_2s_per_labelled_interruption"]) for each in found.values()] == [1, 1, 1, 1]
+    assert told == [
+        "2: expected each label once, got 4.7 to 5.9 s again, counted once",
+        "3: expected labels that end within its 11.00 s, got 4.8 to 11.02 s, cut there",
+        "4: expected each label once, got 4.9 to 400 s again, counted once; "
+        "expected labels that begin within its 11.1 s, got 50 to 51 s, left out; "
+        "expected labels that end within its 11.10 s, got 4.9 to 400 s, cut there",
+    ]
+
+
+def test_a_call_that_the_system_ended_early_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    """Also where nothing is labelled: who is gone takes no turn. What goes on for 1 s after the label is scored."""
+    data = v1_data(tmp_path / "data", [1])
+    for task in ("synthetic_pause_handling", "synthetic_user_interruption"):
+        shutil.rmtree(data / task)
+    code = "import sys\nfor _ in range({}):\n sys.stdout.buffer.write(bytes(len(sys.stdin.buffer.read(960))))"
+    for name, n in (("dies", 100), ("later", 350)):
+        (tmp_path / f"{name}.py").write_text(code.format(n) + "\n sys.stdout.buffer.flush()\nsys.exit(3)\n")
+    systems = [("--system", f"{name}=exec: {sys.executable} {tmp_path / name}.py") for name in ("dies", "later")]
+    run = ("run", "--suite", "fdb-v1", "--data", data, *systems[0], *systems[1], "--clock", "virtual")
+    ran(*run, "--vad", "energy", "--out", tmp_path / "run")
+    done = ran("score", "--suite", "fdb-v1", tmp_path / "run", "--out", tmp_path / "out")
+    assert done.exit_code == 1, done.output
+    found = document(tmp_path / "out")
+    ended = "(failed: exited with code 3): what is"
+    assert {Path(each["where"]).name: each["reason"] for each in found["problems"]} == {
+        call: f"expected a call as long as its input, {input_s} s, got {got_s} s {ended} {missing}"
+        for call, input_s, got_s, missing in (
+            ("icc_backchannel-1-dies", "8.40", "1.00", "measured is missing"),
+            ("icc_backchannel-1-later", "8.40", "3.50", "measured is missing"),
+            ("candor_turn_taking-1-dies", "6.60", "1.00", "measured is missing"),
+            ("candor_turn_taking-1-later", "6.60", "3.50", "missing counts as silence"),
+        )
+    }
+    assert [(item["system"], item["condition"]) for item in found["items"]] == [("later", "smooth turn-taking")]
+
+
+def test_labels_that_are_missing_or_nested_too_deep_are_named_once(tmp_path: Path) -> None:
+    data = v15_data(tmp_path / "data", [1, 2, 3])
+    task = data / "user_interruption"
+    for other in data.iterdir():
+        if other != task:
+            shutil.rmtree(other)
+    (task / "1" / "metadata.json").unlink()
+    (task / "2" / "metadata.json").write_text("[" * 100_000 + "]" * 100_000)
+    problems: list[Problem] = []
+    found = samples_in("fdb-v1.5", data, problems)
+    assert [clip.path.parent.name for clip, _ in found] == ["3", "3"]
+    deep, missing = problems
+    assert missing == (str(task / "1"), "expected metadata.json, found none")
+    assert deep.where == str(task / "2")
+    assert deep.reason.startswith("metadata.json: expected labels as JSON, got: maximum recursion depth")
 
 
 def test_pauses_in_which_the_system_was_speaking_already_are_counted(tmp_path: Path) -> None:

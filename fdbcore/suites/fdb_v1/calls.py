@@ -22,7 +22,7 @@ from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities
-from fdbcore.suites.fdb_v1.outputs import damages, session_of, shortfall
+from fdbcore.suites.fdb_v1.outputs import session_of, shortfall
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
 from fdbcore.suites.fdb_v1.users import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem
@@ -95,15 +95,15 @@ def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Proble
         try:
             held, left_out = _held(version, path, case)
             found.append(held)
-            problems += [Problem(str(path), reason) for reason in (left_out, damages(Reading(path))) if reason]
+            problems += [Problem(str(path), reason) for reason in left_out if reason]
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     return found, problems
 
 
-def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample, str]:
-    """The sample of a case of a run, and which labels are left out. FdbError if it is none, was not held, or has no
-    label left.
+def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample, Sequence[str]]:
+    """The sample of a case of a run, and what of its labels and its audio is missing, "" for nothing. FdbError if it is
+    none, was not held, ended before what is measured, or has no label left.
     """
     clip = case["clip"]
     if clip is None:
@@ -114,8 +114,11 @@ def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample,
     reading = Reading(path)
     if (why := why_not_held(reading)) is not None:
         raise InputError(why)
+    short, can_be_scored = shortfall(sample, reading)
+    if not can_be_scored:
+        raise InputError(short)
     kept, left_out = sample.within(reading.n_ticks)
-    return HeardSample(path, case["system"], case["trial"], kept), left_out
+    return HeardSample(path, case["system"], case["trial"], kept), (left_out, short)
 
 
 def _of_folder(

@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import chunks_in
 from fdbcore.suites.fdb_v1.samples import UserSample
-from fdbcore.types import Clip, Side
+from fdbcore.types import SAMPLE_RATE_HZ, Clip, Side
 
 SHORT_S: Final = 0.5
 """An output that ends so much before its input is as long as it: systems send whole frames."""
@@ -74,7 +74,7 @@ def _heard_through(path: Path, has_channel: bool = False) -> tuple[float, str | 
         return file.samples / file.rate_hz, file.damage
 
 
-def damages(reading: Reading) -> str:
+def _damages(reading: Reading) -> str:
     """What is missing at the end of the files of a call, "" if nothing is."""
     user = reading.parties.get("A", {}).get("file")
     played = [f"{user['path']}: {user['damage']}"] if isinstance(user, Mapping) and user.get("damage") else []
@@ -84,15 +84,18 @@ def damages(reading: Reading) -> str:
 def shortfall(sample: UserSample, reading: Reading) -> tuple[str, bool]:
     """What is missing at the end of the audio of either side, "" if nothing is; and whether the sample can be scored.
 
-    It cannot where the output ends before its input does and less than AFTER_S after the last label, or where nothing
-    is labelled.
+    It cannot where the output, or the live call, ends before its input does and less than AFTER_S after the last label,
+    or where nothing is labelled.
     """
-    user_s, system_s = reading.length_s("A"), reading.length_s("B")
-    damage = damages(reading)
+    played = reading.parties.get("A", {}).get("samples", 0) / SAMPLE_RATE_HZ
+    user_s, system_s = max(reading.length_s("A"), played), reading.length_s("B")
+    damage = _damages(reading)
     if user_s - system_s <= SHORT_S:
         return damage, True
-    told = f"expected an output as long as its input, {user_s:.2f} s, got {system_s:.2f} s"
-    told += f" ({damage})" if damage else ""
+    outcome = reading.outcome
+    ended = f"{outcome['kind']}: {outcome['reason']}" if outcome and outcome["reason"] else ""
+    told = f"expected {'a call' if outcome else 'an output'} as long as its input, {user_s:.2f} s, got {system_s:.2f} s"
+    told += f" ({'; '.join(why)})" if (why := [each for each in (ended, damage) if each]) else ""
     if system_s < min(_needed_s(sample, user_s), user_s - SHORT_S):
         return f"{told}: {MISSING}", False
     return f"{told}: what is missing counts as silence", True

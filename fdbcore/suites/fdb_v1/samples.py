@@ -97,19 +97,30 @@ class UserSample:
         return [] if self.is_clean else list(self._labels())
 
     def within(self, n_ticks: int) -> tuple[Self, str]:
-        """The sample with the labels that begin within so many ticks, and which others are left out, "" if none are.
+        """The sample with the labels that begin within so many ticks, each once and cut there; and which others are
+        left out, counted once or cut, "" if none are.
 
         A clean sample keeps its own. InputError if there are labels, but none is left.
         """
-        inside = [self.is_clean or in_ticks(span)[0] < n_ticks for span in self.spans]
-        if all(inside):
+        if self.is_clean:
             return self, ""
-        beyond = ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in _where(self.spans, inside, False))
-        told = f"expected labels that begin within its {n_ticks / TICKS_PER_S:.1f} s, got {beyond}"
-        if not any(inside):
-            raise InputError(told)
-        kept = replace(self, spans=_where(self.spans, inside, True), texts=_where(self.texts, inside, True))
-        return kept, f"{told}, left out"
+        told = []
+        length_s = n_ticks / TICKS_PER_S
+        firsts = [span not in self.spans[:number] for number, span in enumerate(self.spans)]
+        if again := _where(self.spans, firsts, False):
+            told.append(f"expected each label once, got {_listed(again)} again, counted once")
+        spans, texts = _where(self.spans, firsts, True), _where(self.texts, firsts, True)
+        inside = [in_ticks(span)[0] < n_ticks for span in spans]
+        if beyond := _where(spans, inside, False):
+            why = f"expected labels that begin within its {length_s:.1f} s, got {_listed(beyond)}"
+            if not any(inside):
+                raise InputError(why)
+            told.append(f"{why}, left out")
+        spans, texts = _where(spans, inside, True), _where(texts, inside, True)
+        if too_long := [span for span in spans if in_ticks(span)[1] > n_ticks]:
+            told.append(f"expected labels that end within its {length_s:.2f} s, got {_listed(too_long)}, cut there")
+        cut = [(start_s, length_s if (start_s, end_s) in too_long else end_s) for start_s, end_s in spans]
+        return replace(self, spans=cut, texts=texts), "; ".join(told)
 
     def _labels(self) -> Iterator[Label]:
         for start_s, end_s in self.spans:
@@ -142,7 +153,9 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
         spans = [_span(clip, f"{file}.json", note.get("timestamp")) for note in notes]
         texts = [_texts(note) for note in notes]
     else:
-        told = clip.labels.get("metadata", {})
+        if "metadata" not in clip.labels:
+            raise InputError(f"{clip.path.parent}: expected metadata.json, found none")
+        told = clip.labels["metadata"]
         if not isinstance(told, Mapping):
             raise InputError(f"{clip.path.parent}: expected an object in metadata.json, got something else")
         given = told.get("timestamps", told.get("timestamp"))
@@ -195,6 +208,10 @@ def _texts(note: Mapping[str, Any]) -> dict[str, str]:
 
 def _where(items: Sequence[Item], inside: Sequence[bool], wanted: bool) -> list[Item]:
     return [item for item, is_inside in zip(items, inside, strict=True) if is_inside == wanted]
+
+
+def _listed(spans_s: Sequence[tuple[float, float]]) -> str:
+    return ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in spans_s)
 
 
 def in_ticks(span_s: tuple[float, float]) -> tuple[int, int]:

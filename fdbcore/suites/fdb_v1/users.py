@@ -71,4 +71,5 @@ def samples_in(
             found.append((clip, sample))
         except FdbError as error:
             problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
+    problems[:] = dict.fromkeys(problems)  # a clean sample has the labels of its overlapped one, and their faults
     return found
