@@ -112,7 +112,8 @@ def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[
 
 def _in_folder(folder: Path, lost: list[Problem] | None, is_group: Callable[[str], bool]) -> Iterator[Clip]:
     """The samples of a benchmark below `folder`; if there is none, all audio below it."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
+    below = sorted(_below(folder))
+    files = [file for file in below if file.is_file() and not is_fork(file.name)]
     inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
     if inputs:
         for file in inputs:
@@ -123,7 +124,8 @@ def _in_folder(folder: Path, lost: list[Problem] | None, is_group: Callable[[str
                     raise
                 lost.append(Problem(str(file.parent), str(error).removeprefix(f"{file.parent}/")))
         if lost is not None:
-            lost += _without_users(folder, files, inputs, is_group)
+            folders = [each for each in below if each.is_dir()]
+            lost += _without_users(folder, folders, files, inputs, is_group)
         return
     for file in files:
         if file.suffix.lower() in AUDIO_SUFFIXES:
@@ -131,14 +133,35 @@ def _in_folder(folder: Path, lost: list[Problem] | None, is_group: Callable[[str
             yield _clip(file, group="" if group == "." else group)
 
 
+def _below(folder: Path, above: Sequence[str] = ()) -> Iterator[Path]:
+    """All files and folders below a folder, also by links; a link to a folder that it lies in is left out, and so is
+    what lies in a folder that may not be read.
+    """
+    above = [*above, os.path.realpath(folder)]
+    try:
+        inside = list(folder.iterdir())
+    except PermissionError:
+        return
+    for each in inside:
+        if not each.is_dir():
+            yield each
+        elif os.path.realpath(each) not in above:
+            yield each
+            yield from _below(each, above)
+
+
 def _without_users(
-    folder: Path, files: Sequence[Path], inputs: Sequence[Path], is_group: Callable[[str], bool]
+    folder: Path,
+    folders: Sequence[Path],
+    files: Sequence[Path],
+    inputs: Sequence[Path],
+    is_group: Callable[[str], bool],
 ) -> Iterator[Problem]:
     """The folders that must be samples, by where they lie or what lies in them, but have no input.wav."""
     of_samples = {file.parent for file in inputs if file.name == INPUT}
     groups = {sample.parent for sample in of_samples if sample != folder}
-    groups |= {each for each in (folder, *folder.rglob("*")) if is_group(each.name) and each.is_dir()}
-    beside = {each for group in groups for each in group.iterdir() if each.is_dir()}
+    groups |= {each for each in (folder, *folders) if is_group(each.name)}
+    beside = {each for each in folders if each.parent in groups}
     known = {file.parent for file in files if file.name in OUTPUTS or (file.suffix == ".json" and file.stem in LABELS)}
     above = {above for sample in of_samples for above in sample.parents}
     for without in sorted((beside | known) - of_samples - above):

@@ -36,7 +36,7 @@ def chunks_in(path: Path) -> Chunks:
     try:
         chunks = read_json(path)["chunks"]
         timed = [
-            (str(chunk["text"]).strip(), float(chunk["timestamp"][0]), float(chunk["timestamp"][1]))
+            (_text(chunk).strip(), float(chunk["timestamp"][0]), float(chunk["timestamp"][1]))
             for chunk in chunks
             if None not in chunk["timestamp"]
         ]
@@ -44,6 +44,12 @@ def chunks_in(path: Path) -> Chunks:
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
     words = [word for word in timed if -math.inf < word[1] <= word[2] < math.inf]
     return Chunks(words, len(chunks) - len(words))
+
+
+def _text(chunk: Mapping[str, Any]) -> str:
+    if not isinstance(text := chunk["text"], str):
+        raise TypeError(f"the text {text!r}")
+    return text
 
 
 class KnownWords(ABC):

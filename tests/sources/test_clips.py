@@ -185,6 +185,18 @@ def test_links_to_a_store_of_data_keep_the_names_of_their_folders(benchmark: Pat
     assert session.name == "pause-1"
 
 
+def test_linked_folders_are_followed_but_not_in_a_circle(benchmark: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for group in (each for each in benchmark.iterdir() if each.is_dir()):
+        (linked / group.name).symlink_to(group, target_is_directory=True)
+    (linked / "circle").symlink_to(linked, target_is_directory=True)
+    (linked / "broken").symlink_to(tmp_path / "nothing")
+    names = [clip.name for clip in clips_in(benchmark)]
+    assert names
+    assert [clip.name for clip in clips_in(linked)] == names
+
+
 def test_names_are_fit_for_folders(tmp_path: Path) -> None:
     for name in (".hidden", "a:b?c", "a: d", "é", "x" * 150, f"{'x' * 249}1", f"{'x' * 249}2", "長" * 83):
         write_wav(tmp_path / f"{name}.wav", pcm_of(0.1))

@@ -349,6 +349,17 @@ def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> Non
     ]
 
 
+def test_a_word_without_text_is_no_word_none(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)])
+    spoken = {"chunks": [{"text": None, "timestamp": [3.0, 3.9]}]}
+    (data / "candor_turn_taking" / "1" / "output.json").write_text(json.dumps(spoken))
+    found, (told,) = scored_outputs(tmp_path, data)
+    assert TAKEOVER not in found["1"]
+    assert "expected words as chunks with text and timestamp, got TypeError('the text None')" in told
+    label = r"\label{tab:full-duplex-bench-v1}"
+    assert label in (tmp_path / "out" / "table.tex").read_text()
+
+
 def test_words_that_cannot_be_read_leave_the_sound_scored(tmp_path: Path) -> None:
     data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=2)
     (data / "candor_turn_taking" / "1" / "output.json").write_text('{"chunks": [{"text": "se')

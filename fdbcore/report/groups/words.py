@@ -124,7 +124,9 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
         where = f"in the {others}" if shown else f"between any two of {len(content['groups'])} groups"
         low, high = step(min(left), unit), step(max(left), unit)
         seen = high if low == high else f"{number(min(left), unit)} to {high}"
-        yield "  no difference", f"found {where}; a true one of {seen} would be found 8 times in 10"
+        most = max((each["value"] for each in found if each not in shown and each["value"] is not None), key=abs)
+        told = f"the largest seen is {step(most, unit)}; before correction for all pairs, "
+        yield "  no difference", f"found {where}; {told}a true one of {seen} would be found 8 times in 10"
 
 
 def is_apart(difference: MeasuredDifference) -> bool:

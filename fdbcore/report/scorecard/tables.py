@@ -67,7 +67,7 @@ def paper_table(card: Scorecard) -> PaperTable:
         head = f"{label(scale, card.scales)} {scale.unit}".strip()
         columns += [head, *sd, *(("95 % CI",) if scale.main else ())]
         alignment += "r" * (1 + len(sd)) + "l" * scale.main
-    reference = f"tab:{re.sub('[^a-z]+', '-', card.title.lower()).strip('-')}"
+    reference = f"tab:{re.sub('[^a-z0-9]+', '-', card.title.lower()).strip('-')}"
     rows = [list(_cells(card, row)) for row in card.rows]
     return PaperTable(card.caption or card.title, columns, alignment, rows, reference)
 
