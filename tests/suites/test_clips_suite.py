@@ -289,6 +289,13 @@ def test_a_wrong_table_is_one_line(folder: Path, tmp_path: Path, table: str, say
     assert says in " ".join(result.output.split())
 
 
+def test_a_table_without_a_row_says_so(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("file,side,kind,start_s\n")
+    done = run(folder, "--labels", tmp_path / "none.csv", "--dry-run", "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert "expected rows, found none in: none.csv" in " ".join(done.stderr.split())
+
+
 def test_a_table_of_clips_alone_makes_slices_and_labels_need_data(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("file;accent\nc0;north\nc1;south\nc7;west\n")
     command = ("run", "--suite", "clips", "--system", "echo", "--dry-run", "--labels", tmp_path / "t.csv")

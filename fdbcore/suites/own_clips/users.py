@@ -70,6 +70,7 @@ def _told(
             raise SettingsError(f"{path}: expected the columns file, side, kind, start_s, end_s; got {got}")
         columns = _columns(table, of_labels, known, oddities)
         if not of_labels:
+            oddities.add("expected rows, found none in", [] if table.rows else [path.name])
             return columns, {}, oddities
     given = read_labels(path, oddities)
     if len(clips) > 1 or not given.is_one_call:
