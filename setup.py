@@ -11,6 +11,7 @@ CORE = (
         "bank",
         "decoded",
         "floor",
+        "fourier",
         "hearing",
         "jitter",
         "level",
@@ -23,6 +24,7 @@ CORE = (
     *("speech", "transit", "turns"),
 )
 HEADERS = {
+    "fourier": ["fdbcore/_ext/fourier.h", "fdbcore/_ext/fourier_kernel.h"],
     "hearing": ["fdbcore/_ext/dot.h"],
     "resample": ["fdbcore/_ext/dot.h"],
     "silero": ["fdbcore/_ext/silero.h", "fdbcore/_ext/silero_kernel.h"],

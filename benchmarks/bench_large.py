@@ -1,8 +1,8 @@
 """Runs of very many calls: what `report`, `score`, a comparison and a gate cost, from files and from a table of facts.
 
-A call of 20 s is replayed and copied; each copy gets other times in its quantities. `python -m benchmarks.bench_large
-N` measures N calls (100 kB of disk for each), `python -m benchmarks.bench_large N FOLDER` leaves such a run in FOLDER.
-CPU is the time of all processes together, which other programs disturb less than wall time.
+A call of 20 s is replayed and linked; each copy gets other times in its quantities. `python -m benchmarks.bench_large
+N` measures N calls, whose pages take 70 kB of disk each; `python -m benchmarks.bench_large N FOLDER` leaves such a run
+in FOLDER. CPU is the time of all processes together, which other programs disturb less than wall time.
 """
 
 from __future__ import annotations
@@ -85,16 +85,12 @@ def large_run(path: Path, calls: int, seed: int = 0) -> Path:
     wavfile.write(once / "call.wav", SAMPLE_RATE_HZ // 6, (pcm * 32767).astype(np.int16))
     (call,) = replay_all(once / "call.wav", out=once / "run", vad="energy", jobs=1).calls
     known = json.loads((once / "run" / CORPUS).read_text())
-    files = {
-        file.relative_to(call.path): file.read_bytes()
-        for file in call.path.rglob("*")
-        if file.is_file() and file.name != REPORT
-    }
+    files = [file for file in call.path.rglob("*") if file.is_file() and file.name not in (REPORT, QUANTITIES)]
     names = [f"call{number:06}" for number in range(calls)]
-    for name, quantities in zip(names, _varied(files.pop(Path(QUANTITIES)), seed), strict=False):
+    for name, quantities in zip(names, _varied((call.path / QUANTITIES).read_bytes(), seed), strict=False):
         (path / name / QUANTITIES).parent.mkdir(parents=True)
-        for file, data in files.items():
-            (path / name / file).write_bytes(data)
+        for file in files:
+            (path / name / file.relative_to(call.path)).hardlink_to(file)
         (path / name / QUANTITIES).write_text(quantities)  # last: scores count as older than their files otherwise
     (entry,) = known["calls"]
     entries = [

@@ -36,13 +36,10 @@ def jobs_of(asked: int | str, realtime: bool, dry_run: bool, quiet: bool) -> int
     if it is not known. SettingsError if a dry run would have to measure.
     """
     from fdbcore.runs.calls_at_once import known_calls_at_once
-    from fdbcore.runtime.executor import Workers
 
     if isinstance(asked, int):
         return asked
-    if not realtime:
-        return Workers().jobs
-    if (known := known_calls_at_once()) is not None:
+    if (known := known_calls_at_once(realtime)) is not None:
         return known
     if dry_run:
         raise SettingsError(f"--jobs {AUTO}: expected this machine to be measured: fdbcore doctor --calls")

@@ -200,11 +200,11 @@ def executor(engine: str | None, jobs: int | None) -> Executor:
         raise click.UsageError(str(error)) from error
 
 
-def held_calls(executor: Executor, calls: int) -> Callable[[Path, LiveSettings], HeldCalls] | None:
-    """What holds live calls on the nodes of `executor`, so many at a time on each; None for this machine."""
+def held_calls(executor: Executor, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
+    """What holds live calls on the nodes of `executor`, `jobs` at a time on each; None for this machine."""
     from fdbcore.runs.ray_calls import CallsOnCluster
     from fdbcore.runs.ray_cluster import RayCluster
 
     if not isinstance(executor, RayCluster):
         return None
-    return partial(CallsOnCluster, executor.entry, calls_per_node=calls)
+    return partial(CallsOnCluster, executor.entry, calls_per_node=jobs if isinstance(jobs, int) else None)

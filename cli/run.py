@@ -13,7 +13,7 @@ import click
 from fdbcore.errors import FdbError, InputError, SettingsError
 
 from . import options
-from .calls_at_once import Jobs, jobs_of
+from .calls_at_once import AUTO, Jobs, jobs_of
 from .options import DONE, FAILED
 from .suites import SuiteCommand, SuiteName, given
 
@@ -42,7 +42,7 @@ TOOLS_HELP = (
 )
 JOBS_HELP = (
     "Calls at a time, four per process; with --engine, on each node. auto: as many as `fdbcore doctor --calls` finds "
-    "that this machine holds on time."
+    "that the machine holds on time."
 )
 LINE_HELP = (
     "What B hears A over: clean, telephone, noise:20, babble:15, loss:5, jitter:40 or echo:-30. May be repeated: each "
@@ -154,7 +154,9 @@ def _run(wanted: Wanted) -> int:
     trial = Trial.of(wanted.first, wanted.yes, wanted.dry_run)
     with _folder_of(wanted, systems) as path, unless_refused(path):
         plan = plan_of(wanted, systems, path)
-        jobs = jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
+        held = options.held_calls(executor, wanted.jobs)
+        of_each_node = held is not None and wanted.jobs == AUTO and not wanted.dry_run
+        jobs = 1 if of_each_node else jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
         if wanted.dry_run:
             print_costs(RunFolder(path, plan), wanted.again, jobs, wanted.as_json)
             return DONE
@@ -163,11 +165,14 @@ def _run(wanted: Wanted) -> int:
             click.echo(f"fdbcore run: writing to {path}; if it is stopped, {same} to continue", err=True)
         if not wanted.quiet:
             announce(plan)
+            if of_each_node and plan.settings.realtime:
+                click.echo(
+                    "how many calls a node holds on time is measured there first, if not known: two minutes", err=True
+                )
         with RunFolder(path, plan) as folder:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            held = options.held_calls(executor, jobs)
             as_json, quiet = wanted.as_json, wanted.quiet
             return Calls(folder, jobs, executor, held, as_json, quiet, same, budget, trial, scoring).run()
 

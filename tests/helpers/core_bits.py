@@ -18,6 +18,7 @@ import numpy.typing as npt
 from fdbcore._ext.align import align_range
 from fdbcore._ext.filters import RATES_FROM_48K_HZ, RATES_TO_48K_HZ
 from fdbcore._ext.floor import NoiseFloor
+from fdbcore._ext.fourier import RealFourier
 from fdbcore._ext.hearing import Ear
 from fdbcore._ext.jitter import JitterBuffer
 from fdbcore._ext.level import EnergyDetector
@@ -76,6 +77,16 @@ def turns(sides: Sides) -> object:
 def hearing(sides: Sides) -> object:
     """Powers, means, peaks, clipping and holes of the ticks, and the audio at 4 kHz."""
     return [Ear(np.full(96, 1 / 96, np.float32)).hear(np.ascontiguousarray(side)) for side in sides]
+
+
+def fourier(sides: Sides) -> object:
+    """The lines of windows of two lengths, and their powers."""
+    pcm = sides[0].astype(np.float32)
+    made = []
+    for n in (240, 8_000):
+        transform, rows = RealFourier(n), np.lib.stride_tricks.sliding_window_view(pcm, n)[:: n // 2]
+        made += [transform.lines(rows), transform.powers(rows)]
+    return made
 
 
 def jitter(sides: Sides) -> object:
@@ -159,6 +170,7 @@ KERNELS: dict[str, Callable[[Sides], object]] = {
     "silero 8 kHz": lambda sides: speech(sides, telephone=True),
     "turns": turns,
     "hearing": hearing,
+    "fourier": fourier,
     "jitter": jitter,
     "pcm": conversion,
     "align": alignment,

@@ -12,14 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
 from fdbcore.recording.files import META
+from fdbcore.runs.calls_at_once import calls_at_once, keep
 from fdbcore.runs.ray_cluster import RayCluster
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import HeldAtOnce
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,9 +33,17 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[RayNodes]:
-    with ray_nodes() as started:
-        yield started
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
+    """Nodes of which is known that each holds two calls on time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        keep({**calls_at_once(hold=keeps_time_with_two), "calls": 2})
+        with ray_nodes() as started:
+            yield started
+
+
+def keeps_time_with_two(calls: int) -> HeldAtOnce:
+    return {"calls": calls, "ticks": 100, "late": 0, "missed": 0 if calls <= 2 else 100, "wire_p99_ms": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +86,8 @@ def test_a_node_that_dies_costs_its_running_calls_which_are_held_again(
     nodes: RayNodes, clip: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    process = started(run, clip, nodes, "--trials", "6", "--jobs", "2")
-    wait_until(lambda: under_way(run) == 4)  # two on each of two nodes
+    process = started(run, clip, nodes, "--trials", "6", "--jobs", "auto")
+    wait_until(lambda: under_way(run) == 4)  # as many on each of two nodes as it holds on time
     nodes.kill_one()
     _, stderr = process.communicate(timeout=300)
     nodes.add()

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, near
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import SIDES, Side, other_side
@@ -55,6 +56,8 @@ BACKGROUND_SHARE: Final = 0.2
 EXPLAINED_SHARE: Final = 0.5
 EXPLAINED_OVER_TICKS: Final = 11
 EXPLAIN_TICKS: Final = 3_000  # at a time
+
+_CORRELATED: Final = RealFourier((FRAME_TICKS + 2 * REACH_TICKS) * LOW_TICK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[
     dither = np.random.default_rng(0).standard_normal((2, FRAME_TICKS + 2 * REACH_TICKS, LOW_TICK), np.float32)
     dither_x, dither_y = dither.reshape(2, -1) * np.float32(DITHER)
     starts: list[int] = []
-    spectra: list[tuple[Complexes, Complexes]] = []
+    rows: tuple[list[Floats], list[Floats]] = [], []
     for tick in range(0, source.n_ticks, FRAME_TICKS):
         spoken = np.flatnonzero(speaking[tick : tick + FRAME_TICKS])
         if len(spoken) >= LEAST_SPEAKING_TICKS:
@@ -184,16 +187,13 @@ def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[
             y = target.low.read(tick - REACH_TICKS, tick + FRAME_TICKS + REACH_TICKS)
             levelled, said = _levelled(x + dither_x[: len(x)]), np.zeros((FRAME_TICKS, LOW_TICK), np.float32)
             said[spoken] = levelled[spoken]
-            spectra.append((_spectrum(said, len(y)), _spectrum(_levelled(y + dither_y), len(y))))
+            for row, ticks in zip(rows, (said, _levelled(y + dither_y)), strict=True):
+                row.append(ticks.reshape(-1))
             starts.append(tick)
         if len(starts) == WINDOW_FRAMES or (starts and tick + FRAME_TICKS >= source.n_ticks):
-            for lag_samples, deviations in _lags(spectra):
+            for lag_samples, deviations in _lags(*(_CORRELATED.lines(np.stack(row)) for row in rows)):
                 yield starts[0], starts[-1] + FRAME_TICKS, lag_samples, deviations
-            starts, spectra = [], []
-
-
-def _spectrum(ticks: Floats, size: int) -> Complexes:
-    return np.fft.rfft(ticks.reshape(-1), size).astype(np.complex64, copy=False)
+            starts, rows = [], ([], [])
 
 
 def _levelled(pcm: Floats) -> Floats:
@@ -206,12 +206,12 @@ def _levelled(pcm: Floats) -> Floats:
     return levelled
 
 
-def _lags(spectra: Sequence[tuple[Complexes, Complexes]]) -> Iterator[tuple[int, float]]:
+def _lags(x: Complexes, y: Complexes) -> Iterator[tuple[int, float]]:
     """The lag after the source with the strongest correlation; also one before the source, if it is stronger there.
 
+    x, y: the spectra of the source and of the target in some frames, complex64 (frames, n).
     The strength of the whitened correlation is in standard deviations of the correlation at all lags.
     """
-    x, y = (np.stack(side) for side in zip(*spectra, strict=True))
     powers = [(side.real**2 + side.imag**2).sum(axis=0) for side in (x, y)]
     cross = np.einsum("ij,ij->j", x.conj(), y) / np.sqrt(_smooth(powers[0]) * _smooth(powers[1]))
     cross[: LOWEST_HZ * 2 * len(cross) // LOW_RATE_HZ] = 0

@@ -11,6 +11,7 @@ from typing import IO, Any, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.fourier import RealFourier
 from fdbcore._ext.hearing import Ear
 from fdbcore.errors import RecordingError
 from fdbcore.recording.left_out import NO_END
@@ -25,7 +26,10 @@ FACTOR: Final = SAMPLE_RATE_HZ // LOW_RATE_HZ
 FULL_SCALE: Final = 32_768
 BLOCK_TICKS: Final = 1_000
 SPECTRUM_EVERY_TICKS: Final = 10
+_BUFFER_BYTES: Final = 1 << 16  # of a temporary file
 LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
+
+_OF_A_TICK: Final = RealFourier(FRAME_SAMPLES, np.hanning(FRAME_SAMPLES).astype(np.float32))
 
 
 @contextmanager
@@ -42,7 +46,7 @@ def _kept_beside() -> Iterator[None]:
 
 def _temporary_file() -> IO[bytes]:
     with _kept_beside():
-        return tempfile.TemporaryFile(prefix="fdbcore-health-")
+        return tempfile.TemporaryFile(prefix="fdbcore-health-", buffering=_BUFFER_BYTES)
 
 
 def _delete(file: IO[bytes]) -> None:
@@ -109,10 +113,9 @@ class LowBand:
         first = max(start_tick, 0)
         with _kept_beside():
             self._file.seek(first * LOW_TICK * 2)
-        raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
-        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
+        pcm = np.frombuffer(self._file.read(max(end_tick - first, 0) * LOW_TICK * 2), np.int16)
         samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
-        samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
+        np.multiply(pcm, np.float32(1 / FULL_SCALE), out=samples[(first - start_tick) * LOW_TICK :][: len(pcm)])
         return samples
 
     def close(self) -> None:
@@ -238,7 +241,6 @@ class _Track:
         self._rest = np.zeros(0, np.int16)
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
-        self._window = np.hanning(FRAME_SAMPLES).astype(np.float32)
 
     def push(self, pcm: Pcm) -> None:
         pcm = np.concatenate([self._rest, pcm]) if len(self._rest) else pcm
@@ -264,8 +266,7 @@ class _Track:
         at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
         loud = at[powers[at] > LOUD_POWER]
         centred = pcm.reshape(-1, FRAME_SAMPLES)[loud] - means[loud, None] * np.float32(FULL_SCALE)
-        lines = np.fft.rfft(np.multiply(centred, self._window, dtype=np.float64))
-        self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
+        self._spectrum += _OF_A_TICK.powers(centred).sum(axis=0, dtype=np.float64) / FULL_SCALE**2
         self._spectra += len(loud)
         self.n_ticks += len(powers)
 

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, near, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import Side
@@ -30,6 +31,9 @@ HUM_WINDOW: Final = 1_000
 HUM_SHARE: Final = 0.5
 MOST_PAUSES: Final = 100
 
+# overlapping windows add up to 1
+_TAPERED: Final = RealFourier(WINDOW, (np.sin(np.pi * (np.arange(WINDOW) + 0.5) / WINDOW) ** 2).astype(np.float32))
+
 
 @contextmanager
 def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAudio]]:
@@ -44,15 +48,13 @@ def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAu
 def _lines(heard: SideAudio) -> Iterator[Floats]:
     """The steady tones of a side in blocks of whole ticks: the parts of lines that stand out of the spectrum."""
     low, n_ticks = heard.low, heard.n_ticks
-    # overlapping windows add up to 1
-    taper = np.sin(np.pi * (np.arange(WINDOW, dtype=np.float32) + np.float32(0.5)) / WINDOW) ** 2
     for first in range(0, n_ticks, HOPS_AT_ONCE * HOP_TICKS):
         last = min(first + HOPS_AT_ONCE * HOP_TICKS, n_ticks)
         hops = -(-(last - first) // HOP_TICKS)
         pcm = low.read(first - HOP_TICKS, first + (hops + 1) * HOP_TICKS)
         windows = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::HOP]
         found = np.zeros((hops + 1, WINDOW), np.float32)
-        spectra = np.fft.rfft(windows * taper).astype(np.complex64, copy=False)
+        spectra = _TAPERED.lines(windows)
         excess = _excess(spectra)
         has = excess.any(axis=1)
         found[has] = np.fft.irfft(spectra[has] * excess[has], WINDOW)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, HealthFinding, counts, in_session, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
 from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
@@ -42,6 +43,9 @@ NOTES_OVER_TICKS: Final = 4 * TICKS_PER_S
 FEWEST_CHANGES: Final = 3  # of the frequency; a constant tone is no melody
 NOTES_SHARE: Final = 0.25  # of all sound; none of 19 recordings of speech has more than 0.17
 SOUNDING_SHARE: Final = 0.85
+
+_OF_TONES: Final = RealFourier(WINDOW, np.hanning(WINDOW).astype(np.float32))
+_OF_MUSIC: Final = RealFourier(MUSIC_WINDOW, np.hanning(MUSIC_WINDOW).astype(np.float32))
 
 
 class Tones(NamedTuple):
@@ -102,7 +106,6 @@ def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
 
 
 def _tones(heard: SideAudio) -> Tones:
-    window = np.hanning(WINDOW).astype(np.float32)
     sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
     n_ticks = heard.n_ticks
     key, tonal = np.zeros(n_ticks, np.int8), np.zeros(n_ticks, np.bool_)
@@ -114,7 +117,7 @@ def _tones(heard: SideAudio) -> Tones:
             frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
             at = np.flatnonzero(sounding[tick : tick + n])
             columns = np.zeros((len(Peaks._fields), n), np.float32)
-            columns[:, at] = _strongest(frames[at], window)
+            columns[:, at] = _strongest(frames[at])
             block, within = Peaks(*columns), slice(tick, tick + n)
             power.append(block.power)
             hz.append(block.hz)
@@ -124,10 +127,9 @@ def _tones(heard: SideAudio) -> Tones:
         return Tones(power.read(n_ticks), hz.read(n_ticks), key, tonal)
 
 
-def _strongest(frames: Floats, window: Floats) -> Floats:
+def _strongest(frames: Floats) -> Floats:
     """The fields of `Peaks` for frames of WINDOW samples, one row per field."""
-    lines = np.fft.rfft(frames * window)
-    spectra = (lines.real**2 + lines.imag**2).astype(np.float32, copy=False)
+    spectra = _OF_TONES.powers(frames)
     total = spectra.sum(axis=1) + 1e-12
     hz, share = _take_peak(spectra, total)
     second = np.zeros((2, len(frames)), np.float32)
@@ -264,9 +266,9 @@ def _steadiness(heard: SideAudio, start: int, end: int) -> npt.NDArray[np.float6
 
     The notes of music stay the same; the harmonics of a voice never do for long.
     """
-    spectra = np.fft.rfft(_frames(heard, start, end + MUSIC_LAG) * np.hanning(MUSIC_WINDOW).astype(np.float32))
-    bands = np.log(spectra.real**2 + spectra.imag**2 + 1e-7)[:, 16:232].reshape(len(spectra), -1, 24)  # 125 to 1,800 Hz
-    lines = (bands - bands.mean(axis=2, keepdims=True)).reshape(len(spectra), -1)
+    powers = _OF_MUSIC.powers(_frames(heard, start, end + MUSIC_LAG))
+    bands = np.log(powers[:, 16:232] + np.float32(1e-7)).reshape(len(powers), -1, 24)  # 125 to 1,800 Hz
+    lines = (bands - bands.mean(axis=2, keepdims=True)).reshape(len(powers), -1)
     norms = np.sqrt((lines**2).sum(axis=1)) + 1e-6
     alike = (lines[:-MUSIC_LAG] * lines[MUSIC_LAG:]).sum(axis=1) / norms[:-MUSIC_LAG] / norms[MUSIC_LAG:]
     steadiness: npt.NDArray[np.float64] = alike.astype(np.float64)
