@@ -1,7 +1,8 @@
 """How late ticks and packets are on each Python: `python -m benchmarks.by_python PYTHON...`, such as python3.13.
 
-Each PYTHON gets an environment in build/pythons with the core compiled for it: three minutes, once. Where the extra
-`live` cannot be installed, the core alone is measured. Then three minutes each, in which nothing else should run:
+Each PYTHON gets an environment in build/pythons with the core compiled for it: three minutes, once. Two packages that
+have no wheels for free-threaded Python are compiled, for which pylibsrtp needs Debian's libsrtp2-dev and libssl-dev. If
+the extra `live` cannot be installed, the core alone is measured. Then three minutes each, in which nothing else should run:
 lateness when the wait of a tick is over (wake) and when Python goes on (resume), idle and beside a busy Python
 thread; and that of packets on the wire, in a call with two WebRTC legs. FDBCORE_PACING_SECONDS shortens a run (60 s).
 """
@@ -21,6 +22,8 @@ from benchmarks.harness import machine, print_table
 ROOT: Final = Path(__file__).resolve().parents[1]
 ENVIRONMENTS: Final = ROOT / "build" / "pythons"
 ONE: Final = "--one"
+WITHOUT_WHEELS: Final = ("pylibsrtp", "google-crc32c")
+PURE_PYTHON: Final = {"CRC32C_PURE_PYTHON": "1"}
 
 
 def environment(python: str) -> Path:
@@ -31,11 +34,12 @@ def environment(python: str) -> Path:
     if not (ENVIRONMENTS / name / "made").exists():
         print(f"--- Setting up {ENVIRONMENTS / name}", flush=True)
         subprocess.run([python, "-m", "venv", str(ENVIRONMENTS / name)], check=True)
-        pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        whole = subprocess.run([*pip, "--prefer-binary", "--only-binary", ":all:", *_live()], capture_output=True)
-        if whole.returncode:
+        pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+        compiled = [*pip, "--no-binary", ",".join(WITHOUT_WHEELS)] if name.endswith("t") else pip
+        if subprocess.run([*compiled, *_live()], capture_output=True, env=os.environ | PURE_PYTHON).returncode:
             print("    the extra live cannot be installed: the core alone", flush=True)
-            subprocess.run([*pip, "--only-binary", ":all:", "numpy"], check=True)
+            subprocess.run([*pip, "numpy"], check=True)
+        pip = pip[: pip.index("--only-binary")]
         subprocess.run([*pip, "--no-deps", "--editable", str(ROOT)], check=True)
         (ENVIRONMENTS / name / "made").touch()
     return inside

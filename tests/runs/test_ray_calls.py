@@ -48,13 +48,13 @@ def keeps_time_with_two(calls: int) -> HeldAtOnce:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("clip") / "user.wav", voices("A 0.5-2 5-6.5 | B ", 7.5)[:, 0])
+    return write(tmp_path_factory.mktemp("clip") / "user.wav", voices("A 0.3-1.5 | B ", 2)[:, 0])
 
 
 def started(run: Path, clip: Path, nodes: RayNodes, *arguments: str) -> subprocess.Popen[str]:
     command = [
         *(sys.executable, "-m", "fdbcore.cli", "run", "--system", "echo", "--clips", str(clip), "--vad", "energy"),
-        *("--max-s", "14", "--engine", f"ray://{nodes.address}", "--out", str(run), "--quiet", *arguments),
+        *("--max-s", "6", "--engine", f"ray://{nodes.address}", "--out", str(run), "--quiet", *arguments),
     ]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
