@@ -33,12 +33,10 @@ def main() -> None:
     print_table("The search of fdbcore doctor --calls", HEADER, rows)
     calls, more = found["calls"], math.ceil(1.5 * found["calls"])
     print(f"found: {calls} at once, of {found['most']} that ten seconds held", flush=True)
-    held, overloaded = hold_at_once(calls, 60 * MINUTES), hold_at_once(more, 6 * MINUTES)
-    print_table(
-        "Held for long",
-        HEADER,
-        [row(f"{MINUTES:g} min", held), row(f"half as many again, {MINUTES / 10:g} min", overloaded)],
-    )
+    held = hold_at_once(calls, 60 * MINUTES)
+    print_table("Held for long", HEADER, [row(f"{MINUTES:g} min", held)])
+    overloaded = hold_at_once(more, 6 * MINUTES)
+    print_table("Half as many again", HEADER, [row(f"{MINUTES / 10:g} min", overloaded)])
     goal = f"capacity: {MINUTES:g} min of {calls} calls miss no tick"
     print(f"{met(goal, not held['missed'])} (goal: no tick missed)")
     too_many = overloaded["missed"] > MAX_MISSED_SHARE * overloaded["ticks"]

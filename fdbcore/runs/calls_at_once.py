@@ -20,6 +20,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.held_here import CALLS_PER_PROCESS
 from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runs.runner import run_cases
 from fdbcore.runtime.cache_folder import cache_folder
@@ -75,12 +76,12 @@ def calls_at_once(
     }
 
 
-def hold_at_once(calls: int, seconds: float = PROBE_S) -> HeldAtOnce:
+def hold_at_once(calls: int, seconds: float = PROBE_S, *, calls_per_process: int = CALLS_PER_PROCESS) -> HeldAtOnce:
     """Hold so many calls at once for `seconds`, and say how well they kept time."""
     users = [User(f"call-{number}", PARTY) for number in range(calls)]
     plan = make_plan([PlannedSystem(PARTY, PARTY)], users, LiveSettings(max_s=seconds))
     with TemporaryDirectory(prefix="fdbcore-calls-") as folder, RunFolder(Path(folder) / "run", plan) as run:
-        run_cases(run, jobs=calls)
+        run_cases(run, jobs=calls, calls_per_process=calls_per_process)
         return _told([Recording(run.path / case.name) for case in plan.cases], round(seconds * TICKS_PER_S))
 
 
@@ -130,6 +131,15 @@ def known_calls_at_once(realtime: bool = True) -> int | None:
         if found.get("schema") == CALLS_AT_ONCE_SCHEMA and found["machine"] == this_machine():
             return found["calls"]
     return None
+
+
+def needed_calls_at_once(realtime: bool) -> int:
+    """`known_calls_at_once`; if that is None, it is measured and kept."""
+    if (known := known_calls_at_once(realtime)) is None:
+        found = calls_at_once()
+        keep(found)
+        known = found["calls"]
+    return known
 
 
 def _kept_in() -> Path:

@@ -20,6 +20,7 @@ from fdbcore.registry import vad as vad_of
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
 from fdbcore.runs.budget import Budget, check_priced
+from fdbcore.runs.calls_at_once import needed_calls_at_once
 from fdbcore.runs.folder import RunFolder, seed_of
 from fdbcore.runs.pages import OnCall, write_results
 from fdbcore.runs.plan import (
@@ -58,7 +59,7 @@ def run(
     trials: int = 1,
     clock: Literal["real", "virtual"] | None = None,
     max_s: float = 600.0,
-    jobs: int = 1,
+    jobs: int | Literal["auto"] = 1,
     limits: Mapping[str, int] | None = None,
     again: Literal["failed", "invalid", "all"] | None = None,
     seed: int | None = None,
@@ -80,7 +81,8 @@ def run(
     of another world. lines: what the calls go over ("telephone", "noise:20", ..., see docs/live.md), each in its turn.
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
     then not counted; None takes it where neither the benchmark nor any system depends on timing.
-    max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
+    max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process;
+    "auto": as many as this machine holds on time, which is measured in two minutes if it is not known.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
     again with the same arguments resumes a run that was stopped; it holds no case again except those that `again`
     names. max_usd: no call begins that would make the run cost more. local_only: refuse the run if audio or words would
@@ -135,7 +137,9 @@ def run(
                 run_folder.hold_again(again)
             if run_folder.left() and plan.settings.realtime:
                 measure_timing(run_folder)
-            run_cases(run_folder, jobs=jobs, watch=watch, budget=Budget(max_usd) if max_usd is not None else None)
+            at_a_time = needed_calls_at_once(plan.settings.realtime) if jobs == "auto" else jobs
+            budget = Budget(max_usd) if max_usd is not None else None
+            run_cases(run_folder, jobs=at_a_time, watch=watch, budget=budget)
             for _ in score_cases(run_folder):
                 pass
             summarise(run_folder)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from fdbcore.clock import now_ns
 from fdbcore.recording.run import LOG
-from fdbcore.runs.calls_at_once import calls_at_once, keep, known_calls_at_once
+from fdbcore.runs.calls_at_once import needed_calls_at_once
 from fdbcore.runs.held_here import CallNews, CallsHere, lost
 from fdbcore.runs.ray_tasks import JOINING_S, Here, RayEntry, why_not_joined
 from fdbcore.runs.workers import Ended, LiveCall
@@ -286,7 +286,7 @@ class _NodeCalls:
             return _Told(0, CallNews(), {}, self._lacking)
         if self._calls is None:
             settings = self._wanted.settings
-            most = self._wanted.calls or known_calls_at_once(settings.realtime) or _measured()
+            most = self._wanted.calls or needed_calls_at_once(settings.realtime)
             self._calls = CallsHere(self._wanted.run_path, settings, most)
             self._at_end.callback(self._calls.close)
         self._waiting += begun
@@ -303,9 +303,3 @@ class _NodeCalls:
     def close(self) -> None:
         """End the calls."""
         self._at_end.close()
-
-
-def _measured() -> int:
-    found = calls_at_once()
-    keep(found)
-    return found["calls"]

@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+import fdbcore
 from fdbcore.cli.main import main
 from fdbcore.endpoints.webrtc.mirror import murmur
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
-from fdbcore.runs.calls_at_once import calls_at_once, hold_at_once, keep, keeps_time, known_calls_at_once
+from fdbcore.runs.calls_at_once import (
+    calls_at_once,
+    hold_at_once,
+    keep,
+    keeps_time,
+    known_calls_at_once,
+    needed_calls_at_once,
+)
 from fdbcore.runtime.executor import Workers
 from fdbcore.types import TICKS_PER_S
 
@@ -112,3 +120,11 @@ def test_calls_are_held_at_once() -> None:
     assert held["calls"] == 2
     assert held["ticks"] == 2 * TICKS_PER_S
     assert held["wire_p99_ms"] > 0
+
+
+def test_the_library_takes_auto_too(tmp_path: Path, own_cache: Path) -> None:
+    keep(of_a_machine_that_holds(8))
+    assert needed_calls_at_once(realtime=True) == 6
+    assert needed_calls_at_once(realtime=False) == Workers().jobs
+    held = fdbcore.run("echo", clips=[CLIP], clock="virtual", max_s=1, jobs="auto", vad="energy", out=tmp_path / "RUN")
+    assert [call.status for call in held.calls] == ["done"]

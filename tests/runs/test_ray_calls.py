@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fakes.run_parties import install
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
@@ -128,3 +129,20 @@ def test_nothing_else_of_the_cluster_runs_beside_live_calls(nodes: RayNodes, cli
     assert kinds(run) == ["done"] * 2, "it began when they had ended"
     _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr) == (0, "")
+
+
+def test_a_limit_of_cost_leaves_calls_on_a_cluster_as_on_this_machine(nodes: RayNodes, tmp_path: Path) -> None:
+    """A call costs 0.05 USD; two are held at a time."""
+    run = tmp_path / "run"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(install(tmp_path / "plugin")), *sys.path])}
+    command = [sys.executable, "-m", "fdbcore.cli", "run", "--a", "fake:?speak=10-50&finish=80", "--vad", "energy"]
+    command += ["--system", "fake:?speak=20-60&model=gpt-live-1", "--clock", "virtual", "--trials", "4", "--jobs", "1"]
+    where = ["--engine", f"ray://{nodes.address}", "--out", str(run)]
+    limited = [*command, *where, "--max-cost", "0.12"]
+    done = subprocess.run(limited, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert done.returncode == 1
+    told = " ".join(done.stderr.split())
+    assert (
+        "0.10 USD spent of --max-cost 0.12, 2 of 4 cases left; with a higher --max-cost or none, run the same" in told
+    )
+    assert kinds(run) == ["done"] * 2
