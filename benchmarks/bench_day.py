@@ -1,7 +1,7 @@
 """A call of 24 hours, from its audio to its page: the memory of each command that a user would run on it.
 
 The audio is the sample session as MP3, repeated: 1.4 GB in the folder for temporary files, and 0.4 GB beside it while
-the replay looks for echo. It takes ten minutes or more. Goal: 300 MiB at most in each.
+the replay looks for echo. It takes twenty minutes. Goal: 300 MiB at most in each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def main() -> None:
         audio, run = folder / "day.mp3", folder / "run"
         _repeated(audio)
         commands = {
-            "replay, with health and page": ["replay", "--quiet", "--vad", "energy", "--out", run, audio],
+            "replay by silero, with health and page": ["replay", "--quiet", "--out", folder / "by_silero", audio],
+            "replay by energy": ["replay", "--quiet", "--vad", "energy", "--out", run, audio],
             "score": ["score", run],
             "report, with pages and tables": ["report", run],
         }

@@ -28,4 +28,4 @@ ctypedef struct FilterBank:
 cdef void design_bank(FilterBank *bank) noexcept nogil
 cdef double filter_frame(FilterBank *bank, const int16_t *frame, double *band_powers) noexcept nogil
 cdef double decibels(double power) noexcept nogil
-cdef const int16_t[::1] one_frame(frame)
+cdef int take_frame(frame, int16_t *samples) except -1

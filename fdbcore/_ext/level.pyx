@@ -25,7 +25,7 @@ from libc.math cimport fabs
 from libc.stdint cimport int16_t, int64_t
 from libc.string cimport memset
 
-from fdbcore._ext.bank cimport BANDS, FORMAT_DB, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, one_frame
+from fdbcore._ext.bank cimport BANDS, FORMAT_DB, FRAME, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, take_frame
 from fdbcore._ext.recent cimport Least, followed_voice, forget_before, is_flat, put_least
 
 from fdbcore._ext.bank import edges_hz
@@ -135,11 +135,12 @@ cdef class EnergyDetector:
 
         Raises FrameError for any other frame, or after `finish`.
         """
-        cdef const int16_t[::1] samples = one_frame(frame)
+        cdef int16_t[FRAME] samples
+        take_frame(frame, samples)
         if self._ended:
             raise FrameError("frame: expected none after finish(), got one more")
         cdef int64_t tick = self._ticks
-        self._measure(&samples[0])
+        self._measure(samples)
         self._ticks += 1
         self._advance(tick)
         return tick >= DELAY_TICKS and self._active[(tick - DELAY_TICKS) & (RING - 1)]

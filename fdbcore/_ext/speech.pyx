@@ -26,7 +26,7 @@ from libc.math cimport fabs, fmax, fmin, pow
 from libc.stdint cimport int16_t, int64_t
 from libc.string cimport memset
 
-from fdbcore._ext.bank cimport BANDS, FORMAT_DB, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, one_frame
+from fdbcore._ext.bank cimport BANDS, FORMAT_DB, FRAME, SILENCE_DB, FilterBank, decibels, design_bank, filter_frame, take_frame
 from fdbcore._ext.recent cimport (
     Least, Recent, followed_voice, forget_before, is_flat, put_least, quantile, remember
 )
@@ -169,11 +169,12 @@ cdef class SpeechDetector:
 
         Raises FrameError for any other frame, or after `finish`.
         """
-        cdef const int16_t[::1] samples = one_frame(frame)
+        cdef int16_t[FRAME] samples
         cdef bint active = False
+        take_frame(frame, samples)
         if self._ended:
             raise FrameError("frame: expected none after finish(), got one more")
-        self._measure(&samples[0])
+        self._measure(samples)
         self._ticks += 1
         if self._ticks > DELAY_TICKS:
             active = self._decide(self._ticks - 1 - DELAY_TICKS)

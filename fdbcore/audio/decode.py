@@ -166,7 +166,7 @@ class AudioFile:
             lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # Some WAV files hold AC-3 or DTS that is called PCM. Few packets tell; the default reads on for 8 to 19 ms.
             # Packets of 4 kB, the default, cost more in Python than in FFmpeg.
-            options = {"max_probe_packets": "8", "max_size": "8192"} if self._wav else {}
+            options = {"max_probe_packets": "4", "max_size": "8192"} if self._wav else {}
             options |= {"ignore_length": "1"} if self._unstated_bytes else {}
             # "file:" keeps a colon in a name from being taken for a protocol
             self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)

@@ -94,8 +94,10 @@ def run(
                 b.notice(tick, events)
         if missed:
             recording.missed(tick)
-        recording.happenings("A", a.log())
-        recording.happenings("B", b.log())
+        if happened := a.log():
+            recording.happenings("A", happened)
+        if happened := b.log():
+            recording.happenings("B", happened)
         if tools is not None:
             recording.happenings("B", tools.step(tick))
         on_tick(tick)

@@ -71,13 +71,13 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
     try:
         with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
             text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-            table = csv.DictWriter(text, header, lineterminator="\r\n")
-            table.writeheader()
+            table = csv.writer(text, lineterminator="\r\n")
+            table.writerow(header)
 
             def write(rows: Iterable[Row]) -> None:
                 left = iter(rows)
                 while block := list(islice(left, ROWS_AT_ONCE)):
-                    cells = [{name: _cell(value) for name, value in row.items()} for row in block]
+                    cells = [[_cell(row.get(name)) for name in header] for row in block]
                     table.writerows(cells)
                     write_parquet(cells)
 
@@ -91,12 +91,18 @@ def _cell(value: object) -> object:
     """A value as both files hold it: truth values as words, empty text as None, and only text that is valid UTF-8."""
     if isinstance(value, bool):
         return str(value).lower()
-    return value.encode(errors="backslashreplace").decode() or None if isinstance(value, str) else value
+    if isinstance(value, str):
+        return (value if value.isascii() else value.encode(errors="backslashreplace").decode()) or None
+    return value
 
 
 @contextmanager
-def _parquet(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """A function that writes rows, with `numbers` as floats and all else as text. It does nothing without pyarrow."""
+def _parquet(
+    path: Path, header: Sequence[str], numbers: Collection[str]
+) -> Iterator[Callable[[Sequence[Sequence[object]]], None]]:
+    """A function that writes rows of cells, in the order of `header`, with `numbers` as floats and all else as text. It
+    does nothing without pyarrow.
+    """
     if importlib.util.find_spec("pyarrow") is None:
         yield lambda rows: None
         return
@@ -104,13 +110,15 @@ def _parquet(path: Path, header: Sequence[str], numbers: Collection[str]) -> Ite
     from pyarrow import parquet
 
     schema = pyarrow.schema([(name, "double" if name in numbers else "string") for name in header])
-    rows: list[Row] = []
+    rows: list[Sequence[object]] = []
     with whole_file(path) as file, parquet.ParquetWriter(file, schema) as table:
 
-        def write(more: Sequence[Row], least: int = ROWS_PER_GROUP) -> None:
+        def write(more: Sequence[Sequence[object]], least: int = ROWS_PER_GROUP) -> None:
             rows.extend(more)
             if len(rows) >= least:
-                table.write_table(pyarrow.Table.from_pylist(rows, schema))
+                columns = zip(*rows, strict=True) if rows else ([] for _ in header)
+                arrays = [pyarrow.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)]
+                table.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
                 rows.clear()
 
         yield write
