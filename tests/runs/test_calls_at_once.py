@@ -126,5 +126,5 @@ def test_the_library_takes_auto_too(tmp_path: Path, own_cache: Path) -> None:
     keep(of_a_machine_that_holds(8))
     assert needed_calls_at_once(realtime=True) == 6
     assert needed_calls_at_once(realtime=False) == Workers().jobs
-    held = fdbcore.run("echo", clips=[CLIP], clock="virtual", max_s=1, jobs="auto", vad="energy", out=tmp_path / "RUN")
+    held = fdbcore.run("echo", clips=[CLIP], clock="virtual", max_s=9, jobs="auto", vad="energy", out=tmp_path / "RUN")
     assert [call.status for call in held.calls] == ["done"]
