@@ -52,10 +52,10 @@ def measure_calls_at_once(quiet: bool) -> CallsAtOnce:
 
     from .status import Status
 
+    if not quiet:
+        click.echo("live calls at once: two minutes in which this machine should do nothing else", err=True)
     with Status(quiet) as status:
-        shown = "live calls at once: two minutes in which this machine should do nothing else"
-        status(shown)
-        found = calls_at_once(lambda held: status(f"{shown}; {_probe(held)}"))
+        found = calls_at_once(lambda held: status(_probe(held)))
     keep(found)
     return found
 

@@ -77,7 +77,7 @@ LINE_HELP = (
     show_default=True,
     help="Longest call, in seconds.",
 )
-@click.option("--jobs", type=Jobs(), default=1, show_default=True, help=JOBS_HELP)
+@click.option("--jobs", type=Jobs(), default=1, show_default=True, metavar="N|auto", help=JOBS_HELP)
 @options.engine("Hold the calls on a Ray cluster that this machine belongs to, on nodes that do nothing else meanwhile")
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
 @click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")

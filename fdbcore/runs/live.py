@@ -99,6 +99,8 @@ def run(
         raise SettingsError(f"run: expected one of clips, suite and a, got {' and '.join(given) or 'none'}")
     if data is not None and suite is None:
         raise SettingsError("run: data: expected it with suite alone")
+    if jobs != "auto" and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
+        raise SettingsError(f"run: jobs: expected a whole number of at least 1, or auto, got {jobs!r}")
     vad_of(vad)
     folder = Path(out)
     with unless_refused(folder):

@@ -6,6 +6,7 @@ them as they are held on one machine. A process of our own speaks to Ray; it and
 
 from __future__ import annotations
 
+import socket
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -118,8 +119,8 @@ class CallsOnCluster:
         return self._ticks.get(slot, OPENING)
 
     def close(self) -> None:
-        """See `HeldCalls`."""
-        self._process.close(leaving_s=1.5 * _CLOSING_S)
+        """See `HeldCalls`. A node without calls may be measuring how many it holds, which need not come to an end."""
+        self._process.close(leaving_s=1.5 * _CLOSING_S if self._ticks else 0)
 
 
 @dataclass(slots=True)
@@ -287,6 +288,7 @@ class _NodeCalls:
         if self._calls is None:
             settings = self._wanted.settings
             most = self._wanted.calls or needed_calls_at_once(settings.realtime)
+            print(f"{socket.gethostname()}: {most} calls at a time", flush=True)  # into the log
             self._calls = CallsHere(self._wanted.run_path, settings, most)
             self._at_end.callback(self._calls.close)
         self._waiting += begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -120,6 +120,13 @@ def test_calls_are_held_at_once() -> None:
     assert held["calls"] == 2
     assert held["ticks"] == 2 * TICKS_PER_S
     assert held["wire_p99_ms"] > 0
+
+
+@pytest.mark.parametrize("jobs", ["many", "2", None, 0, -3, 1.5, True])
+def test_the_library_refuses_other_jobs_before_it_writes_anything(tmp_path: Path, jobs: Any) -> None:
+    with pytest.raises(SettingsError, match="jobs: expected a whole number of at least 1, or auto, got"):
+        fdbcore.run("echo", clips=[CLIP], clock="virtual", max_s=9, jobs=jobs, out=tmp_path / "RUN")
+    assert not (tmp_path / "RUN").exists()
 
 
 def test_the_library_takes_auto_too(tmp_path: Path, own_cache: Path) -> None:
