@@ -88,7 +88,8 @@ class CallWire:
         self.channel.send(text)
 
     async def close(self, code: int, reason: str) -> None:
-        await self._connection.close()
+        # Others wait for the same end: they would be cancelled with the session that is.
+        await asyncio.shield(self._connection.close())
 
     def abort(self) -> None:
         self._closing = asyncio.ensure_future(self._connection.close())
