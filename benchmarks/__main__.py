@@ -12,7 +12,7 @@ import sys
 from benchmarks.harness import MISSED, machine
 
 NAMES = (
-    *("align", "acts", "resample", "turns", "detectors", "replay", "corpus", "engine"),
+    *("align", "acts", "resample", "fourier", "turns", "detectors", "replay", "corpus", "engine"),
     *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
 LONG = ("capacity", "day")

@@ -40,12 +40,12 @@ def environment(python: str) -> Path:
     if not (ENVIRONMENTS / name / "made").exists():
         print(f"--- Setting up {ENVIRONMENTS / name}", flush=True)
         subprocess.run([python, "-m", "venv", str(ENVIRONMENTS / name)], check=True)
-        pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
-        compiled = [*pip, "--no-binary", ",".join(WITHOUT_WHEELS)] if name.endswith("t") else pip
-        if subprocess.run([*compiled, *_live()], capture_output=True, env=os.environ | PURE_PYTHON).returncode:
+        pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        wheels = [*pip, "--only-binary", ":all:"]
+        with_live = [*wheels, "--no-binary", ",".join(WITHOUT_WHEELS)] if name.endswith("t") else wheels
+        if subprocess.run([*with_live, *_live()], capture_output=True, env=os.environ | PURE_PYTHON).returncode:
             print("    the extra live cannot be installed: the core alone", flush=True)
-            subprocess.run([*pip, "numpy"], check=True)
-        pip = pip[: pip.index("--only-binary")]
+            subprocess.run([*wheels, "numpy"], check=True)
         subprocess.run([*pip, "--no-deps", "--editable", str(ROOT)], check=True)
         (ENVIRONMENTS / name / "made").touch()
     return inside

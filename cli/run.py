@@ -155,6 +155,7 @@ def _run(wanted: Wanted) -> int:
     with _folder_of(wanted, systems) as path, unless_refused(path):
         plan = plan_of(wanted, systems, path)
         held = options.held_calls(executor, wanted.jobs)
+        # A node then has a number of its own, and none here counts.
         of_each_node = held is not None and wanted.jobs == AUTO and not wanted.dry_run
         jobs = 1 if of_each_node else jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
         if wanted.dry_run:
