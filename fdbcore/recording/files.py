@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import RecordingError
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.types import Side
@@ -91,10 +92,10 @@ def read_json(path: Path, as_value: Callable[[dict[str, Any]], Any] | None = Non
     as_value: what stands for each JSON object, as soon as it is read.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_hook=as_value)
+        return parsed_json(path.read_text(encoding="utf-8"), as_value)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordingError(f"{path}: expected JSON, got something else ({error})") from error
 
 

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 MOST_DEPTH: Final = 32
+"""Of a value that is sent on: a world's, a model's, a tool's."""
+_MOST_DEPTH_OF_A_FILE: Final = 100  # a recording holds values that were sent on, in what it says of them
 
 _REFERS: Final = "$RESULT_"
 _REFERENCE: Final = re.compile(r"\$RESULT_(\d+)((?:\.[\w-]+|\[\d+\])*)", re.ASCII)
 _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
+
+
+def parsed_json(text: str | bytes, as_value: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
+    """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, Infinity, or a value that
+    is nested so deep that code which walks through it would fail.
+
+    as_value: what stands for each JSON object, as soon as it is read.
+    """
+    text = text if isinstance(text, str) else text.decode("utf-8-sig")
+    try:
+        value = json.loads(text, parse_constant=_refuse, object_hook=as_value)
+    except RecursionError:
+        value = None
+    else:
+        # Few texts have so many brackets that the depth of their values must be looked at.
+        if text.count("[") + text.count("{") <= _MOST_DEPTH_OF_A_FILE or _is_flat(value, _MOST_DEPTH_OF_A_FILE):
+            return value
+    raise ValueError("it is nested too deep")
 
 
 def json_value(text: str | bytes) -> Any:  # noqa: ANN401
@@ -20,10 +40,7 @@ def json_value(text: str | bytes) -> Any:  # noqa: ANN401
     JSON may hold half a surrogate pair, which is not text, and 1e999, which is read as infinity. Values deeper than
     MOST_DEPTH are refused too.
     """
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+    value = parsed_json(text)
     if not _is_sound(value, MOST_DEPTH):
         raise ValueError(f"it is nested deeper than {MOST_DEPTH}, or holds text or numbers that are not valid")
     return value
@@ -70,6 +87,14 @@ def refers_to_nothing(value: Any, n_results: int) -> str | None:  # noqa: ANN401
 
 def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless this callback refuses them
     raise ValueError(f"{constant} is no JSON")
+
+
+def _is_flat(value: object, depth: int) -> bool:
+    """Whether the lists and objects of a value are nested no deeper than `depth`."""
+    if not isinstance(value, list | dict):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_is_flat(item, depth - 1) for item in inner)
 
 
 def _is_sound(value: object, depth: int) -> bool:
