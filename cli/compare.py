@@ -13,6 +13,7 @@ import click
 
 from fdbcore.errors import FdbError, InputError
 
+from . import options
 from .options import DONE, read_run
 from .report_options import ReportOptions
 
@@ -66,7 +67,9 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     if asked.comment is not None:
         write_text(asked.comment, comment(document, run.path, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
-    return document["gates"]["exit_code"] if "gates" in document else DONE
+    both = [sides.run, *([sides.baseline] if sides.baseline else [])]
+    damaged = options.tell_damaged("fdbcore report", (call for each in both for call in each.calls))
+    return (document["gates"]["exit_code"] if "gates" in document else DONE) or damaged
 
 
 def _other_run(path: Path, run: Run) -> Run:

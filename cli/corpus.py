@@ -14,6 +14,7 @@ import click
 
 from fdbcore.errors import FdbError
 
+from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import SparseLines, Status
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from fdbcore.sources.names import Oddities
     from fdbcore.sources.sessions import SessionInput
 
-MOST_LINES: Final = 20
-"""At most this many failures are printed, and at most this many sessions get a line each."""
 MOST_NAMES: Final = 5
 LABEL_COLUMNS: Final = 17  # as on the screen of a call
 _LOOK_CALLS: Final = 50
@@ -130,9 +129,9 @@ class _Display:
         """Count a failure and print its line, unless there were too many."""
         self.failures += 1
         self.status.clear()
-        if self.failures <= MOST_LINES:
+        if self.failures <= options.MOST_LINES:
             click.echo(f"fdbcore replay: {text}", err=True)
-        elif self.failures == MOST_LINES + 1:
+        elif self.failures == options.MOST_LINES + 1:
             click.echo("fdbcore replay: more calls failed; calls.csv lists them all", err=True)
 
     def tell_mono(self) -> None:
@@ -221,7 +220,7 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     from fdbcore.report.run.screen import corpus_screen
     from fdbcore.report.terminal import filled
 
-    few = len(run.rows) <= MOST_LINES and not several(run)
+    few = len(run.rows) <= options.MOST_LINES and not several(run)
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if readings:
         columns = screen_columns()

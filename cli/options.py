@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,15 @@ from .entry import INTERRUPTED as INTERRUPTED
 from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.corpus import Call, Run
     from fdbcore.runs.held_here import HeldCalls
     from fdbcore.runtime.executor import Executor
     from fdbcore.session.converse import LiveSettings
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
+MOST_LINES: Final = 20
+"""At most this many failures are printed, and at most this many sessions get a line each."""
 
 
 def named(text: str) -> str:
@@ -121,6 +123,17 @@ def read_run(path: Path, since: str = "") -> Run:
         return Run(path, since=since)
     except RecordingError as error:
         raise InputError(str(error)) from error
+
+
+def tell_damaged(command: str, calls: Iterable[Call]) -> int:
+    """Print which of these calls have damaged files; FAILED if one counts nowhere for that."""
+    calls = [call for call in calls if call.is_unreadable or call.damaged_beside]
+    lines = [line for call in calls for line in call.damaged_beside or [str(call.reason)]]
+    for line in lines[:MOST_LINES]:
+        click.echo(f"{command}: {line}", err=True)
+    if len(lines) > MOST_LINES:
+        click.echo(f"{command}: {len(lines) - MOST_LINES:,} more files are damaged", err=True)
+    return FAILED if any(call.is_unreadable for call in calls) else DONE
 
 
 def marks(command: Callable[..., None]) -> Callable[..., None]:

@@ -120,7 +120,7 @@ def write_run(run: Run, shown: PageParts, quiet: bool) -> int:
     from fdbcore.report.run.screen import corpus_screen
     from fdbcore.runs.pages import write_results
 
-    from .corpus import MOST_LINES, on_written
+    from .corpus import on_written
     from .status import Status
 
     heard, on_call = ClipCounts(), on_written(Status(quiet))
@@ -130,17 +130,14 @@ def write_run(run: Run, shown: PageParts, quiet: bool) -> int:
         index = write_index(found, shown, heard, comparison=given.comparison)
     else:
         found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
-    for name in list(heard.silent)[:MOST_LINES]:
+    for name in list(heard.silent)[: options.MOST_LINES]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
-    if len(heard.silent) > MOST_LINES:
-        click.echo(f"fdbcore report: {len(heard.silent) - MOST_LINES:,} more calls have no audio", err=True)
+    if len(heard.silent) > options.MOST_LINES:
+        click.echo(f"fdbcore report: {len(heard.silent) - options.MOST_LINES:,} more calls have no audio", err=True)
     if not quiet:
         click.echo(corpus_screen(found, shutil.get_terminal_size().columns))
         click.echo(f"{index}{_size_with_clips(index, heard) if shown.embed else ''}")
-    unreadable = [row.call for row in found.rows if row.call.is_unreadable]
-    for call in unreadable[:MOST_LINES]:
-        click.echo(f"fdbcore report: {call.reason}", err=True)
-    return FAILED if unreadable else DONE
+    return options.tell_damaged("fdbcore report", [row.call for row in found.rows])
 
 
 def _size_with_clips(index: Path, heard: ClipCounts) -> str:

@@ -73,6 +73,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
     from fdbcore.analysis.statements import score
 
     run, reference = Run(path, since=asked.since), None
+    options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
     done = Counter[str]()
     with Status(quiet) as status:
 

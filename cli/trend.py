@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from .compare import without_page
-from .options import DONE, read_run, screen_columns
+from .options import read_run, screen_columns, tell_damaged
 
 
 def trend(paths: Sequence[Path], cluster: str | None, different_settings: bool, as_json: bool, quiet: bool) -> int:
@@ -31,4 +31,4 @@ def trend(paths: Sequence[Path], cluster: str | None, different_settings: bool, 
         click.echo(json.dumps(found, ensure_ascii=False))
     elif not quiet:
         click.echo(f"{screen(found, screen_columns())}\n{page}")
-    return DONE
+    return tell_damaged("fdbcore report", [call for run in runs for call in run.calls])

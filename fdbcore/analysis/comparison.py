@@ -42,7 +42,7 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
         try:
             found = call.quantities
         except FdbError as error:
-            calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error)))
+            calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
             continue
         calls.append(call)
         if call.unscored is None:

@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fdbcore.analysis.facts import META, UNSCORED, Fact
 from fdbcore.analysis.facts_table import DamagedTableError, FactsTable
-from fdbcore.analysis.score import read_quantities, unscored
+from fdbcore.analysis.score import check, read_quantities, unscored
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import META as META_FILE
+from fdbcore.recording.form import one_call
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
+    DAMAGED,
     DONE,
     FAILED,
     SCORED,
@@ -52,6 +55,7 @@ class Call:
     name, path: its folder. status: "done", "failed", ...; reason: why, if it is not done. unscored: why no measure
     counts it; None if measures do. columns: its values from --meta; a live call has at least system, clip, trial and
     outcome. files: the audio files it was replayed from. is_unreadable: whether its recording is gone or damaged.
+    damaged_beside: what is damaged of its words, labels and log, a line each: it counts all the same.
     table: what the run keeps of its calls; None if it is not asked.
     """
 
@@ -63,6 +67,7 @@ class Call:
     columns: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
     is_unreadable: bool = False
+    damaged_beside: Sequence[str] = ()
     table: FactsTable | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -116,7 +121,7 @@ class Run:
     def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None, since: str = "") -> None:
         self.path = Path(path)
         self.since = since
-        self.calls = tuple(_calls(self.path, FactsTable(self.path, since)) if calls is None else calls)
+        self.calls = tuple(_checked_calls(self.path, FactsTable(self.path, since)) if calls is None else calls)
 
     @property
     def scored(self) -> list[Call]:
@@ -162,6 +167,28 @@ class Run:
         return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
 
 
+def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
+    """The calls of a run. One with a damaged file that figures come from is unreadable: it counts nowhere."""
+    for call in _calls(path, table):
+        if call.unscored is not None or call.is_in_table:
+            yield call
+            continue
+        try:
+            with one_call(call.path):
+                reading = call.recording
+                check(reading)
+                damages = reading.damaged_beside
+        except RecordingError as error:
+            yield _unreadable(call, error)
+        else:
+            why = "; ".join([*filter(None, [call.reason]), *damages])
+            yield replace(call, status=DAMAGED, reason=why, damaged_beside=damages) if damages else call
+
+
+def _unreadable(call: Call, error: RecordingError) -> Call:
+    return replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True)
+
+
 def _calls(path: Path, table: FactsTable) -> Iterator[Call]:
     if is_replayed(path):
         return _replayed(path, table)
@@ -181,18 +208,7 @@ def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
             call = replace(
                 call, status=status, reason=reason, unscored=unscored(made), columns={**held_columns(made), **columns}
             )
-        elif call.unscored is None and not call.is_in_table and (gone := _why_unreadable(folder)) is not None:
-            call = replace(call, status=FAILED, reason=gone, unscored=gone, is_unreadable=True)
         yield call
-
-
-def _why_unreadable(path: Path) -> str | None:
-    """Why the recording in a folder cannot be read; None if it can."""
-    try:
-        Recording(path)
-    except RecordingError as error:
-        return str(error)
-    return None
 
 
 def _made_since(began: str | None, path: Path) -> Recording | None:
@@ -208,8 +224,12 @@ def _live(path: Path, table: FactsTable) -> Iterator[Call]:
     """The calls by their names: the plan's order hangs on its seed, and resampling on the order of calls."""
     for case in sorted(read_plan(path)["cases"], key=lambda case: natural_order(case["name"])):
         call, outcome = Call(case["name"], path / case["name"], table=table), None
-        with suppress(RecordingError):  # not run yet, or its files are damaged: it will be run again
+        try:
             outcome = call.recording.meta.get("outcome")
+        except RecordingError as error:
+            if (call.path / META_FILE).is_file():  # not only not held yet
+                yield _unreadable(replace(call, columns=case_columns(case, None)), error)
+                continue
         call = replace(call, columns=case_columns(case, outcome))
         if outcome is None:
             yield replace(call, status=WAITING, reason="not held to its end", unscored="not held to its end")
@@ -223,7 +243,7 @@ def _found(path: Path, table: FactsTable) -> Iterator[Call]:
         try:
             recording = Recording(folder)
         except RecordingError as error:
-            yield Call(folder.name, folder, FAILED, str(error), str(error), is_unreadable=True)
+            yield _unreadable(Call(folder.name, folder), error)
             continue
         status, reason = recording.meta["status"], recording.meta.get("reason")
         files = tuple(file["path"] for file in recording.source_files)

@@ -51,6 +51,8 @@ def check_same_detector(run: Run, baseline: Run, others: str = "") -> None:
     of_run, of_baseline = (detectors(each.all_settings) for each in (run, baseline))
     if of_run == of_baseline:
         return
+    if not of_run or not of_baseline:
+        raise SettingsError(f"{run.path} and {baseline.path}: expected scored calls in both")
     stale, fresh = (run, of_baseline) if earlier(run.all_settings) else (baseline, of_run)
     raise SettingsError(
         f"expected one voice activity detector, got {' and '.join(of_run)} in {run.path} and "

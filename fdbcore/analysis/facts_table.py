@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fdbcore._version import __version__
 from fdbcore.analysis.facts import FACTS, Fact, quantities_json
-from fdbcore.analysis.score import read_quantities
+from fdbcore.analysis.score import check, read_quantities
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.catalogue import MEASURES
@@ -28,6 +28,7 @@ from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import (
     ACTIVITY,
+    AUDIO,
     EVENTS,
     HEALTH,
     LABELS,
@@ -38,6 +39,7 @@ from fdbcore.recording.files import (
     TURNS,
     WORDS,
 )
+from fdbcore.recording.form import NOT_OF_FORM, one_call
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.types import SIDES
 
@@ -51,7 +53,7 @@ Row: TypeAlias = Mapping[str, str | None]
 TABLE: Final = "facts.parquet"
 SCHEMA: Final = "fdbcore.facts/1"
 READ_FILES: Final = (
-    META, EVENTS, ACTIVITY, TURNS, HEALTH, LABELS, MARKS, QUANTITIES, SCORES, *WORDS.values(),
+    META, EVENTS, AUDIO, ACTIVITY, TURNS, HEALTH, LABELS, MARKS, QUANTITIES, SCORES, *WORDS.values(),
     *(f"derived/{side}.json" for side in SIDES),
 )  # fmt: skip
 """The files of a recording from which facts are read."""
@@ -80,15 +82,20 @@ def state_of(path: Path) -> str:
 
 
 def row_of(path: Path, more: Sequence[Fact[Any]] = ()) -> Row | None:
-    """The row of the recording in a folder; None if it cannot be read, or has measures that no table has columns for.
+    """The row of the recording in a folder; None if a file of it is damaged, which must be told each time, or if it has
+    measures that no table has columns for.
 
     more: facts beside those that every table has.
     """
     state = state_of(path)
     try:
-        reading = Reading(path)
-        facts = {fact.name: _text(fact.to_json(fact.of(reading))) for fact in (*FACTS, *more)}
-        pooled = dict(zip(_POOLED, map(quantities_json, read_quantities(reading)), strict=True))
+        with one_call(path):
+            reading = Reading(path)
+            check(reading)
+            if reading.damaged_beside:
+                return None
+            facts = {fact.name: _text(fact.to_json(fact.of(reading))) for fact in (*FACTS, *more)}
+            pooled = dict(zip(_POOLED, map(quantities_json, read_quantities(reading)), strict=True))
     except FdbError:
         return None
     if not all(measure in MEASURES for found in pooled.values() for measure in found):
@@ -172,8 +179,10 @@ class FactsTable:
         """The fact in a row. Raises DamagedTableError."""
         group = bisect_right(self._starts, number) - 1
         text = self._group(fact.name, group)[number - self._starts[group]]
-        assert text is not None
-        return fact.from_json(json.loads(text))
+        try:
+            return fact.from_json(json.loads(text))
+        except NOT_OF_FORM as error:
+            raise self._damaged() from error
 
     def quantities(self, number: int) -> tuple[Mapping[str, Quantity], Mapping[str, Quantity]]:
         """The quantities in a row, and those that differ if echo counts as speech. Raises DamagedTableError."""
@@ -243,7 +252,10 @@ class FactsTable:
         values = []
         for text in self._read(name):
             if text not in known:
-                known[text] = from_json(json.loads(text))
+                try:
+                    known[text] = from_json(json.loads(text))
+                except NOT_OF_FORM as error:
+                    raise self._damaged() from error
             values.append(known[text])
         return values
 
@@ -258,10 +270,13 @@ class FactsTable:
         try:
             values: list[Any] = self._file.read_row_group(group, [name]).column(0).to_pylist()
         except (OSError, ArrowException) as error:
-            self._rows = {}
-            self._numbers.clear()
-            raise DamagedTableError from error
+            raise self._damaged() from error
         return values
+
+    def _damaged(self) -> DamagedTableError:
+        self._rows = {}
+        self._numbers.clear()
+        return DamagedTableError()
 
 
 def has_tables() -> bool:

@@ -16,6 +16,7 @@ from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
+from fdbcore.recording.form import one_call
 from fdbcore.runtime.executor import Executor, results_in_order
 
 MOST_GROUPS: Final = 20
@@ -90,11 +91,12 @@ def rescored(
 def _rescored(path: Path) -> Mapping[str, Quantity] | str:
     """Score a recording, write its scores, and return its quantities; or the error."""
     try:
-        reading = Reading(path)
-        if (kept := current_quantities(reading)) is not None:
-            return kept
-        score(reading)
-        return read_quantities(reading)[0]
+        with one_call(path):
+            reading = Reading(path)
+            if (kept := current_quantities(reading)) is not None:
+                return kept
+            score(reading)
+            return read_quantities(reading)[0]
     except FdbError as error:
         return str(error)
 
@@ -102,9 +104,10 @@ def _rescored(path: Path) -> Mapping[str, Quantity] | str:
 def _computed(path: Path) -> Mapping[str, Quantity] | str:
     """The quantities of a recording, or the error; writes nothing."""
     try:
-        reading = Reading(path)
-        kept = current_quantities(reading)
-        return quantities_of(reading) if kept is None else kept
+        with one_call(path):
+            reading = Reading(path)
+            kept = current_quantities(reading)
+            return quantities_of(reading) if kept is None else kept
     except FdbError as error:
         return str(error)
 

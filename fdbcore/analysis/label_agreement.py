@@ -90,6 +90,9 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
     """The names of all calls that may be compared, and the raters. A call's number is its place among the names."""
     sources = [Run(path) if is_recorded(path) else read_labels(path, oddities) for path in paths]
     runs = [source for source in sources if isinstance(source, Run)]
+    for run in runs:
+        gone = [str(call.reason) for call in run.calls if call.is_unreadable]
+        oddities.add("calls that cannot be read, left out", gone)
     if runs:
         known: list[tuple[str, Sequence[Path]]] = [
             (call.name, [Path(file) for file in call.files]) for call in runs[0].calls

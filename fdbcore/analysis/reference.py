@@ -90,7 +90,8 @@ def beside_reference(
     reference_n, jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of
     the reference. Raises InputError if no call of the reference is scored.
     """
-    settings, unread = TurnSettings(**own["turns"]), dict[str, str]()
+    settings = TurnSettings(**own["turns"])
+    unread = {call.name: str(call.unscored) for call in reference.calls if call.is_unreadable}
     theirs = list(_read(reference.scored, settings, unread, on_call))
     if not theirs:
         raise InputError(f"--reference {reference.path}: expected calls that are scored, got none")

@@ -36,6 +36,7 @@ from fdbcore.recording.files import (
     read_json,
     write_json,
 )
+from fdbcore.recording.form import of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
@@ -127,17 +128,22 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
     """The quantities that `score` stored for a recording, and those that differ if echo counts as speech.
 
     Both are empty if it is unscored. They are computed if none are stored, or if another version of fdbcore stored them
-    by other definitions. Raises RecordingError if they cannot be read.
+    by other definitions, or if what they rest on is damaged now. Raises RecordingError if they cannot be read.
     """
+    return (None if reading.damaged_beside else _kept_quantities(reading)) or _computed(reading)
+
+
+def _kept_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]] | None:
+    """The stored quantities; None without any, or if they are by other definitions: comparisons need the same."""
     path = reading.path / QUANTITIES
     if not path.is_file():
-        return _computed(reading)
+        return None
     try:
         kept = read_json(path)
-        if kept["schema"] != QUANTITIES_SCHEMA:  # comparisons need one definition
-            return _computed(reading)
+        if kept["schema"] != QUANTITIES_SCHEMA:
+            return None
         found, with_echo = (_from_json(kept[key]) for key in ("quantities", "with_echo"))
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
     return found, with_echo
 
@@ -148,11 +154,11 @@ def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
     It would if the same version of fdbcore stored them, and no file that they are computed from is newer.
     """
     path, parts = reading.path / QUANTITIES, (reading.path / part for part in _SCORED_FROM)
-    with suppress(OSError, RecordingError, AttributeError, KeyError, TypeError):
+    with suppress(OSError, RecordingError, AttributeError, KeyError, TypeError, ValueError):
         made_ns = path.stat().st_mtime_ns
         if (reading.path / SCORES).is_file() and all(p.stat().st_mtime_ns < made_ns for p in parts if p.is_file()):
             kept = read_json(path)
-            if (kept["schema"], kept["fdbcore"]) == (QUANTITIES_SCHEMA, __version__):
+            if (kept["schema"], kept["fdbcore"]) == (QUANTITIES_SCHEMA, __version__) and not reading.damaged_beside:
                 return _from_json(kept["quantities"])
     return None
 
@@ -176,7 +182,7 @@ def warnings(recording: Recording) -> list[str]:
     elif original is not recording.meta and original["status"] != "complete":
         found.append(f"the recording of the conversation is {original['status']}: {original['reason']}")
     labels = recording.labels
-    return found + caveats(recording) + list(labels.notes if labels else ())
+    return found + recording.damaged_beside + caveats(recording) + list(labels.notes if labels else ())
 
 
 def summary(readings: Sequence[Reading]) -> PooledRecordings:
@@ -341,10 +347,26 @@ def read_scores(reading: Reading) -> Scores:
 
     Raises RecordingError if they cannot be read.
     """
+    return (None if reading.damaged_beside else _kept_scores(reading)) or score(reading)
+
+
+def _kept_scores(reading: Reading) -> Scores | None:
     path = reading.path / SCORES
     if not path.is_file():
-        return score(reading)
+        return None
     kept = read_json(path)
-    if not (isinstance(kept, dict) and "measures" in kept):
-        raise RecordingError(f"{path}: expected scores, got something else")
-    return cast("Scores", kept) if kept.get("schema") == SCORES_SCHEMA else score(reading)
+    if isinstance(kept, dict) and kept.get("schema") not in (None, SCORES_SCHEMA):  # an earlier version's
+        return None
+    from fdbcore.analysis.summary_types import Scores
+
+    of_form(path, kept, Scores)
+    return cast("Scores", kept)
+
+
+def check(reading: Reading) -> None:
+    """RecordingError if a file that figures of a recording come from is damaged, what `score` stored included.
+
+    One rule for all commands: such a call counts nowhere. What is damaged beside it is in `damaged_beside`.
+    """
+    reading.check()
+    _ = _kept_quantities(reading), _kept_scores(reading)

@@ -30,6 +30,7 @@ from fdbcore.measures.quantities import Quantity, Share, Values, without_spans
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.recording.files import settings_hash
+from fdbcore.recording.form import one_call
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.executor import Executor, results_in_order
 from fdbcore.runtime.whole_files import whole_file
@@ -280,7 +281,8 @@ def sensitivity(
 def _reread_or_error(path: Path, chosen: Sequence[Variant]) -> Reread | str:
     """`reread`, or its error as text, which can leave a worker process. A detector that fails ends all."""
     try:
-        return reread(path, chosen)
+        with one_call(path):
+            return reread(path, chosen)
     except VadError:
         raise
     except FdbError as error:

@@ -22,6 +22,7 @@ from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import one_call
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
@@ -186,7 +187,8 @@ def survey(
     listed: dict[MomentKind, list[tuple[Call, Moment]]] = {}
     for number, call in enumerate(corpus.calls):
         try:
-            found.rows.append(_read_call(call, found, listed, on_events))
+            with one_call(call.path):
+                found.rows.append(_read_call(call, found, listed, on_events))
         except FdbError as error:
             found.rows.append(
                 CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
@@ -240,7 +242,7 @@ def _read_call(
 
 def _unscored_row(call: Call) -> CallRow:
     """The row of a call that no measure counts; it may have cost something all the same."""
-    with suppress(FdbError):
+    with suppress(FdbError), one_call(call.path):
         reading = call.recording
         return CallRow(call, cost=call.fact(facts.COST, reading), recipients=call.fact(facts.RECIPIENTS, reading))
     return CallRow(call)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.words import Transcript, transcripts
+from fdbcore.recording.words import Transcript
 from fdbcore.types import SIDES, TICK_MS, Span
 from fdbcore.types.words import TimedWord, as_text
 
@@ -27,7 +27,7 @@ def heard_lines(reading: Reading) -> list[HeardLine]:
     found = [
         line
         for side in SIDES
-        for transcript in transcripts(reading.path, side)[-1:]
+        for transcript in reading.transcripts(side)[-1:]
         for line in lines_of(transcript, reading.dialogue.ipus[side])
     ]
     return sorted(found, key=lambda line: line["start_tick"])

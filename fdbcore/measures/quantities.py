@@ -69,6 +69,8 @@ Quantity: TypeAlias = Values | Share | Ratio
 _KINDS: Final[Mapping[str, type[Quantity]]] = {"values": Values, "share": Share, "ratio": Ratio}
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _PLACES: Final = ("spans", "others")
+_MOST: Final = 7 * 24 * 3600 * 1000
+"""No value is longer than the longest recording: a week, in ms."""
 
 
 def to_json(quantity: Quantity) -> dict[str, Any]:
@@ -83,5 +85,22 @@ def without_spans(quantity: Quantity) -> Quantity:
 
 
 def from_json(values: Mapping[str, Any]) -> Quantity:
-    """The quantity that `to_json` wrote. Raises KeyError or TypeError for anything else."""
-    return _KINDS[values["kind"]](**{name: value for name, value in values.items() if name != "kind"})
+    """The quantity that `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else, such as a share
+    of 5 in 3."""
+    import msgspec
+
+    kind = _KINDS[values["kind"]]
+    quantity = kind(**{name: value for name, value in values.items() if name not in ("kind", *_PLACES)})
+    try:
+        msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    if isinstance(quantity, Share):
+        is_sound = 0 <= quantity.count <= quantity.n and 0 <= (quantity.chance or 0) <= 1
+    elif isinstance(quantity, Ratio):
+        is_sound = quantity.exposure >= 0 and quantity.n >= 0 and abs(quantity.total) <= _MOST
+    else:
+        is_sound = all(abs(value) <= _MOST for value in quantity.values)
+    if not is_sound or (not isinstance(quantity, Ratio) and min(quantity.excluded.values(), default=0) < 0):
+        raise ValueError(f"{quantity} cannot be")
+    return quantity

@@ -17,6 +17,7 @@ from fdbcore.types import Side
 RECORDING_SCHEMA: Final = "fdbcore.recording/1"
 TURNS_SCHEMA: Final = "fdbcore.turns/1"
 MARKS_SCHEMA: Final = "fdbcore.marks/2"
+HEALTH_SCHEMA: Final = "fdbcore.health/3"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 REPLY = "reply"
 """The kind of an event in which a side answers in text, whether it speaks too or not."""

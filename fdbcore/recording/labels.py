@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, write_json
+from fdbcore.recording.form import MOST_TICKS, damaged, of_form
 from fdbcore.types import TICKS_PER_S, Side, Span
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
@@ -95,9 +96,12 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
     try:
         if values["schema"] != LABELS_SCHEMA:
             raise RecordingError(f"{path}: expected schema {LABELS_SCHEMA}, got {values['schema']!r}")
-        return str(values["source"]), [Label(**label) for label in values["labels"]]
+        source, labels = str(values["source"]), [of_form(path, label, Label) for label in values["labels"]]
     except (KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected labels of schema {LABELS_SCHEMA}, got {error!r}") from error
+    if wrong := next((each for each in labels if not 0 <= each.start_tick <= each.end_tick <= MOST_TICKS), None):
+        raise damaged(path, f"expected labels within a week, got {wrong}")
+    return source, labels
 
 
 def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) -> tuple[list[Label], list[str]]:

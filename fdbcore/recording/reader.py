@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -29,6 +29,7 @@ from fdbcore.recording.files import (
     AUDIO,
     EVENTS,
     HEALTH,
+    HEALTH_SCHEMA,
     MARKS,
     MARKS_SCHEMA,
     META,
@@ -37,8 +38,11 @@ from fdbcore.recording.files import (
     TURNS_SCHEMA,
     read_json,
 )
+from fdbcore.recording.form import MOST_TICKS, damaged, of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
+from fdbcore.recording.words import Transcript, transcripts
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 
 if TYPE_CHECKING:
@@ -52,9 +56,15 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome
     from fdbcore.types.timing_types import MeasuredSide
 
+Number = TypeVar("Number", bound=np.generic)
+
 _BYTES_PER_S: Final = SAMPLE_RATE_HZ * 2 * 2
 """Of session.wav: stereo, int16."""
-_OF_EACH_EVENT: Final = frozenset({"tick", "side", "kind"})
+_OF_DAMAGED_ARRAYS: Final = (
+    OSError, EOFError, ValueError, LookupError, AttributeError, MemoryError, BadZipFile, zlib.error
+)  # fmt: skip
+_MOST_BYTES_PER_TICK: Final = 64
+"""Of activity.npz, unpacked; the shipped detectors need 7."""
 
 
 class Arrivals(NamedTuple):
@@ -84,10 +94,7 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str], meta: RecordingMeta | None = None) -> None:
         self.path = path = Path(path)
-        self.meta: RecordingMeta = read_json(path / META) if meta is None else meta
-        schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
-        if schema != RECORDING_SCHEMA:
-            raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
+        self.meta: RecordingMeta = _read_meta(path / META) if meta is None else meta
 
     @property
     def name(self) -> str:
@@ -160,26 +167,29 @@ class Recording:
         path = self.path / TURNS
         if not path.is_file():
             raise self._unfinished()
-        try:
-            events = read_json(path, _event_or_settings)["events"]
-            return [event if isinstance(event, TurnEvent) else TurnEvent.from_json(event) for event in events]
-        except (KeyError, TypeError) as error:
-            raise RecordingError(f"{path}: expected turn events of schema {TURNS_SCHEMA}, got {error!r}") from error
+        content = read_json(path, partial(_event_or_settings, path))
+        events = content.get("events") if isinstance(content, dict) else None
+        if not isinstance(events, list) or not all(isinstance(event, TurnEvent) for event in events):
+            raise damaged(path, f"expected turn events of schema {TURNS_SCHEMA}")
+        for event in events:
+            end_tick = event.start_tick if event.end_tick is None else event.end_tick
+            if not 0 <= event.start_tick <= end_tick <= self.n_ticks <= MOST_TICKS:
+                raise damaged(path, f"expected events within the {self.n_ticks} ticks of the call, got {event}")
+        return events
 
     @property
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The voice activity of A and of B, bool (n_ticks,) each."""
-        with self._derived() as stored:
-            n_ticks = int(stored["n_ticks"])
-            a, b = (np.unpackbits(stored[side], count=n_ticks).view(np.bool_) for side in "ab")
+        with self._derived() as (stored, n_ticks):
+            packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
+        a, b = (np.unpackbits(each, count=n_ticks).view(np.bool_) for each in packed)
         return a, b
 
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
         """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
-        with self._derived() as stored:
-            peaks: npt.NDArray[np.uint16] = stored["peaks"]
-        return peaks
+        with self._derived() as (stored, n_ticks):
+            return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """The values from which the detector decided the activity of A and B, float32 (n,) each.
@@ -187,27 +197,51 @@ class Recording:
         name: as the detector calls them. None if it did not use such values on both sides.
         """
         a, b = (f"{name}_{side}" for side in SIDES)
-        with self._derived() as stored:
-            return (stored[a], stored[b]) if a in stored and b in stored else None
+        with self._derived() as (stored, _):
+            if a not in stored or b not in stored:
+                return None
+            of_a, of_b = (self._array(stored, name, np.float32, stored[name].shape[:1]) for name in (a, b))
+        return of_a, of_b
 
     @property
     def marks(self) -> AgentLog | None:
         """An agent's own log on the timeline of the recording, as it was last laid; None if none was.
 
-        One that an earlier version laid does not count.
+        One that an earlier version laid does not count, nor does a damaged one: see `damaged_beside`.
         """
+        with suppress(RecordingError):
+            return self._read_marks()
+        return None
+
+    def _read_marks(self) -> AgentLog | None:
         path = self.path / MARKS
-        found: AgentLog | None = read_json(path) if path.is_file() else None
-        return found if found is not None and found["schema"] == MARKS_SCHEMA else None
+        found = read_json(path) if path.is_file() else None
+        if found is None or (isinstance(found, dict) and found.get("schema") != MARKS_SCHEMA):
+            return None
+        from fdbcore.recording.agent_log_types import AgentLog
+
+        of_form(path, found, AgentLog)
+        return cast("AgentLog", found)
 
     @cached_property
     def health(self) -> Health | None:
-        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
+        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined, or by an
+        earlier version."""
+        return self._read_health()
+
+    def _read_health(self) -> Health | None:
         path = self.path / HEALTH
-        health = read_json(path) if path.is_file() else None
-        if health is not None and not (isinstance(health, dict) and "verdict" in health):
-            raise RecordingError(f"{path}: expected input health, got something else")
-        return cast("Health | None", health)
+        found = read_json(path) if path.is_file() else None
+        if found is None or (isinstance(found, dict) and found.get("schema") != HEALTH_SCHEMA):
+            return None
+        from fdbcore.recording.recorded_types import Health
+
+        of_form(path, found, Health)
+        health = cast("Health", found)
+        spans = [health["suspect"]["A"], health["suspect"]["B"], *(each["spans"] for each in health["findings"])]
+        if not all(start <= end <= self.n_ticks for each in spans for start, end in each):
+            raise damaged(path, f"expected spans within the {self.n_ticks} ticks of the call")
+        return health
 
     @property
     def damages(self) -> list[str]:
@@ -241,14 +275,49 @@ class Recording:
 
     @cached_property
     def _words(self) -> Mapping[Side, Mapping[str, Any] | None]:
-        paths = {side: self.path / "derived" / f"{side}.json" for side in SIDES}
-        return {side: read_json(path) if path.is_file() else None for side, path in paths.items()}
+        found: dict[Side, Mapping[str, Any] | None] = dict.fromkeys(SIDES)
+        for side in SIDES:
+            with suppress(RecordingError):
+                found[side] = self._read_words(side)
+        return found
+
+    def _read_words(self, side: Side) -> Mapping[str, Any] | None:
+        path = self.path / "derived" / f"{side}.json"
+        if not path.is_file():
+            return None
+        from fdbcore.recording.word_types import KnownWords
+
+        return cast("Mapping[str, Any]", of_form(path, read_json(path), KnownWords))
 
     @cached_property
     def labels(self) -> KeptLabels | None:
-        """The labels that people gave, within the kept spans of the session; None if nobody labelled it."""
-        given = given_labels(self.path)
+        """The labels that people gave, within the kept spans of the session; None if nobody labelled it, or if they are
+        damaged: see `damaged_beside`."""
+        given = None
+        with suppress(RecordingError):
+            given = given_labels(self.path)
         return None if given is None else KeptLabels(given[0], *within_session(given[1], self.n_ticks, self.kept))
+
+    @cached_property
+    def damaged_beside(self) -> list[str]:
+        """What is damaged of what others said about the call (words, labels, an agent's log), a line each: what rests
+        on it is missing, and nothing else."""
+        reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_marks]
+        for side in SIDES:
+            reads += [partial(self._read_words, side), partial(transcripts, self.path, side)]
+        found = []
+        for read in reads:
+            try:
+                read()
+            except RecordingError as error:
+                found.append(f"{error}: not used")
+        return found
+
+    def transcripts(self, side: Side) -> list[Transcript]:
+        """What transcribers heard of a side, the last one last; none if that is damaged: see `damaged_beside`."""
+        with suppress(RecordingError):
+            return transcripts(self.path, side)
+        return []
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -260,18 +329,27 @@ class Recording:
         path = self.path / EVENTS
         try:
             *lines, torn = path.read_bytes().split(b"\n")
-            events = [json.loads(line) for line in lines]
+            events = [parsed_json(line) for line in lines]
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
-        if not all(isinstance(event, dict) and event.keys() >= _OF_EACH_EVENT for event in events):
-            raise RecordingError(f"{path}: damaged: expected tick, side and kind in each line, got something else")
+        from fdbcore.recording.event_types import FORMS, AnyEvent
+
+        for number, event in enumerate(events, 1):
+            kind = event.get("kind") if isinstance(event, dict) else None
+            form = FORMS.get(kind, AnyEvent) if isinstance(kind, str) else AnyEvent
+            of_form(path, event, form, f"expected tick, side and kind in each line, and what its kind has; {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
         if torn and self.meta.get("status") == "complete":
             raise RecordingError(f"{path}: damaged: its last line is cut off")
         return events
+
+    def check(self) -> None:
+        """RecordingError if a file that figures come from is damaged: one rule for all that count calls."""
+        _ = self.turn_events, self.activity, self.events, self._read_health()
+        self.refuse_cut_audio()
 
     def refuse_cut_audio(self) -> None:
         """RecordingError if session.wav is shorter than the call: words in the rest would count as not said.
@@ -301,21 +379,55 @@ class Recording:
         got = f"one without {ACTIVITY}" if status == "complete" else f"one that is {status}"
         return RecordingError(f"{self.path}: expected a finished recording, got {got}: {remedy}")
 
+    def _array(
+        self, stored: Mapping[str, npt.NDArray[Any]], name: str, dtype: type[Number], shape: tuple[int, ...]
+    ) -> npt.NDArray[Number]:
+        """An array of activity.npz."""
+        found = stored[name]
+        if found.dtype != dtype or found.shape != shape:
+            got = f"{found.dtype} {found.shape}"
+            raise damaged(self.path / ACTIVITY, f"{name}: expected {dtype.__name__} {shape}, got {got}")
+        return found
+
     @contextmanager
-    def _derived(self) -> Iterator[Mapping[str, npt.NDArray[Any]]]:
-        """The arrays with values per tick. They are not kept: of a day they take more memory than all else."""
+    def _derived(self) -> Iterator[tuple[Mapping[str, npt.NDArray[Any]], int]]:
+        """The arrays with values per tick, and of how many ticks: fewer than the call has if a full disk cut it off.
+
+        They are not kept: of a day they take more memory than all else.
+        """
         if not (self.path / ACTIVITY).is_file():
             raise self._unfinished()
+        path, most_bytes = self.path / ACTIVITY, _MOST_BYTES_PER_TICK * self.n_ticks + 100_000
         try:
-            with open(self.path / ACTIVITY, "rb") as file, np.load(file) as stored:
-                yield stored
-        except (OSError, EOFError, ValueError, BadZipFile) as error:
-            raise RecordingError(f"{self.path / ACTIVITY}: expected NumPy arrays, found a damaged file") from error
+            with open(path, "rb") as file, np.load(file) as stored:
+                if (n_bytes := sum(each.file_size for each in stored.zip.infolist())) > most_bytes:
+                    raise damaged(path, f"expected at most {most_bytes:,} bytes for its length, got {n_bytes:,}")
+                n_ticks = self._array(stored, "n_ticks", np.int64, ()).item()
+                if not 0 <= n_ticks <= self.n_ticks or (n_ticks < self.n_ticks and self.meta["status"] == "complete"):
+                    raise damaged(path, f"expected the {self.n_ticks} ticks of the call, got {n_ticks}")
+                yield stored, n_ticks
+        except RecordingError:
+            raise
+        except _OF_DAMAGED_ARRAYS as error:
+            raise RecordingError(f"{path}: expected NumPy arrays, found a damaged file") from error
 
 
-def _event_or_settings(values: dict[str, Any]) -> TurnEvent | dict[str, Any]:
+def _read_meta(path: Path) -> RecordingMeta:
+    found = read_json(path)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != RECORDING_SCHEMA:
+        raise RecordingError(f"{path}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
+    from fdbcore.recording.recorded_types import RecordingMeta
+
+    of_form(path, found, RecordingMeta)
+    if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
+        raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
+    return cast("RecordingMeta", found)
+
+
+def _event_or_settings(path: Path, values: dict[str, Any]) -> TurnEvent | dict[str, Any]:
     """A turn event as soon as it is read, since as a mapping it takes several times the memory."""
-    return TurnEvent.from_json(values) if "known_tick" in values else values
+    return of_form(path, values, TurnEvent) if "known_tick" in values else values
 
 
 def folders_in(path: Path) -> list[Path]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json
+from fdbcore.recording.form import damaged, of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
@@ -61,8 +63,12 @@ def is_run(path: Path) -> bool:
 
 
 def read_corpus(path: Path) -> Corpus:
-    """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another schema."""
-    return cast("Corpus", _read(path / CORPUS, CORPUS_SCHEMA))
+    """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another form."""
+    from fdbcore.recording.run_types import Corpus
+
+    corpus: Corpus = _read(path / CORPUS, CORPUS_SCHEMA, Corpus)
+    _check_names(path / CORPUS, [call["name"] for call in corpus["calls"]])
+    return corpus
 
 
 def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
@@ -90,11 +96,19 @@ def standing(recording: Recording) -> tuple[Standing, str | None]:
     return DAMAGED if damages else kind, "; ".join(damages) or reason
 
 
-def _read(path: Path, schema: str) -> dict[str, Any]:
-    values: dict[str, Any] = read_json(path)
-    if values.get("schema") != schema:
-        raise RecordingError(f"{path}: expected schema {schema}, got {values.get('schema')!r}")
+def _read(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
+    values = read_json(path)
+    found = values.get("schema") if isinstance(values, dict) else None
+    if found != schema:
+        raise RecordingError(f"{path}: expected schema {schema}, got {found!r}")
+    of_form(path, values, form)
     return values
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """RecordingError if a call is listed twice: it would count twice."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise damaged(path, f"expected each call once, got {twice[0]!r} twice")
 
 
 def outcome_in(path: Path) -> Outcome | None:
@@ -248,6 +262,10 @@ def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
 def read_plan(path: Path) -> PlannedRun:
     """The run.json of the run in `path`: what decided the cases, and the cases.
 
-    RecordingError if it cannot be read or is of another schema.
+    RecordingError if it cannot be read or is of another form.
     """
-    return cast("PlannedRun", _read(path / RUN, RUN_SCHEMA))
+    from fdbcore.recording.run_types import PlannedRun
+
+    run: PlannedRun = _read(path / RUN, RUN_SCHEMA, PlannedRun)
+    _check_names(path / RUN, [case["name"] for case in run["cases"]])
+    return run

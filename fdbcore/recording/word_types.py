@@ -9,8 +9,23 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count
+from fdbcore.recording.meta_types import Count, Seconds
 from fdbcore.types import Side
+
+
+class KnownWord(TypedDict):
+    """A word that a Full-Duplex-Bench v1 folder brings."""
+
+    text: str
+    start_s: Seconds
+    end_s: Seconds
+
+
+class KnownWords(TypedDict):
+    """The words of a side in a Full-Duplex-Bench v1 folder. left_out: how many have no times."""
+
+    words: list[KnownWord]
+    left_out: NotRequired[Count]
 
 
 class Doubts(TypedDict):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import WORDS, read_json, write_json
+from fdbcore.recording.form import of_form
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
 from fdbcore.types.words import TimedWord, as_text
@@ -87,7 +88,13 @@ def _read(path: Path, side: Side) -> Iterator[SideWords | None]:
     file = path / WORDS[side]
     try:
         content: SideWords | None = read_json(file) if file.is_file() else None
-        yield content if content is None or content["schema"] == WORDS_SCHEMA else None
+        if content is None or content["schema"] != WORDS_SCHEMA:
+            content = None
+        else:
+            from fdbcore.recording.word_types import SideWords
+
+            of_form(file, content, SideWords)
+        yield content
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordingError(f"{file}: expected words of schema {WORDS_SCHEMA}, got {error!r}") from error
 

@@ -23,6 +23,7 @@ from fdbcore.analysis.score import read_scores, unscored
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, read_json, write_json
+from fdbcore.recording.form import one_call
 from fdbcore.report.call.audio import CallAudio, call_audio
 from fdbcore.report.call.document import page_document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
@@ -63,7 +64,7 @@ def write_call_pages(
     from_what = [_from_what(call, verdicts.get(call.name), shown) for call in run.calls]
     is_kept = [_is_kept(before.get(call.name), of, call) for call, of in zip(run.calls, from_what, strict=True)]
     others = [
-        (call.path, call.unscored, verdicts.get(call.name))
+        (None if call.is_unreadable else call.path, call.unscored, verdicts.get(call.name))
         for call, kept in zip(run.calls, is_kept, strict=True)
         if not kept
     ]
@@ -115,24 +116,27 @@ def _kept_lists(call: Call) -> Mapping[str, MomentList]:
     return call.fact(LISTS) if call.unscored is None else {}
 
 
-def _write_page(call: tuple[Path, str | None, CallVerdict | None], parts: PageParts) -> Mapping[str, MomentList]:
+def _write_page(call: tuple[Path | None, str | None, CallVerdict | None], parts: PageParts) -> Mapping[str, MomentList]:
     """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored.
 
     A call that the run does not score may have a recording that an earlier replay made: its page has no figures.
     """
     path, unscored, verdict = call
+    if path is None:
+        return {}
     try:
-        reading = Reading(path)
-        scores = read_scores(reading)
-        if unscored is not None:
-            scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
-        content = page_document(reading, scores)
-        heard = call_audio(reading, path) if parts.audio else CallAudio()
-        lists = moment_lists(reading) if content["unscored"] is None else {}
+        with one_call(path):
+            reading = Reading(path)
+            scores = read_scores(reading)
+            if unscored is not None:
+                scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
+            content = page_document(reading, scores)
+            heard = call_audio(reading, path) if parts.audio else CallAudio()
+            lists = moment_lists(reading) if content["unscored"] is None else {}
+            shown = CallPage(parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
+            write_report(reading, content, shown, lists)
     except FdbError:  # the survey says so
         return {}
-    shown = CallPage(parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
-    write_report(reading, content, shown, lists)
     return lists
 
 

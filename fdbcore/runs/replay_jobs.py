@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import FdbError, InputError, RecordingError
-from fdbcore.measures.health.examine import HEALTH_SCHEMA
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, META, read_json, settings_hash, write_json
 from fdbcore.recording.labels import given_labels, keep_labels
@@ -206,9 +205,9 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
         recording = Reading(path)
         same = recording.meta["status"] == "complete" and _same(recording, session, settings)
         if same:
-            read_quantities(recording), read_scores(recording), recording.turn_events  # RecordingError if damaged
-            examined = recording.health is not None and recording.health["schema"] == HEALTH_SCHEMA
-            same = examined and len(recording.activity[0]) == recording.n_ticks
+            read_quantities(recording), read_scores(recording)  # RecordingError if damaged
+            recording.check()
+            same = recording.health is not None
     except (RecordingError, InputError, KeyError, OSError):
         return None
     if not same:

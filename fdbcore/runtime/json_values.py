@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -17,14 +18,14 @@ _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
 
 
 def parsed_json(text: str | bytes, as_value: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
-    """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, Infinity, or a value that
-    is nested so deep that code which walks through it would fail.
+    """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, a number that is
+    read as infinity (1e999), or a value that is nested so deep that code which walks through it would fail.
 
     as_value: what stands for each JSON object, as soon as it is read.
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     try:
-        value = json.loads(text, parse_constant=_refuse, object_hook=as_value)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, object_hook=as_value)
     except RecursionError:
         value = None
     else:
@@ -37,12 +38,11 @@ def parsed_json(text: str | bytes, as_value: Callable[[dict[str, Any]], Any] | N
 def json_value(text: str | bytes) -> Any:  # noqa: ANN401
     """The JSON value in a text that can be written as JSON again; ValueError if the text holds none.
 
-    JSON may hold half a surrogate pair, which is not text, and 1e999, which is read as infinity. Values deeper than
-    MOST_DEPTH are refused too.
+    JSON may hold half a surrogate pair, which is not text. Values deeper than MOST_DEPTH are refused too.
     """
     value = parsed_json(text)
     if not _is_sound(value, MOST_DEPTH):
-        raise ValueError(f"it is nested deeper than {MOST_DEPTH}, or holds text or numbers that are not valid")
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH}, or holds text that is not valid")
     return value
 
 
@@ -89,6 +89,13 @@ def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless 
     raise ValueError(f"{constant} is no JSON")
 
 
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise ValueError(f"{number[:20]} is beyond all numbers")
+    return value
+
+
 def _is_flat(value: object, depth: int) -> bool:
     """Whether the lists and objects of a value are nested no deeper than `depth`."""
     if not isinstance(value, list | dict):
@@ -98,11 +105,9 @@ def _is_flat(value: object, depth: int) -> bool:
 
 
 def _is_sound(value: object, depth: int) -> bool:
-    """Whether a JSON value can be written again: it is not too deep, and all text and numbers are valid."""
+    """Whether a JSON value can be written again: it is not too deep, and all text is valid."""
     if isinstance(value, str):
         return value.isascii() or value.encode(errors="replace").decode() == value
-    if isinstance(value, float):
-        return abs(value) != float("inf")
     if isinstance(value, list | dict):
         inner = [*value, *value.values()] if isinstance(value, dict) else value
         return depth > 0 and all(_is_sound(item, depth - 1) for item in inner)

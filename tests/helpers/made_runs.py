@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.analysis.score import score
+from fdbcore.clock import utc_now
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import ACTIVITY, EVENTS, META, RECORDING_SCHEMA, TURNS, TURNS_SCHEMA, write_json
-from fdbcore.recording.run import CORPUS, CORPUS_SCHEMA, DONE
+from fdbcore.recording.run import DONE, write_corpus
+from fdbcore.recording.run_types import CorpusCall
 from fdbcore.recording.versions import versions
 from fdbcore.registry import VADS, vad
 from fdbcore.session.turns import detect_turns
@@ -73,12 +75,11 @@ def made_run(
     decided = {"turns": asdict(turns), "vad": {side: {"name": detector, "version": version} for side in "AB"}}
     for call in calls:
         _write_recording(path / call.name, call.activity, decided, turns)
-    entries: list[dict[str, Any]] = [
+    entries: list[CorpusCall] = [
         {"name": c.name, "status": DONE, "reason": None, "unscored": None, "files": [], "columns": dict(c.columns)}
         for c in calls
     ]
-    known = {"schema": CORPUS_SCHEMA, "settings": {}, "versions": versions(), "oddities": {}, "calls": entries}
-    write_json(path / CORPUS, known)
+    write_corpus(path, utc_now(), {"vad": detector, "changes": {}, "real_time": False}, {}, entries)
     return path
 
 

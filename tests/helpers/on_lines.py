@@ -16,6 +16,9 @@ def health_at(of_a: MeasuredLine, of_b: MeasuredLine) -> dict[str, Any]:
         assert snr_db is not None
         sides[side] = {
             "level_dbov": at["level_dbov"],
+            "noise_dbov": None,
+            "peak_dbov": 0.0,
+            "dc_of_full_scale": 0.0,
             "snr_db": snr_db,
             "spread_db": at["spread_db"],
             "under_db": None if at["softest_db"] is None else at["softest_db"] + snr_db,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.analysis.score import QUANTITIES_SCHEMA, SCORES_SCHEMA, summarise
+from fdbcore.clock import utc_now
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.timing import timing
@@ -25,9 +26,9 @@ from fdbcore.recording.files import (
     TURNS,
     TURNS_SCHEMA,
     settings_hash,
-    write_json,
 )
-from fdbcore.recording.run import CORPUS, CORPUS_SCHEMA, DONE
+from fdbcore.recording.run import DONE, write_corpus
+from fdbcore.recording.run_types import CorpusCall, ReplayedFile
 from fdbcore.recording.versions import versions
 from fdbcore.session.turns import detect_turns
 from fdbcore.session.vad import EnergyVad
@@ -86,7 +87,8 @@ def planted_run(
         "settings": settings,
         "settings_sha256": settings_hash(settings),
     }
-    cut, entries = [], []
+    cut: list[int] = []
+    entries: list[CorpusCall] = []
     for each in of:
         rng = np.random.default_rng(each.seed)
         for number in range(each.calls):
@@ -94,11 +96,12 @@ def planted_run(
             a, b, early = activity(rng, each)
             _write_recording(path / name, a, b, meta, turns)
             cut.append(sum(early))
-            file = {"path": f"/calls/{name}.wav"}
-            told = {"status": DONE, "reason": None, "unscored": None, "columns": dict(each.columns)}
-            entries.append({"name": name, "files": [file], **told})
-    known = {"schema": CORPUS_SCHEMA, "settings": {}, "versions": made, "oddities": {}, "calls": entries}
-    write_json(path / CORPUS, known)
+            file: ReplayedFile = {"path": f"/calls/{name}.wav", "sha256": None}
+            entries.append(
+                {"name": name, "files": [file], "status": DONE, "reason": None, "unscored": None,
+                 "columns": dict(each.columns)}
+            )  # fmt: skip
+    write_corpus(path, utc_now(), {"vad": "energy", "changes": {}, "real_time": False}, {}, entries)
     return cut
 
 

@@ -14,18 +14,17 @@ from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_sessio
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.limits import limits_of
 from fdbcore.measures.health.lines import without_lines
-from fdbcore.recording.files import AUDIO, HEALTH, write_json
+from fdbcore.recording.files import AUDIO, HEALTH, HEALTH_SCHEMA, write_json
 from fdbcore.recording.left_out import NO_END, kept_ticks
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
 
-__all__ = ["HEALTH_SCHEMA", "HealthProbe", "examine", "keep_health", "listen_again"]
+__all__ = ["HealthProbe", "examine", "keep_health", "listen_again"]
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
-HEALTH_SCHEMA: Final = "fdbcore.health/3"
 UNKNOWN_VADS: Final[Mapping[Side, str]] = {}
 
 

@@ -11,6 +11,7 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import REFUSAL, REPLY
+from fdbcore.recording.form import one_call
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
@@ -59,7 +60,8 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
         system, path = case["system"], run / case["name"]
         try:
             name = _id_of(case)
-            reply = _reply(path, hearing, languages.get(name, JAPANESE))
+            with one_call(path):
+                reply = _reply(path, hearing, languages.get(name, JAPANESE))
             responses.append(
                 Response(name, system, reply.text, (), reply.reason, "", case["trial"], str(path), reply.live)
             )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import one_call
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
 from fdbcore.report.exports.fdb1 import why_not_held
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
@@ -93,7 +94,8 @@ def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Proble
     for case in planned_cases(planned):
         path = run / case["name"]
         try:
-            held, left_out = _held(version, path, case)
+            with one_call(path):
+                held, left_out = _held(version, path, case)
             found.append(held)
             problems += [Problem(str(path), reason) for reason in left_out if reason]
         except FdbError as error:
@@ -112,6 +114,7 @@ def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample,
     if outcome_in(path) is None:
         raise InputError("not held yet")
     reading = Reading(path)
+    reading.check()
     if (why := why_not_held(reading)) is not None:
         raise InputError(why)
     short, can_be_scored = shortfall(sample, reading)

@@ -15,6 +15,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.files import META, read_json
+from fdbcore.recording.form import one_call
 from fdbcore.recording.run import INVALID, outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
@@ -113,7 +114,8 @@ def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list
             if spoiled := _spoiled(path):
                 lost.append(LostV3Case(path, planned["system"], record_id, *spoiled))
             else:
-                found.append(_recorded(path, planned, records[record_id]))
+                with one_call(path):
+                    found.append(_recorded(path, planned, records[record_id]))
         except FdbError as error:
             reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
             lost.append(LostV3Case(path, planned["system"], record_id, "missing", reason))
@@ -135,7 +137,7 @@ def _spoiled(path: Path) -> tuple[Loss, str] | None:
 
 def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -> V3Case:
     recording = Reading(path)
-    recording.refuse_cut_audio()
+    recording.check()
     calls = tool_calls(recording.events)
     tools: Mapping[str, Any] = recording.meta.get("tools", {})
     speech = recording.dialogue.ipus

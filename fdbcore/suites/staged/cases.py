@@ -22,6 +22,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
+from fdbcore.recording.form import one_call
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
@@ -145,7 +146,8 @@ def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], 
         path = run / planned["name"]
         show(f"scoring {path.name}")
         try:
-            found.append(_case(path, planned))
+            with one_call(path):
+                found.append(_case(path, planned))
         except FdbError as error:
             lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")))
     return found, lost
@@ -189,7 +191,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     if examiner["kind"] != "examiner":
         raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
     brief = Brief.from_json(examiner["brief"])
-    recording.refuse_cut_audio()
+    recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
     columns = planned.get("columns", {})

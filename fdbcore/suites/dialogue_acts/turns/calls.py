@@ -12,6 +12,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
+from fdbcore.recording.form import one_call
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
@@ -89,7 +90,8 @@ def turns_of_calls(
         try:
             if each.call.unscored is not None:
                 raise InputError(each.call.unscored)
-            found.append(_turns(each.call, each.system, transcriber, language))
+            with one_call(each.call.path):
+                found.append(_turns(each.call, each.system, transcriber, language))
             problems += _without_words(found[-1])
         except SettingsError:
             raise

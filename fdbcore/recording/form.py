@@ -1,0 +1,57 @@
+"""Checks the form of the files of a run as they are read: others may have written them, or damaged them.
+
+The form is a type of a module `*_types`. A file that has it can be used without further checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.errors import RecordingError
+
+MOST_TICKS: Final = 7 * 24 * 3600 * 100
+"""No recording is longer than a week."""
+
+NOT_OF_FORM: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""The errors of code that meets a value whose form nobody has checked."""
+
+
+def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa: ANN401
+    """`value`, which stands in the file `path`, as a value of the type `form`. RecordingError if it is none.
+
+    where: its place in the file, for the message. Fields that the type does not have are no fault, and left out.
+    """
+    import msgspec
+
+    try:
+        return msgspec.convert(value, form)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise damaged(path, f"{where}{error}") from None
+
+
+@contextmanager
+def one_call(path: Path) -> Iterator[None]:
+    """What code meets in the files of one call that no check has foreseen is that call's error, and ends no other work.
+
+    path: the folder of the call.
+    """
+    try:
+        yield
+    except NOT_OF_FORM as error:
+        raise damaged(path, f"a file of it holds what cannot be ({type(error).__name__}: {error})") from error
+
+
+def damaged(path: Path, why: str) -> RecordingError:
+    """The error that a file of a recording is damaged."""
+    return RecordingError(f"{path}: damaged: {why}")

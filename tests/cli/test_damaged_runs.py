@@ -1,0 +1,130 @@
+"""A run with damaged files, as anybody may hand on: each command names the call, and counts it alike."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers.voices import DIALOGUE, voices, write
+
+from fdbcore.cli.main import main
+from fdbcore.recording.files import ACTIVITY, EVENTS, HEALTH, LABELS, MARKS, META, QUANTITIES, SCORES, TURNS, WORDS
+from fdbcore.recording.run import CORPUS
+
+COUNTED = [META, EVENTS, ACTIVITY, TURNS, HEALTH, QUANTITIES, SCORES]
+BESIDE = [LABELS, MARKS, WORDS["B"], "derived/A.json"]
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "noise": lambda data: data[::-1],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs `run` and `old`, of the same three calls."""
+    folder = tmp_path_factory.mktemp("damaged")
+    for number in range(3):
+        write(folder / "in" / f"c{number}.wav", voices(DIALOGUE))
+    command = ["replay", str(folder / "in"), "--out", str(folder / "run"), "--vad", "energy", "--jobs", "1", "--quiet"]
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    shutil.copytree(folder / "run", folder / "old")
+    return folder
+
+
+def told(command: list[str]) -> tuple[dict[str, Any], str, int]:
+    """What a command prints as JSON, its errors, and its exit code."""
+    found = CliRunner().invoke(main, [*command, "--json"], catch_exceptions=False)
+    return json.loads(found.stdout), found.stderr, found.exit_code
+
+
+def counted(run: Path, old: Path) -> list[tuple[int, str, int]]:
+    """How many calls each command counts, its errors, and its exit code."""
+    score, *of_score = told(["score", str(run)])
+    compare, *of_compare = told(["report", str(run), "--baseline", str(old)])
+    trend, *of_trend = told(["report", str(run), str(old)])
+    in_trend = next(each["calls"] for each in trend["points"] if each["name"] == "run")
+    in_comparison = compare["run"]["calls"] - len(compare["run"]["unscored"])
+    page = CliRunner().invoke(main, ["report", str(run), "--quiet"], catch_exceptions=False)
+    scored = sum(row.split(",")[2] in ("done", "damaged") for row in (run / "calls.csv").read_text().splitlines()[1:])
+    return [
+        (score["calls"], *of_score), (in_comparison, *of_compare), (in_trend, *of_trend),
+        (scored, page.stderr, page.exit_code),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "damage"), [*zip([*COUNTED, *BESIDE], 4 * [*DAMAGES], strict=False)])
+def test_a_damaged_file_is_named_and_its_call_counts_alike_in_all_commands(
+    file: str, damage: str, made: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    path = run / "c1" / file
+    path.write_bytes(DAMAGES[damage](path.read_bytes() if path.is_file() else b'{"schema": "fdbcore.words/1"}'))
+    for calls, errors, exit_code in counted(run, made / "old"):
+        assert str(path) in errors
+        assert (calls, exit_code) == ((2, 1) if file in COUNTED else (3, 0))
+
+
+def _turn(field: str, value: object) -> Any:
+    return lambda content: content["events"][0].__setitem__(field, value)
+
+
+def _quantity(name: str, **values: object) -> Any:
+    return lambda content: content["quantities"][name].update(values)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        (TURNS, _turn("start_tick", -1)),
+        (TURNS, _turn("start_tick", 10**12)),
+        (TURNS, _turn("start_tick", True)),
+        (TURNS, _turn("side", "C")),
+        (TURNS, _turn("kind", "sneeze")),
+        (QUANTITIES, _quantity("answered_per_turn", count=1.5)),
+        (QUANTITIES, _quantity("answered_per_turn", count=99)),
+        (QUANTITIES, _quantity("response_latency_ms", values=[1e308] * 3)),
+        (QUANTITIES, _quantity("response_latency_ms", values=[True])),
+        (QUANTITIES, _quantity("response_latency_ms", unit="h")),
+        (HEALTH, lambda content: content["suspect"].pop("B")),
+        (HEALTH, lambda content: content.pop("sides")),
+        (META, lambda content: content.update(n_ticks=10**12)),
+        (META, lambda content: content.update(settings=None)),
+        (SCORES, lambda content: content.update(findings=[{}])),
+    ],
+)
+def test_a_value_that_cannot_be_leaves_its_call_out_by_name(file: str, change: Any, made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    content = json.loads((run / "c1" / file).read_text())
+    change(content)
+    (run / "c1" / file).write_text(json.dumps(content))
+    score, errors, exit_code = told(["score", str(run)])
+    assert str(run / "c1" / file) in errors
+    assert (score["calls"], exit_code) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda corpus: corpus["calls"].append(corpus["calls"][0]),
+        lambda corpus: corpus["calls"][0].pop("columns"),
+        lambda corpus: corpus["calls"][0].update(name=["c0"]),
+        lambda corpus: corpus["calls"][0].update(unscored=3),
+        lambda corpus: corpus.update(calls={}),
+    ],
+)
+def test_a_list_of_calls_of_another_form_is_refused(change: Any, made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    corpus = json.loads((run / CORPUS).read_text())
+    change(corpus)
+    (run / CORPUS).write_text(json.dumps(corpus))
+    for command in (["report", str(run)], ["score", str(run)], ["export", str(run), "--format", "rttm"]):
+        found = CliRunner().invoke(main, command, catch_exceptions=False)
+        assert found.exit_code in (1, 2)
+        assert f"{run / CORPUS}: damaged: " in found.stderr
+        assert len(found.stderr.splitlines()) <= 4  # usage and the line
