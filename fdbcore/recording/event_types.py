@@ -1,170 +1,58 @@
-"""The types of the lines of events.jsonl, with the fields that measures and reports rest on: other fields are free.
+"""The forms of the lines of events.jsonl, with the fields that measures and reports rest on; other fields are free.
 
-They need msgspec. A recording checks its lines by `form_of` as it reads them.
+A recording checks its lines by them as it reads these. Importing this module needs msgspec.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from fdbcore.recording.files import REFUSAL, REPLY
 from fdbcore.recording.form import MOST_TICKS
 from fdbcore.recording.meta_types import Count
 from fdbcore.types import Side, examiner_events, session_events, system_events, tools, usage
 
-EventTick = Annotated[int, Meta(ge=0, le=MOST_TICKS)]
-Milliseconds = Annotated[float, Meta(ge=-10 * MOST_TICKS, le=10 * MOST_TICKS)]
+_Tick = Annotated[int, Meta(ge=0, le=MOST_TICKS)]
+_Ms = Annotated[float, Meta(ge=-10 * MOST_TICKS, le=10 * MOST_TICKS)]
+_Stage = Literal["begun", "complete", "cancelled"]
 
 
-class AnyEvent(TypedDict):
-    """What every line has."""
-
-    tick: EventTick
-    side: Side
-    kind: str
-    delay_samples: NotRequired[int]
-    start_ms: NotRequired[Milliseconds | None]
-    end_ms: NotRequired[Milliseconds | None]
-    at_ms: NotRequired[Milliseconds]
-    item: NotRequired[str | None]
-
-
-class ArrivalsEvent(AnyEvent):
-    """See `fdbcore.recording.reader.Arrivals`."""
-
-    at_us: list[int]
-    start_sample: list[int]
-    samples: list[int]
+def _event(may_have: dict[str, Any] | None = None, **has: Any) -> Any:  # noqa: ANN401
+    """The form of a line with these fields, beside those that every line has or may have."""
+    every = {"tick": _Tick, "side": Side, "kind": str}
+    any_may_have = {
+        "delay_samples": int,
+        "start_ms": _Ms | None,
+        "end_ms": _Ms | None,
+        "at_ms": _Ms,
+        "item": str | None,
+    }
+    optional = [(name, kind | UnsetType, UNSET) for name, kind in (any_may_have | (may_have or {})).items()]
+    return defstruct("Event", [*(every | has).items(), *optional], kw_only=True)
 
 
-class MutedEvent(AnyEvent):
-    """See MUTED."""
-
-    from_tick: EventTick
-    to_tick: EventTick
-    loud_ms: Milliseconds
-    loudest_dbfs: float | None
-
-
-class ItemEvent(AnyEvent):
-    """See ITEM."""
-
-    said_samples: Count
-
-
-class InterruptedEvent(AnyEvent):
-    """See INTERRUPTED."""
-
-    said_ms: Milliseconds | None
-    heard_ms: Milliseconds
-
-
-class TranscriptEvent(AnyEvent):
-    """See TRANSCRIPT."""
-
-    of: Literal["partner", "self"]
-    text: str
-
-
-class NamedEvent(AnyEvent):
-    """See SYSTEM_TURN and STAGE."""
-
-    name: str
-
-
-class ToolCallEvent(NamedEvent):
-    """See `fdbcore.session.tools`."""
-
-    id: str
-    stage: Literal["begun", "complete", "cancelled"]
-    arguments: NotRequired[Any]
-    latency_ms: NotRequired[Milliseconds]
-
-
-class ToolResultEvent(AnyEvent):
-    """See `fdbcore.session.tools`."""
-
-    id: str
-    status: NotRequired[str]
-
-
-class UsageEvent(AnyEvent):
-    """See `fdbcore.types.usage.ModelUsage`."""
-
-    vendor: str
-    model: str
-
-
-class LineEvent(AnyEvent):
-    """A scripted party begins to say its line of this number, from 1, or ends."""
-
-    line: Annotated[int, Meta(ge=1)]
-    stopped: NotRequired[bool]
-
-
-class SaysEvent(AnyEvent):
-    """See SAYS."""
-
-    what: str
-    cue: str
-    goal: NotRequired[int | None]
-    reaction_ms: NotRequired[Milliseconds | None]
-
-
-class SaidEvent(AnyEvent):
-    """See SAID."""
-
-    said_ms: Milliseconds
-    of_ms: Milliseconds
-
-
-class GoalEvent(AnyEvent):
-    """See GOAL."""
-
-    goal: int
-    verdict: str
-
-
-class CueEvent(AnyEvent):
-    """See CUE_CONTRADICTED."""
-
-    edge: str
-    edge_tick: EventTick
-
-
-class ReasonEvent(AnyEvent):
-    """See ENDS and REFUSAL."""
-
-    reason: str
-
-
-class ReplyEvent(AnyEvent):
-    """See REPLY."""
-
-    text: str
-
-
-FORMS: Final[dict[str, Any]] = {
-    "arrivals": ArrivalsEvent,
-    "line_start": LineEvent,
-    "line_end": LineEvent,
-    session_events.MUTED: MutedEvent,
-    system_events.ITEM: ItemEvent,
-    system_events.INTERRUPTED: InterruptedEvent,
-    system_events.TRANSCRIPT: TranscriptEvent,
-    system_events.SYSTEM_TURN: NamedEvent,
-    system_events.STAGE: NamedEvent,
-    tools.TOOL_CALL: ToolCallEvent,
-    tools.TOOL_RESULT: ToolResultEvent,
-    usage.USAGE: UsageEvent,
-    examiner_events.SAYS: SaysEvent,
-    examiner_events.SAID: SaidEvent,
-    examiner_events.GOAL: GoalEvent,
-    examiner_events.CUE_CONTRADICTED: CueEvent,
-    examiner_events.ENDS: ReasonEvent,
-    REFUSAL: ReasonEvent,
-    REPLY: ReplyEvent,
+ANY_EVENT: Final = _event()
+FORMS: Final = {
+    "arrivals": _event(at_us=list[int], start_sample=list[int], samples=list[int]),
+    "line_start": _event(line=Annotated[int, Meta(ge=1)]),
+    "line_end": _event(line=Annotated[int, Meta(ge=1)], stopped=bool),
+    session_events.MUTED: _event(from_tick=_Tick, to_tick=_Tick, loud_ms=_Ms, loudest_dbfs=float | None),
+    system_events.ITEM: _event(said_samples=Count),
+    system_events.INTERRUPTED: _event(said_ms=_Ms | None, heard_ms=_Ms),
+    system_events.TRANSCRIPT: _event(of=Literal["partner", "self"], text=str),
+    system_events.SYSTEM_TURN: _event(name=str),
+    system_events.STAGE: _event(name=str),
+    tools.TOOL_CALL: _event({"latency_ms": _Ms}, id=str, name=str, stage=_Stage),
+    tools.TOOL_RESULT: _event({"status": str}, id=str),
+    usage.USAGE: _event(vendor=str, model=str),
+    examiner_events.SAYS: _event({"goal": int | None, "reaction_ms": _Ms | None}, what=str, cue=str),
+    examiner_events.SAID: _event(said_ms=_Ms, of_ms=_Ms),
+    examiner_events.GOAL: _event(goal=int, verdict=str),
+    examiner_events.CUE_CONTRADICTED: _event(edge=str, edge_tick=_Tick),
+    examiner_events.ENDS: _event(reason=str),
+    REFUSAL: _event(reason=str),
+    REPLY: _event(text=str),
 }
-"""The type of a line by its kind; those of all other kinds are of `AnyEvent`."""
+"""The form of a line by its kind; those of all other kinds are of ANY_EVENT."""

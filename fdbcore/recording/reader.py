@@ -225,18 +225,18 @@ class Recording:
 
     @cached_property
     def health(self) -> Health | None:
-        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined, or by an
-        earlier version."""
+        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
         return self._read_health()
 
     def _read_health(self) -> Health | None:
         path = self.path / HEALTH
-        found = read_json(path) if path.is_file() else None
-        if found is None or (isinstance(found, dict) and found.get("schema") != HEALTH_SCHEMA):
+        if not path.is_file():
             return None
-        from fdbcore.recording.recorded_types import Health
+        from fdbcore.recording.recorded_types import EarlierHealth, Health
 
-        of_form(path, found, Health)
+        found = read_json(path)
+        is_now = isinstance(found, dict) and found.get("schema") == HEALTH_SCHEMA
+        of_form(path, found, Health if is_now else EarlierHealth)
         health = cast("Health", found)
         spans = [health["suspect"]["A"], health["suspect"]["B"], *(each["spans"] for each in health["findings"])]
         if not all(start <= end <= self.n_ticks for each in spans for start, end in each):
@@ -334,11 +334,11 @@ class Recording:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
-        from fdbcore.recording.event_types import FORMS, AnyEvent
+        from fdbcore.recording.event_types import ANY_EVENT, FORMS
 
         for number, event in enumerate(events, 1):
             kind = event.get("kind") if isinstance(event, dict) else None
-            form = FORMS.get(kind, AnyEvent) if isinstance(kind, str) else AnyEvent
+            form = FORMS.get(kind, ANY_EVENT) if isinstance(kind, str) else ANY_EVENT
             of_form(path, event, form, f"expected tick, side and kind in each line, and what its kind has; {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")

@@ -196,6 +196,16 @@ class SuspectSpans(TypedDict):
     B: Spans
 
 
+class EarlierHealth(TypedDict):
+    """What an earlier version said of the audio: with fewer figures."""
+
+    schema: str
+    verdict: Literal["ok", "warn", "bad"]
+    sides: dict[Side, dict[str, float | None]]
+    findings: list[HealthFinding]
+    suspect: SuspectSpans
+
+
 class Health(TypedDict):
     """What is wrong with the audio."""
 

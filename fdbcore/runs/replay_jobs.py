@@ -16,7 +16,7 @@ from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, META, read_json, settings_hash, write_json
+from fdbcore.recording.files import AUDIO, HEALTH_SCHEMA, META, read_json, settings_hash, write_json
 from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
@@ -207,7 +207,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
         if same:
             read_quantities(recording), read_scores(recording)  # RecordingError if damaged
             recording.check()
-            same = recording.health is not None
+            same = recording.health is not None and recording.health["schema"] == HEALTH_SCHEMA
     except (RecordingError, InputError, KeyError, OSError):
         return None
     if not same:

@@ -18,7 +18,8 @@ from fdbcore.recording.run import CORPUS
 
 COUNTED = [META, EVENTS, ACTIVITY, TURNS, HEALTH, QUANTITIES, SCORES]
 BESIDE = [LABELS, MARKS, WORDS["B"], "derived/A.json"]
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+DAMAGES: dict[str, Callable[[bytes], bytes]]
+DAMAGES = {
     "empty": lambda data: b"",
     "half": lambda data: data[: len(data) // 2],
     "noise": lambda data: data[::-1],

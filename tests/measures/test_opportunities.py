@@ -24,6 +24,7 @@ from fdbcore.measures.moments import moments
 from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.timing import timing
+from fdbcore.recording.files import RECORDING_SCHEMA
 from fdbcore.recording.labels import KeptLabels, Label, keep_labels
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
@@ -206,12 +207,15 @@ PARTY: Final = {"A": {"kind": "replay"}, "B": {"kind": "replay"}}
 V1: Final = {"files": [{"path": "1/input.wav"}, {"path": "1/output.wav"}], "playable_in_browser": False}
 
 
+HELD = {**META, "schema": RECORDING_SCHEMA, "status": "complete", "parties": {**PARTY, "B": {"kind": "moshi"}}}
+
+
 @pytest.mark.parametrize(
     ("meta", "line"),
     [
         ({}, "closed"),
         ({"parties": {**PARTY, "B": {"kind": "webrtc"}}}, "held"),
-        ({"held": {"path": "", "meta": {**META, "parties": {**PARTY, "B": {"kind": "moshi"}}}}}, "held"),
+        ({"held": {"path": "", "meta": HELD}}, "held"),
         ({"parties": {**PARTY, "B": {"kind": "webrtc"}}, "settings": META["settings"] | {"max_s": 14.0}}, "cut"),
         ({"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}}, "open"),
         ({"source": V1 | {"sides": SIDES}}, "open"),
