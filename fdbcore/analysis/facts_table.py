@@ -207,12 +207,11 @@ class FactsTable:
 
         with suppress(OSError, ArrowException):
             file = ParquetFile(self.path / TABLE, page_checksum_verification=True)
-            return file if (file.schema_arrow.metadata or {}).get(b"fdbcore") == _made_by() else None
+            made = file.schema_arrow
+            return (
+                file if (made.metadata or {}).get(b"fdbcore") == _made_by() and {*_columns()} <= {*made.names} else None
+            )
         return None
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(self._file.schema_arrow.names if self._file else ())
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -236,11 +235,7 @@ class FactsTable:
         """Of either kind of quantities: the column of each measure, and the names of those that each row has."""
         return [
             (
-                {
-                    measure: self._distinct(_column(what, measure), stored.from_json)
-                    for measure in MEASURES
-                    if _column(what, measure) in self._names
-                },
+                {measure: self._distinct(_column(what, measure), stored.from_json) for measure in MEASURES},
                 self._distinct(what, list),
             )
             for what in _POOLED
@@ -292,8 +287,7 @@ def renew(table: FactsTable, calls: Sequence[Path], made: Iterable[Row | None], 
     import pyarrow
     from pyarrow import parquet
 
-    names = [_NAME, _STATE, _CREATED, *(fact.name for fact in (*FACTS, *more)), *_POOLED]
-    names += [_column(what, measure) for what in _POOLED for measure in MEASURES]
+    names = [*_columns(), *(fact.name for fact in more)]
     schema = pyarrow.schema([(name, pyarrow.string()) for name in names], {b"fdbcore": _made_by()})
     rows = (row for row in made if row is not None)
     blocks = iter(lambda: [*islice(rows, ROWS_PER_GROUP)], [])
@@ -313,6 +307,12 @@ def renew(table: FactsTable, calls: Sequence[Path], made: Iterable[Row | None], 
                 written.write_table(pyarrow.concat_tables(waiting))
     except OSError as error:
         raise RecordingError(f"{table.path / TABLE}: cannot be written: {error.strerror}") from error
+
+
+def _columns() -> list[str]:
+    """The columns that every table has."""
+    of_measures = [_column(what, measure) for what in _POOLED for measure in MEASURES]
+    return [_NAME, _STATE, _CREATED, *(fact.name for fact in FACTS), *_POOLED, *of_measures]
 
 
 def _made_by() -> bytes:
