@@ -52,21 +52,17 @@ class WaitLog:
 
     def __init__(self) -> None:
         self.told_samples = 0
-        self._ticks: list[int] = []
-        self._delays: list[int] = []
+        self._waits: dict[int, int] = {}
 
     def note(self, tick: int, delay_samples: int) -> None:
         """Note the delay of what is heard in `tick`, if it is another than was told last."""
         if abs(delay_samples - self.told_samples) > MOST_STALE_SAMPLES:
-            self.told_samples = delay_samples
-            self._ticks.append(tick)
-            self._delays.append(delay_samples)
+            self.told_samples = self._waits[tick] = delay_samples
 
     def take(self) -> dict[str, list[int]]:
         """What was noted since the last call, as fields of an event "arrivals"."""
-        ticks, delays = self._ticks, self._delays
-        self._ticks, self._delays = [], []
-        return {"heard_tick": ticks, "waited_samples": delays}
+        waits, self._waits = self._waits, {}
+        return {"heard_tick": list(waits), "waited_samples": list(waits.values())}
 
 
 class Playout:

@@ -46,12 +46,8 @@ class DelayLog:
         """
         last_of_ticks = [list(of_tick)[-1] for _, of_tick in groupby(changes, attrgetter("tick"))]
         happenings = [
-            Happening(
-                change.tick,
-                "delay",
-                {"why": change.kind, "delay_samples": min(change.delay_samples, waited_samples)},
-            )
-            for change in last_of_ticks
+            Happening(each.tick, "delay", {"why": each.kind, "delay_samples": min(each.delay_samples, waited_samples)})
+            for each in last_of_ticks
         ]
         listed = happenings[: MAX_DELAY_CHANGES - len(self.listed)]
         self.listed += [{"tick": happening.tick, **happening.fields} for happening in listed]
