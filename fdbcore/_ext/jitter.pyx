@@ -129,6 +129,7 @@ cdef class JitterBuffer:
     cdef DecodedAudio decoded
     # the map
     cdef int64_t origin_ns, offset, stream, raises
+    cdef int64_t waited  # of the packet that was decoded last, from its arrival to its place; INT64_MAX after an anchor
     cdef int64_t last_timestamp
     cdef int32_t grid  # of that packet
     cdef int64_t late_since, late_low  # of the run of late packets: its first arrival, its minimum transit
@@ -148,6 +149,7 @@ cdef class JitterBuffer:
         self.minimum = MinimumTransit()
         self.decoded = DecodedAudio()
         self.toc = -1
+        self.waited = INT64_MAX
         self.forget_trouble()
 
     @property
@@ -155,6 +157,12 @@ cdef class JitterBuffer:
     def delay_samples(self):
         """How much later than at minimum transit a packet is heard now; 0 before there is a map."""
         return self.delay()
+
+    @property
+    @cython.critical_section
+    def waited_samples(self):
+        """How long what is heard now has waited here: `delay_samples`, or less if its packet came later."""
+        return max(min(self.delay(), self.waited), 0)
 
     @cython.critical_section
     def add(self, bytes payload not None, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns):
@@ -351,6 +359,7 @@ cdef class JitterBuffer:
             kind = NEW_SSRC if self.stream else ANCHOR
         self.offset = packet.timestamp - self.aligned(packet, low)
         self.stream = packet.stream
+        self.waited = INT64_MAX
         self.forget_trouble()
         self.minimum.forget()
         self.minimum.observe(packet.arrival, low)
@@ -411,6 +420,7 @@ cdef class JitterBuffer:
         """Make everything that is not decoded yet heard later by `amount`."""
         cdef Packet *packet = self.packets.waiting_from(0)
         self.offset -= amount
+        self.waited += amount if self.waited < INT64_MAX else 0
         while packet != NULL:
             packet.place += amount
             packet = self.packets.waiting_from(packet.number + 1)
@@ -454,6 +464,7 @@ cdef class JitterBuffer:
         if skipped >= samples:
             return 0
         self.toc = payload[0] & 0xFC
+        self.waited = packet.place - packet.arrival
         try:
             pcm = decode(PyBytes_FromStringAndSize(<const char *>payload, packet.size))
         except Exception:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fdbcore._ext.filters import is_served
 from fdbcore._ext.pcm import to_int16
 from fdbcore._ext.resample import Resampler
-from fdbcore.audio.lengths import is_cut_mpeg_frame, stated_s, wav_data
+from fdbcore.audio.lengths import STATE_SAMPLES, is_cut_mpeg_frame, is_open_ogg, stated_data, stated_s
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
@@ -33,6 +33,7 @@ MOST_RATE_HZ: Final = 192_000
 
 JITTER_MS: Final = 5  # containers round timestamps, mostly to 1 ms; a deviation above half a tick is a real gap
 MOST_GAP_S: Final = 3600
+MOST_GAPS_PER_S: Final = 20  # all gaps together: an hour, and so many seconds for each second of audio
 MOST_OVERLAP_S: Final = 1
 
 _DTYPES: Final = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32, "dbl": np.float64}
@@ -58,6 +59,9 @@ _DELAY_SAMPLES: Final = {
 }
 _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 
+# What leaves its length open says so. WAV, FLAC and MP3 do so in most streams.
+_STATE_END: Final = frozenset({"aiff", "au", "caf", "matroska,webm", "w64"})
+
 # Ogg FLAC has a timestamp only at the end of each page: a gap can be seen, but not where in the page it lies.
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
@@ -71,6 +75,12 @@ OTHER_AUDIO_SUFFIXES: Final = frozenset(
     ".w64 .wave .wmv .wv".split()
 )
 """Files in a folder with these suffixes are not taken as audio, but can be read if the user names them."""
+
+CONTAINERS: Final = (
+    "aac,ac3,aiff,amr,amrnb,amrwb,ape,asf,au,avi,caf,dts,eac3,flac,flv,g722,gsm,loas,matroska,mov,mp3,mpeg,mpegts,"
+    "nistsphere,ogg,tta,voc,w64,wav,wv"
+)
+"""All that is read, as FFmpeg names them. None of them names another file that would be opened."""
 
 _PLAYABLE: Final = {  # codecs that every current browser plays, by container and suffix
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
@@ -160,18 +170,19 @@ class AudioFile:
 
         self.path = Path(path)
         self._refuse_what_is_no_file()
-        self._wav = wav_data(self.path)
+        self._data = stated_data(self.path)
         try:
             # A title in an old encoding is no reason to refuse a file. From 19 on PyAV does this by itself.
             lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # Some WAV files hold AC-3 or DTS that is called PCM. Few packets tell; the default reads on for 8 to 19 ms.
             # Packets of 4 kB, the default, cost more in Python than in FFmpeg.
-            options = {"max_probe_packets": "4", "max_size": "8192"} if self._wav else {}
-            options |= {"ignore_length": "1"} if self._unstated_bytes else {}
+            options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
+            options |= {"max_probe_packets": "4", "max_size": "8192"} if self._is_wav else {}
+            options |= {"ignore_length": "1"} if self._is_wav and self._unstated_bytes else {}
             # "file:" keeps a colon in a name from being taken for a protocol
             self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)
         except (av.error.FFmpegError, ValueError) as error:
-            raise self._error("data that no decoder recognises as audio") from error
+            raise self._error("data that no decoder recognises as audio, or a format that is not read") from error
         try:
             self._open_stream()
         except BaseException:
@@ -200,13 +211,17 @@ class AudioFile:
     def notes(self) -> list[str]:
         """What was odd so far, a line each: a wrong length in the header, an unknown delay, gaps, overlaps."""
         notes = []
-        if self._unstated_bytes:
+        if self._is_wav and self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
         if (delay := self._unknown_delay) is not None:
             notes.append(
                 f"{self.container.split(',')[0]} does not store the {self.codec} encoder's delay:"
                 f" all audio is {delay} late"
             )
+        if self.stated_s is None and self.container in _STATE_END:
+            notes.append("its length cannot be checked: its header leaves it open")
+        if self.container == "ogg" and is_open_ogg(self.path):
+            notes.append("its last page is not marked as the end of its stream: the rest may be missing")
         if self.inserted_samples:
             notes.append(f"{self._ms(self.inserted_samples)} of silence inserted where timestamps leave a gap")
         if self.overlapping_samples:
@@ -219,10 +234,13 @@ class AudioFile:
         held_s = self.samples / self.rate_hz
         if self._damaged and (self.stated_s is None or held_s < self.stated_s):
             return f"damaged from {held_s:.3f} s to its end"
-        if self._ended and self._wav and self._wav.missing_bytes:
-            return f"cut off: {self._wav.missing_bytes} bytes fewer than its header states, {held_s:.3f} s remain"
-        if self._ended and self.stated_s and held_s < 0.98 * self.stated_s - 0.1:
-            return f"cut off: it states {self.stated_s:.3f} s and holds {held_s:.3f} s"
+        if self._ended and self._data and self._data.missing_bytes:
+            return f"cut off: {self._data.missing_bytes} bytes fewer than its header states, {held_s:.3f} s remain"
+        if self._ended and self._unstated_bytes and not self._is_wav:
+            return f"{self._unstated_bytes} bytes more than its header states"
+        if self._ended and self.stated_s and self._is_wrong(self.stated_s, held_s):
+            cut = "cut off: " if held_s < self.stated_s else ""
+            return f"{cut}it states {self.stated_s:.3f} s and holds {held_s:.3f} s"
         return f"cut off within its last frame, {held_s:.3f} s remain" if self._cut else None
 
     @cached_property
@@ -280,7 +298,22 @@ class AudioFile:
 
     @property
     def _unstated_bytes(self) -> int:
-        return self._wav.unstated_bytes if self._wav else 0
+        return self._data.unstated_bytes if self._data else 0
+
+    @property
+    def _is_wav(self) -> bool:
+        return self._data is not None and self._data.is_wav
+
+    def _is_wrong(self, stated_s: float, held_s: float) -> bool:
+        """Whether another length came than was stated, as far as the container is exact."""
+        if self._data and not self._is_wav:
+            return False  # the bytes were compared
+        if self.container in STATE_SAMPLES:
+            return abs(held_s - stated_s) > 0.5 / self.rate_hz
+        if self.container == "matroska,webm":  # it states up to the end of the last packet, before any is trimmed
+            packets_s = (self._last_packet_us - min(self._first_packet_us, 0)) / 1_000_000
+            return packets_s < stated_s - self._longest_samples / self.rate_hz
+        return held_s < 0.98 * stated_s - 0.1
 
     def _refuse_what_is_no_file(self) -> None:
         # os.path, because Path raises for a name that is too long and for a folder without search permission
@@ -309,10 +342,11 @@ class AudioFile:
         if streams[0].codec_context.name == "flac":  # without these options a damaged frame decodes to noise
             streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
         self.container: str = container.format.name
-        self.stated_s = None if self._unstated_bytes else stated_s(container, streams[0], self.path)
+        left_open = self._data and (not self._data.stated_bytes or (self._is_wav and self._unstated_bytes))
+        self.stated_s = None if left_open else stated_s(container, streams[0], self.path)
         self.samples = self.inserted_samples = self.overlapping_samples = 0
         self._damaged = self._ended = self._cut = False
-        self._first_packet_us = 0
+        self._first_packet_us = self._last_packet_us = self._longest_samples = 0
         frames = self._decode(streams[0])
         first = next(frames, None)
         if first is None:
@@ -358,12 +392,15 @@ class AudioFile:
                 self._first_packet_us = round(packet.pts * packet.time_base * 1_000_000)
             last = packet if packet.size else last
             for frame in frames:
+                self._longest_samples = max(self._longest_samples, frame.samples)
                 if self._damaged:
                     at_s = self.samples / self.rate_hz
                     raise self._error(f"damaged data at {at_s:.3f} s", expected="audio that can be decoded throughout")
                 started = True
                 yield frame
         self._ended = True
+        if last is not None and last.pts is not None:
+            self._last_packet_us = round((last.pts + (last.duration or 0)) * last.time_base * 1_000_000)
         if started:  # without a decoder PyAV 19 cannot name the codec
             codec = stream.codec_context.codec.canonical_name
             self._cut = codec in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
@@ -400,9 +437,12 @@ class AudioFile:
         if shift == 0 or (self.samples and abs(shift) <= rounding_samples):
             return 0
         unsure = (self.container, self.codec) in _PLACED_BY_PAGE
-        if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= MOST_GAP_S * self.rate_hz:
+        hour_samples, gaps_samples = MOST_GAP_S * self.rate_hz, self.inserted_samples
+        left_samples = hour_samples + MOST_GAPS_PER_S * (self.samples - gaps_samples) - gaps_samples
+        if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= min(hour_samples, left_samples):
             at_s, to_s = self.samples / self.rate_hz, (self.samples + shift) / self.rate_hz
-            raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s", expected="timestamps that go on")
+            after = f", after gaps of {gaps_samples / self.rate_hz:.3f} s" if gaps_samples else ""
+            raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s{after}", expected="timestamps that go on")
         self.inserted_samples += max(shift, 0)
         self.overlapping_samples += min(max(-shift, 0), frame.samples)
         return shift

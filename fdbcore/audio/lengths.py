@@ -3,33 +3,71 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
-_LEFT_OPEN_BYTES: Final = 0x7FFF_F000  # a writer that cannot seek states 2 or 4 GiB, less its header or a page
+from fdbcore.audio.ogg import MOST_PAGE_BYTES, is_last_page
+
 _IN_DS64: Final = 0xFFFF_FFFF  # RF64: this size stands in the ds64 chunk, with 64 bits
-_CHUNK_HEADER_BYTES: Final = 8
-_AFTER_AUDIO: Final = {
-    b"LIST",
-    b"id3 ",
-    b"ID3 ",
-    b"bext",
-    b"cue ",
-    b"fact",
-    b"smpl",
-    b"inst",
-    b"iXML",
-    b"_PMX",
-    b"PEAK",
+
+
+class _Form(NamedTuple):
+    """How a kind of file stores its chunks: a name, a size, the content, and what fills up to a multiple of `align`.
+
+    left_open: a writer that cannot seek states 0, or this and more. includes_header: the size counts name and size.
+    before_audio: bytes between the size of the chunk with the audio and its first sample, which the size counts.
+    """
+
+    first_chunk: int
+    left_open: int
+    audio: bytes = b"data"
+    name_bytes: int = 4
+    size_bytes: int = 4
+    order: Literal["little", "big"] = "big"
+    align: int = 2
+    includes_header: bool = False
+    before_audio: int = 0
+
+    def size(self, header: bytes) -> int:
+        """The size of the content of a chunk."""
+        stated = int.from_bytes(header[self.name_bytes :], self.order, signed=self.size_bytes == 8)
+        return stated - self.header_bytes * self.includes_header
+
+    @property
+    def header_bytes(self) -> int:
+        """The length of name and size."""
+        return self.name_bytes + self.size_bytes
+
+
+_WAV: Final = _Form(12, 0x7FFF_F000, order="little")  # 2 or 4 GiB, less its header or a page
+_FORMS: Final = {
+    (b"RIFF", b"WAVE"): _WAV,
+    (b"RF64", b"WAVE"): _WAV,
+    (b"BW64", b"WAVE"): _WAV,
+    (b"FORM", b"AIFF"): (_aiff := _Form(12, 0x7F00_0000, audio=b"SSND", before_audio=8)),
+    (b"FORM", b"AIFC"): _aiff,
+    (b"riff", b""): _Form(40, 1 << 62, b"data", 16, 8, "little", 8, includes_header=True),  # Wave64
+    (b"caff", b""): _Form(8, 1 << 62, size_bytes=8, align=1, before_audio=4),
+    (b".snd", b""): _Form(4, 0xFFFF_FFFF),
 }
+"""By the first four bytes, and those at 8: uncompressed audio, whose header states how many bytes it has."""
+
+_AFTER_AUDIO: Final = frozenset(
+    {b"LIST", b"id3 ", b"ID3 ", b"bext", b"cue ", b"fact", b"smpl", b"inst", b"iXML", b"_PMX", b"PEAK"}
+)
 _TAGS: Final = (b"TAG", b"ID3", b"APETAGEX")  # tags of MP3 files; some writers append them to any file
 _MOST_PADDING_BYTES: Final = 65_536  # zeros up to the end of a page or a cluster
 
 # These containers store their length. For others FFmpeg guesses it from the bit rate at the start.
 _STATE_LENGTH: Final = frozenset(
     {"aiff", "ape", "asf", "au", "avi", "caf", "flac", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg"}
-    | {"mpegts", "ogg", "tta", "w64", "wav", "wv"}
+    | {"mpegts", "nistsphere", "ogg", "tta", "w64", "wav", "wv"}
 )
+STATE_SAMPLES: Final = frozenset({"flac", "nistsphere", "tta", "wv"})
+"""Containers of lossless audio whose header states how many samples they have."""
+
+_CLOCK_TIME: Final = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _IN_FIRST_MP3_FRAME: Final = (b"Xing", b"Info", b"VBRI")
 _MOST_MP3_FRAME_BYTES: Final = 2_881
 
@@ -54,6 +92,9 @@ def stated_s(container: Any, stream: Any, path: Path) -> float | None:  # noqa: 
         return None
     if stream.duration:
         return float(stream.duration * stream.time_base)
+    if of_stream := _CLOCK_TIME.fullmatch(stream.metadata.get("DURATION", "")):  # Matroska
+        hours, minutes, seconds = map(float, of_stream.groups())
+        return 3600 * hours + 60 * minutes + seconds
     return container.duration / 1_000_000 if container.duration and len(container.streams) == 1 else None
 
 
@@ -84,15 +125,17 @@ def is_cut_mpeg_frame(packet: bytes) -> bool:
     return len(packet) < samples * kbit_s * 125 // rate_hz + padding
 
 
-class WavData(NamedTuple):
-    """How many bytes of audio a WAV file states and holds.
+class StatedData(NamedTuple):
+    """How many bytes of audio a file states and holds.
 
     stated_bytes: as its header says; None if the writer left it open (0, or an enormous size), as streams and crashed
-    recorders do. held_bytes: up to the end of the file, or up to the chunks that follow the stated bytes.
+    recorders do. held_bytes: up to the end of the file, or up to the chunks that follow the stated bytes. is_wav:
+    whether it is WAV, RF64 or BW64.
     """
 
     stated_bytes: int | None
     held_bytes: int
+    is_wav: bool = True
 
     @property
     def missing_bytes(self) -> int:
@@ -105,51 +148,69 @@ class WavData(NamedTuple):
         return 0 if self.stated_bytes is None else max(self.held_bytes - self.stated_bytes, 0)
 
 
-def wav_data(path: Path) -> WavData | None:
-    """How much audio a WAV, RF64 or BW64 file states and holds; None for another file, or if it has no data chunk.
+def stated_data(path: Path) -> StatedData | None:
+    """How much audio a WAV, RF64, BW64, AIFF, AIFC, Wave64, CAF or AU file states and holds.
 
-    Raises OSError.
+    None for another file, or if it has no chunk with audio. Raises OSError.
     """
     with open(path, "rb") as file:
         start = file.read(12)
-        if start[:4] not in (b"RIFF", b"RF64", b"BW64") or start[8:] != b"WAVE":
+        form = _FORMS.get((start[:4], start[8:])) or _FORMS.get((start[:4], b""))
+        if form is None:
             return None
+        if start[:4] == b".snd":  # no chunks: where the audio begins, and its size
+            at, size = int.from_bytes(start[4:8], "big"), int.from_bytes(start[8:], "big")
+            return _data(file, form, at, size)
         stated_64 = None
-        while len(header := file.read(_CHUNK_HEADER_BYTES)) == _CHUNK_HEADER_BYTES:
-            size, at = int.from_bytes(header[4:], "little"), file.tell()
-            if header[:4] == b"data":
-                left_open = size == 0 or size >= _LEFT_OPEN_BYTES
-                stated_bytes = stated_64 if size == _IN_DS64 else None if left_open else size
-                return WavData(stated_bytes, _held_bytes(file, at, stated_bytes))
+        file.seek(form.first_chunk)
+        while len(header := file.read(form.header_bytes)) == form.header_bytes:
+            size, at = form.size(header), file.tell()
+            if header[:4] == form.audio:
+                if form is _WAV and size == _IN_DS64:
+                    return StatedData(stated_64, _held_bytes(file, form, at, stated_64))
+                return _data(file, form, at + form.before_audio, size - form.before_audio)
             if header[:4] == b"ds64":
                 stated_64 = int.from_bytes(file.read(16)[8:], "little") or None
-            file.seek(at + size + size % 2)  # chunks are padded to even sizes
+            file.seek(at + max(size, 0) + -size % form.align)
     return None
 
 
-def _held_bytes(file: BinaryIO, start: int, stated_bytes: int | None) -> int:
+def _data(file: BinaryIO, form: _Form, start: int, size: int) -> StatedData:
+    stated_bytes = size if 0 < size < form.left_open else None
+    return StatedData(stated_bytes, _held_bytes(file, form, start, stated_bytes), form is _WAV)
+
+
+def _held_bytes(file: BinaryIO, form: _Form, start: int, stated_bytes: int | None) -> int:
     """How many bytes of audio follow `start`: the stated ones only if what follows them is not audio."""
     end = file.seek(0, os.SEEK_END)
     if stated_bytes is None or start + stated_bytes >= end:
         return end - start
-    ends = {start + stated_bytes, start + stated_bytes + stated_bytes % 2}  # not all writers pad to even sizes
-    return stated_bytes if any(_is_no_audio(file, at, end) for at in ends) else end - start
+    ends = {start + stated_bytes, start + stated_bytes + -stated_bytes % form.align}  # not all writers fill up
+    return stated_bytes if any(_is_no_audio(file, form, at, end) for at in ends) else end - start
 
 
-def _is_no_audio(file: BinaryIO, start: int, end: int) -> bool:
+def _is_no_audio(file: BinaryIO, form: _Form, start: int, end: int) -> bool:
     """Whether the bytes from `start` to `end` are nothing, tags, padding, or chunks (the last may be cut off)."""
     file.seek(start)
-    first = file.read(_CHUNK_HEADER_BYTES)
-    if len(first) < _CHUNK_HEADER_BYTES or first.startswith(_TAGS) or first[:4] in _AFTER_AUDIO:
+    first = file.read(form.header_bytes)
+    few_bytes = form.header_bytes if form is _WAV else 1  # some writers of WAV leave some bytes
+    if len(first) < few_bytes or first.startswith(_TAGS) or first[:4] in _AFTER_AUDIO:
         return True
     if end - start <= _MOST_PADDING_BYTES and not any(first + file.read()):
         return True
     at = start
-    while end - at >= _CHUNK_HEADER_BYTES:
+    while end - at >= form.header_bytes:
         file.seek(at)
-        header = file.read(_CHUNK_HEADER_BYTES)
-        size = int.from_bytes(header[4:], "little")
-        if not all(32 <= byte < 127 for byte in header[:4]):
+        header = file.read(form.header_bytes)
+        size = form.size(header)
+        if size < 0 or not all(32 <= byte < 127 for byte in header[:4]):
             return False
-        at += _CHUNK_HEADER_BYTES + size + size % 2
-    return at <= end + 1
+        at += form.header_bytes + size + -size % form.align
+    return -form.align < end - at < few_bytes
+
+
+def is_open_ogg(path: Path) -> bool:
+    """Whether the last whole page of an Ogg file does not say that it is the last. Raises OSError."""
+    with open(path, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 2 * MOST_PAGE_BYTES, 0))
+        return not is_last_page(file.read())

@@ -16,10 +16,11 @@ from fdbcore.types import SAMPLE_RATE_HZ
 _CAPTURE: Final = b"OggS"
 _HEADER: Final = struct.Struct("<4sBBqIIIB")  # capture, version, flags, granule, serial, sequence, CRC, segments
 _CRC: Final = slice(22, 26)
-_CONTINUED, _FIRST = 1, 2
+_CONTINUED, _FIRST, _LAST = 1, 2, 4
 _FULL: Final = 255  # a segment of this length is not the last of its packet
 _LONGEST_PACKET: Final = 1 << 20
 _HEAD: Final = struct.Struct("<8sBBHIhB")  # OpusHead, version, channels, pre-skip, input rate, gain, mapping family
+MOST_PAGE_BYTES: Final = _HEADER.size + 255 + 255 * _FULL
 _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -31,6 +32,16 @@ def checksum(page: bytes) -> int:
     """
     mirrored = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int.from_bytes(mirrored.to_bytes(4, "little").translate(_REVERSED), "big")
+
+
+def is_last_page(data: bytes) -> bool:
+    """Whether the last whole page in `data` is flagged as the last of its stream."""
+    start = data.rfind(_CAPTURE)
+    while start >= 0:
+        if (page := _page_at(data, start)) is not None:
+            return bool(page.flags & _LAST)
+        start = data.rfind(_CAPTURE, 0, start)
+    return False
 
 
 class OggOpusWriter:
@@ -75,6 +86,19 @@ class _Page(NamedTuple):
     sequence: int
     lacing: bytes
     body: bytes
+
+
+def _page_at(data: bytes, start: int) -> _Page | None:
+    """The page that begins at `start`; None if it is not whole, or its checksum is wrong."""
+    if len(data) - start < _HEADER.size:
+        return None
+    _, version, flags, _, serial, sequence, crc, segments = _HEADER.unpack_from(data, start)
+    lacing = data[start + _HEADER.size : start + _HEADER.size + segments]
+    page = data[start : start + _HEADER.size + segments + sum(lacing)]
+    whole = len(page) == _HEADER.size + segments + sum(lacing) and len(lacing) == segments and version == 0
+    if not whole or crc != checksum(page[: _CRC.start] + bytes(4) + page[_CRC.stop :]):
+        return None
+    return _Page(flags, serial, sequence, lacing, page[_HEADER.size + segments :])
 
 
 class OggOpusReader:
@@ -123,15 +147,14 @@ class OggOpusReader:
             self._skip(start if start >= 0 else max(len(self._bytes) - len(_CAPTURE) + 1, 0))
             if start < 0 or len(self._bytes) < _HEADER.size:
                 return None
-            _, version, flags, _, serial, sequence, crc, segments = _HEADER.unpack_from(self._bytes)
+            segments = self._bytes[_HEADER.size - 1]
             lacing = bytes(self._bytes[_HEADER.size : _HEADER.size + segments])
             size = _HEADER.size + segments + sum(lacing)
             if len(lacing) < segments or len(self._bytes) < size:
                 return None
-            page = bytes(self._bytes[:size])
-            if version == 0 and crc == checksum(page[: _CRC.start] + bytes(4) + page[_CRC.stop :]):
+            if (page := _page_at(bytes(self._bytes[:size]), 0)) is not None:
                 del self._bytes[:size]
-                return _Page(flags, serial, sequence, lacing, page[size - sum(lacing) :])
+                return page
             self._skip(1)
 
     def _skip(self, count: int) -> None:

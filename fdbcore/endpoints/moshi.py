@@ -9,8 +9,7 @@ silenced, but keep their place.
 
 The delay of the harness itself: 2.5 ms for the encoder's look-ahead (servers ignore a pre-skip, so we declare none, and
 a step is complete with our fourth packet); nothing for packetisation, because four packets of 20 ms make a step; and,
-live, the time from an arrival to the next tick, plus what the jitter of earlier arrivals has cost (happenings "delay"
-and "underrun").
+live, the time from the arrival of a step to the tick that plays it (happenings "delay", "underrun" and "arrivals").
 """
 
 from __future__ import annotations

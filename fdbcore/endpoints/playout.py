@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from fdbcore._ext.floor import NoiseFloor
 from fdbcore._ext.pcm import HeardItem, PlayoutQueue, PlayoutStats
-from fdbcore._ext.transit import MinimumTransit
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
 
 CALM_TICKS: Final = 2 * TICKS_PER_S
@@ -24,6 +24,10 @@ MOST_AHEAD_S: Final = 60
 
 MOST_CHANGES: Final = 1000
 """How many changes of the delay the certificate lists. All of them are events."""
+
+
+MOST_STALE_SAMPLES: Final = SAMPLE_RATE_HZ // 1000
+"""By how much the delay may move before it is told anew."""
 
 
 class DelayChange(NamedTuple):
@@ -40,12 +44,33 @@ class DelayChange(NamedTuple):
     offset_samples: int
 
 
+class WaitLog:
+    """What the delay of a side was, tick by tick, to within 1 ms.
+
+    told_samples: the delay that was told last.
+    """
+
+    def __init__(self) -> None:
+        self.told_samples = 0
+        self._waits: dict[int, int] = {}
+
+    def note(self, tick: int, delay_samples: int) -> None:
+        """Note the delay of what is heard in `tick`, if it is another than was told last."""
+        if abs(delay_samples - self.told_samples) > MOST_STALE_SAMPLES:
+            self.told_samples = self._waits[tick] = delay_samples
+
+    def take(self) -> dict[str, list[int]]:
+        """What was noted since the last call, as fields of an event "arrivals"."""
+        waits, self._waits = self._waits, {}
+        return {"heard_tick": list(waits), "waited_samples": list(waits.values())}
+
+
 class Playout:
     """A PlayoutQueue that sheds surplus delay, and states its delay.
 
     Definitions: *place* is a sample's index in the party's stream. *Transit* is arrival - place. *Delay* is offset -
-    minimum transit (see MinimumTransit): how much longer the audio waits here than audio with the fastest transit. Of a
-    step, its first sample counts. For a burst, the delay is how long its first frame has waited.
+    transit of what is heard: how long it waited here, from its arrival to the tick that plays it, however late it came.
+    Of a step or a burst, the piece that waited least so far counts, from its first sample on.
 
     Audio that always waits in the queue is a delay without use. It comes from a stall, from audio sent too early, or
     from a fast clock. Surplus beyond `kept_frames` is left out: quiet frames after 2 s, any frame after 10 s. If more
@@ -79,9 +104,10 @@ class Playout:
         self._pushed_samples = 0
         self._incoming: deque[tuple[int, int, int]] = deque()  # at_ns since tick 0, start_sample, samples
         self._arrived: list[tuple[int, int, int]] = []
-        self._waiting: deque[tuple[int, int]] = deque()  # start_sample, at_sample
-        self._last_step = -1
-        self._transit = MinimumTransit()
+        self._pieces: deque[tuple[int, int]] = deque()  # start_sample, at_sample; from the one that is heard on
+        self._step = -1  # that is heard, or the number of the burst
+        self._transit_samples = 0  # the slowest in it so far
+        self._wait_log = WaitLog()
         self._floor = NoiseFloor()
         self._waited: deque[int] = deque(maxlen=CALM_TICKS)  # queued after each tick, plus all samples slipped so far
         self._unneeded_ticks = 0
@@ -89,7 +115,6 @@ class Playout:
         self._offset_samples: int | None = None
         self._next_place = 0
         self._dry = True
-        self._burst_delay_samples = 0
         self._slipped_before = 0
         self._changes: list[DelayChange] = []
 
@@ -124,12 +149,10 @@ class Playout:
 
     @property
     def delay_samples(self) -> int:
-        """How much later than with the minimum transit the party is heard now; 0 before it was heard."""
-        if self._offset_samples is None:
+        """How long what was heard last had waited here; 0 before the party was heard."""
+        if self._offset_samples is None or self._origin_ns is None:
             return 0
-        if self._kept_frames is None:
-            return self._lead_samples + self._burst_delay_samples
-        return self._lead_samples + self._offset_samples - self._transit.at(self._tick * FRAME_SAMPLES)
+        return self._lead_samples + max(self._offset_samples - self._transit_samples, 0)
 
     def stats(self) -> PlayoutStats:
         """The counts of the queue. They count samples that were left out here as heard."""
@@ -186,14 +209,16 @@ class Playout:
         return found
 
     def arrivals(self) -> dict[str, Any]:
-        """What arrived since the last call, and the delay now, as fields of an event; {} if nothing arrived."""
+        """What arrived since the last call, how long what was heard had waited (heard_tick, waited_samples: told where
+        it changes by more than 1 ms), and the delay now, as fields of an event; {} if nothing arrived.
+        """
         arrived, self._arrived = self._arrived, []
         if not arrived:
             return {}
         at_ns, start_sample, samples = zip(*arrived, strict=True)
         at_us = [each // 1000 for each in at_ns]
         fields = {"at_us": at_us, "start_sample": list(start_sample), "samples": list(samples)}
-        return fields | {"delay_samples": self.delay_samples}
+        return fields | self._wait_log.take() | {"delay_samples": self.delay_samples}
 
     def certificate(self) -> dict[str, Any]:
         """The delay at the end and its changes, for the timing certificate."""
@@ -215,11 +240,8 @@ class Playout:
                 self._arrived.append((at_ns, start_of_all, samples_before + samples))
             else:
                 self._arrived.append((at_ns, start_sample, samples))
-            if self._kept_frames is None:
-                self._waiting.append((start_sample, at_sample))
-            if (step := start_sample // self._step_samples) != self._last_step:
-                self._last_step = step
-                self._transit.observe(at_sample, at_sample - start_sample)
+            if not self._pieces or self._pieces[-1][1] != at_sample:
+                self._pieces.append((start_sample, at_sample))
 
     def _drop_backlog(self) -> None:
         """If far too much waits, leave out all but the newest 10 ms and a step."""
@@ -257,23 +279,36 @@ class Playout:
         place = counts.heard_samples + counts.flushed_samples - played
         before, offset = self._offset_samples, tick * FRAME_SAMPLES - place
         self._offset_samples = offset
+        anew = self._dry or place != self._next_place
+        self._note_wait(place, played, anew)
         if self._kept_frames is None:
-            while len(self._waiting) > 1 and self._waiting[1][0] <= place:
-                self._waiting.popleft()
-            arrival = self._waiting[0][1] if self._waiting else tick * FRAME_SAMPLES
-            if self._dry or place != self._next_place:
-                self._burst_delay_samples = tick * FRAME_SAMPLES - arrival
+            if anew:
                 self._note("anchor", place)
         elif offset != before:
             earlier = "slip" if self.slipped_samples > self._slipped_before else "flush"
             self._note("anchor" if before is None else "underrun" if offset > before else earlier, place)
+        self._wait_log.note(tick, self.delay_samples)
         self._slipped_before = self.slipped_samples
         self._next_place, self._dry = place + played, False
+
+    def _note_wait(self, place: int, played: int, anew: bool) -> None:
+        """Note the transit of the pieces in the frame at `place`. anew: it does not go on where the last one ended."""
+        while len(self._pieces) > 1 and self._pieces[1][0] <= place:
+            self._pieces.popleft()
+        step, first_place = self._step + anew, 0
+        if self._kept_frames is not None:
+            step = place // self._step_samples
+            first_place = step * self._step_samples
+        in_frame = takewhile(lambda piece: piece[0] < place + played, self._pieces)
+        transits = [at_sample - max(start_sample, first_place) for start_sample, at_sample in in_frame]
+        self._transit_samples = max(transits + [self._transit_samples] * (step == self._step), default=0)
+        self._step = step
 
     def _note(self, why: str, place: int) -> None:
         assert self._offset_samples is not None
         change = DelayChange(self._tick, why, self.delay_samples, place, self._offset_samples)
         self._changes.append(change)
+        self._wait_log.told_samples = change.delay_samples
         if len(self._listed_changes) < MOST_CHANGES:
             self._listed_changes.append({"tick": change.tick, "why": why, "delay_samples": change.delay_samples})
         else:

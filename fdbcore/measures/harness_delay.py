@@ -17,7 +17,8 @@ class HarnessLegs:
 
     out_samples: from the tick in which audio is said to the side until its packet has left, the delay of a line
     included. in_samples: from the
-    arrival of the side's audio until the other side hears it, in force from the tick in in_ticks.
+    arrival of the side's audio until the other side hears it, in force from the tick in in_ticks. How late it arrived
+    is the side's own.
     """
 
     out_samples: int
@@ -35,9 +36,11 @@ class HarnessLegs:
         line_samples = line_delay_samples(recording, side)
         if out_samples is None or not logged:
             return cls(line_samples, (0,), (0,)) if line_samples else None
-        # Sorted, because a change is logged one tick before it takes effect.
-        in_order = sorted(logged, key=itemgetter("tick"))
-        ticks, samples = zip(*((event["tick"], event["delay_samples"]) for event in in_order), strict=True)
+        told = [(event["tick"], event["delay_samples"]) for event in logged]
+        for event in logged:
+            told += zip(event.get("heard_tick", []), event.get("waited_samples", []), strict=True)
+        # Sorted, because a change is logged one tick before it takes effect, and waits with the arrivals of a second.
+        ticks, samples = zip(*sorted(told, key=itemgetter(0)), strict=True)
         return cls(out_samples + line_samples, ticks, samples)
 
     def round_trip_ms(self, tick: int) -> float:

@@ -35,7 +35,12 @@ def _event(may_have: dict[str, Any] | None = None, **has: Any) -> Any:  # noqa: 
 
 ANY_EVENT: Final = _event()
 FORMS: Final = {
-    "arrivals": _event(at_us=list[int], start_sample=list[int], samples=list[int]),
+    "arrivals": _event(
+        {"heard_tick": list[int], "waited_samples": list[int]},
+        at_us=list[int],
+        start_sample=list[int],
+        samples=list[int],
+    ),
     "line_start": _event(line=Annotated[int, Meta(ge=1)]),
     "line_end": _event(line=Annotated[int, Meta(ge=1)], stopped=bool),
     session_events.MUTED: _event(from_tick=_Tick, to_tick=_Tick, loud_ms=_Ms, loudest_dbfs=float | None),

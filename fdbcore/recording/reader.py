@@ -22,7 +22,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.audio.lengths import wav_data
+from fdbcore.audio.lengths import stated_data
 from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.files import (
     ACTIVITY,
@@ -360,7 +360,7 @@ class Recording:
         if not path.is_file():
             return
         try:
-            data = wav_data(path)
+            data = stated_data(path)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         held_bytes = 0 if data is None else data.held_bytes

@@ -102,7 +102,7 @@ class MeasuredSide(TypedDict, total=False):
     paused_samples: int
     concealed_samples: int
     underruns: int
-    delay_samples: Annotated[int, Meta(description="from arrival to playing, at the end")]
+    delay_samples: Annotated[int, Meta(description="from the arrival of what was heard last to its tick")]
     out_delay_samples: Annotated[int, Meta(description="from the tick of the audio until it leaves")]
     delay_changes: list[DelayStep]
     untold_delay_changes: Annotated[int, Meta(description="further changes, which are not listed")]

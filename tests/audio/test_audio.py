@@ -213,6 +213,14 @@ def test_a_gap_of_more_than_an_hour_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
+def test_gaps_that_are_far_longer_than_the_audio_are_an_error(tmp_path: Path) -> None:
+    path = encode(tmp_path / "x.mka", "pcm_s16le", noise(96_000), pts=lambda at: at + at // 1024 * 48_000 * 1800)
+    with pytest.raises(
+        AudioError, match=r"expected timestamps that go on, got a jump from 3600\.\d+ s to .*, after gaps"
+    ):
+        read(path)
+
+
 def test_timestamps_that_begin_anew_are_an_error(tmp_path: Path) -> None:
     path = encode(tmp_path / "x.ts", "mp2", noise(96_000))
     path.write_bytes(path.read_bytes() * 2)
@@ -311,6 +319,10 @@ def test_a_frame_that_is_lost_leaves_its_place_silent(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", r"expected audio \(.*\), got an empty file"),
+        (b"ffconcat version 1.0\nfile 'whole.wav'\n", "or a format that is not read"),
+        (b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nwhole.wav\n#EXT-X-ENDLIST\n", "or a format that is not read"),
+        (b"v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=audio 9 RTP/AVP 0\n", "or a format that is not read"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(99), "or a format that is not read"),
         (b"Hello, this is no audio at all.\n" * 20, "got data that no decoder recognises as audio"),
         (b"RIFF", "got data that no decoder recognises as audio"),
         (wav_bytes(noise(0)), "got a file without a single sample"),
@@ -326,6 +338,7 @@ def test_a_frame_that_is_lost_leaves_its_place_silent(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "x.wav"
     path.write_bytes(content)
+    (tmp_path / "whole.wav").write_bytes(wav_bytes(noise(48_000)))
     with pytest.raises(AudioError, match=message) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}: expected ")

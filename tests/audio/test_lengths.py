@@ -7,13 +7,14 @@ import wave
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 import soundfile
 from oracles.audio_files import Int16, encode, noise
 
 from fdbcore.audio.decode import AudioFile
-from fdbcore.audio.lengths import WavData, wav_data
+from fdbcore.audio.lengths import StatedData, stated_data
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError
 
@@ -103,7 +104,7 @@ def test_our_own_files_state_all_that_they_hold(tmp_path: Path) -> None:
     with WavWriter(tmp_path / "x.wav", 2) as writer:
         for seed in range(3):
             writer.write(noise(4800, 2, seed))
-            assert wav_data(tmp_path / "x.wav") == WavData(19_200 * (seed + 1), 19_200 * (seed + 1))
+            assert stated_data(tmp_path / "x.wav") == StatedData(19_200 * (seed + 1), 19_200 * (seed + 1))
     assert read(tmp_path / "x.wav")[1:] == ([], None)
 
 
@@ -137,6 +138,13 @@ WHOLE: list[tuple[str, str, int, dict[str, Any]]] = [
     ("x.amr", "libopencore_amrnb", 8_000, {}),
     ("x.wma", "wmav2", 24_000, {"bit_rate": 64_000}),
     ("x.flac", "flac", 24_000, {}),
+]
+MATROSKA = [
+    ("x.mka", "pcm_s16le", 24_000),
+    ("x.webm", "libopus", 48_000),
+    ("x.mka", "libmp3lame", 8_000),
+    ("x.mka", "aac", 44_100),
+    ("video.mkv", "libopus", 48_000),
 ]
 
 
@@ -173,3 +181,72 @@ def test_gsm_with_an_odd_number_of_blocks_is_whole(tmp_path: Path, samples: int)
     assert 0 <= len(got) - samples < 320
     path.write_bytes(content[: len(content) // 2])
     assert "damaged" in str(read(path)[2]) or "cut off" in str(read(path)[2])
+
+
+# --- formats whose header states a length in bytes, samples or packets
+
+SPEECH = sample(24_000, 1)
+BYTES = [
+    ("aiff", "PCM_16"),
+    ("aiff", "ULAW"),
+    ("au", "PCM_16"),
+    ("caf", "PCM_16"),
+    ("w64", "PCM_16"),
+    ("w64", "GSM610"),
+]
+SAMPLES = [("nist", "PCM_16"), ("flac", "PCM_16")]
+
+
+@pytest.mark.parametrize(("kind", "subtype"), [*BYTES, *SAMPLES])
+def test_not_a_sample_may_be_missing_where_the_header_states_them(tmp_path: Path, kind: str, subtype: str) -> None:
+    path = tmp_path / f"x.{kind}"
+    soundfile.write(path, SPEECH, 24_000, subtype, format=kind.upper())
+    whole, notes, damage = read(path)
+    frames = soundfile.info(path).frames
+    assert (frames <= len(whole) < frames + 320, notes, damage) == (True, [], None)
+    content, middle = path.read_bytes(), path.stat().st_size // 2
+    cut = 2 if kind != "flac" else 9_000
+    for rest in (content[:-cut], content[:middle] + content[middle + cut :], content[:middle] + content[middle - 8 :]):
+        path.write_bytes(rest)
+        try:
+            notes, damage = read(path)[1:]
+        except AudioError as error:
+            damage = str(error)
+        assert damage or (kind == "flac" and "silence inserted" in notes[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "size"),
+    [("au", 8, b"\xff" * 4), ("caf", -12, b"\xff" * 8), ("aiff", -12, b"\x7f\0\0\x08")],
+)
+def test_a_length_that_is_left_open_is_told_and_all_is_read(tmp_path: Path, kind: str, at: int, size: bytes) -> None:
+    path = tmp_path / f"x.{kind}"
+    soundfile.write(path, SPEECH, 24_000, "PCM_16", format=kind.upper())
+    content = bytearray(path.read_bytes())
+    at = at if at > 0 else len(content) - 2 * len(SPEECH) + at
+    content[at : at + len(size)] = size
+    path.write_bytes(content)
+    got, notes, damage = read(path)
+    assert np.array_equal(got, SPEECH)
+    assert (notes, damage) == (["its length cannot be checked: its header leaves it open"], None)
+
+
+@pytest.mark.parametrize("samples", [48_000, 48_500, 49_151])
+@pytest.mark.parametrize(("name", "codec", "rate_hz"), MATROSKA)
+def test_matroska_is_exact_to_a_packet(tmp_path: Path, name: str, codec: str, rate_hz: int, samples: int) -> None:
+    path = encode(tmp_path / name, codec, noise(samples, 1), rate_hz, video=name == "video.mkv")
+    assert read(path)[1:] == ([], None)
+    with av.open(str(path)) as container:
+        kept = [packet.pos for packet in container.demux(audio=0) if packet.pos]
+    path.write_bytes(path.read_bytes()[: kept[-2]])
+    assert "cut off: it states" in str(read(path)[2])
+
+
+def test_an_ogg_stream_without_its_end_is_named(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "x.ogg", SPEECH, 24_000, format="OGG", subtype="VORBIS")
+    path = tmp_path / "x.ogg"
+    assert read(path)[1:] == ([], None)
+    content = path.read_bytes()
+    for end in (content.rindex(b"OggS"), -1):
+        path.write_bytes(content[:end])
+        assert read(path)[1] == ["its last page is not marked as the end of its stream: the rest may be missing"]

@@ -25,6 +25,7 @@ from scipy.signal import correlate
 from fdbcore.clock import VirtualClock, now_ns
 from fdbcore.endpoints.moshi import MoshiEndpoint, moshi, personaplex
 from fdbcore.errors import PartyError, SettingsError
+from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.recording.files import EVENTS
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
@@ -521,3 +522,24 @@ def test_addresses(address: str) -> None:
 def test_a_wrong_address_is_told_before_anything_is_opened(address: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         endpoint(address)
+
+
+@pytest.mark.live
+def test_the_lateness_of_a_slow_system_is_its_own(tmp_path: Path) -> None:
+    """It takes 105 ms for each 80 ms: what is stated as ours is at most what waited here, and answers keep theirs."""
+    settings = LiveSettings(vad="energy", max_s=16.0)
+    with MoshiServer(Quirks(model="tone", compute_s=0.105)).running() as port:
+        held = converse(Speaker([True] * 1600), moshi(address(port)), tmp_path / "call", settings, {}, Event())
+    at_us, starts, _ = (column.tolist() for column in held.arrivals("B"))
+    told = [event for event in held.events if event["side"] == "B" and "offset_samples" in event]
+    assert sum(event["kind"] == "underrun" for event in told) > 50
+    for event in told:
+        place = event["tick"] * FRAME_SAMPLES - event["offset_samples"]
+        arrived_us = max(at for at, start in zip(at_us, starts, strict=True) if start <= place)
+        waited_samples = event["tick"] * FRAME_SAMPLES - arrived_us * 48 // 1000  # under 0 if the tick came late
+        assert 0 <= event["delay_samples"] <= max(waited_samples, 0)
+    legs = HarnessLegs.of(held, "B")
+    assert legs is not None
+    assert max(legs.round_trip_ms(tick) for tick in range(1600)) < 40
+    measured = held.measured("B")
+    assert all(change["delay_samples"] < 40 * 48 for change in [measured, *measured["delay_changes"]])

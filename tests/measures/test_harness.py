@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from fakes.recordings import drawn_recording
 
 from fdbcore._ext.jitter import DelayChange
+from fdbcore.endpoints.playout import Playout
 from fdbcore.endpoints.webrtc.leg import DelayLog
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.quantities import Values
@@ -18,9 +21,9 @@ from fdbcore.measures.timing import timing
 DRAWING = "A 0-1 3-4 | B 1.5-2.5 4.3-5"  # B answers after 0.5 s and after 0.3 s
 
 
-def live(path: Path, log: list[dict[str, Any]], out_samples: int | None) -> Reading:
+def live(path: Path, log: list[dict[str, Any]], out_samples: int | None, drawing: str = DRAWING) -> Reading:
     measured = {} if out_samples is None else {"out_delay_samples": out_samples}
-    recording = drawn_recording(path, DRAWING, timing={"sides": {"A": {"out_delay_samples": 9999}, "B": measured}})
+    recording = drawn_recording(path, drawing, timing={"sides": {"A": {"out_delay_samples": 9999}, "B": measured}})
     with open(recording.path / "events.jsonl", "a") as lines:
         lines.writelines(json.dumps(event) + "\n" for event in log)
     return Reading(recording.path)
@@ -28,6 +31,10 @@ def live(path: Path, log: list[dict[str, Any]], out_samples: int | None) -> Read
 
 def delay(tick: int, samples: int, side: str = "B") -> dict[str, Any]:
     return {"tick": tick, "side": side, "kind": "delay", "delay_samples": samples}
+
+
+def arrivals(log: DelayLog, samples: int) -> dict[str, Any]:
+    return {"tick": 2999, "side": "B", "kind": "arrivals", "delay_samples": samples, **log.waits.take()}
 
 
 def test_both_legs_of_side_b_are_taken_off_as_they_were_when_it_answered(tmp_path: Path) -> None:
@@ -39,6 +46,25 @@ def test_both_legs_of_side_b_are_taken_off_as_they_were_when_it_answered(tmp_pat
     assert raw.values == [500.0, 300.0]
     assert without.values == [500.0 - 2.5 - 10.0, 300.0 - 2.5 - 20.0]
     assert without.excluded == raw.excluded
+
+
+@pytest.mark.parametrize("step_ms", [80, 84, 105, 210])
+def test_how_late_a_system_is_itself_stays_in_its_answer_times(tmp_path: Path, step_ms: int) -> None:
+    """Each step of 80 ms comes `step_ms` after the one before; B answers with the first that is heard after 1.5 s."""
+    playout, log, heard = Playout(8, kept_frames=1), list[dict[str, Any]](), list[int]()
+    playout.start(0)
+    steps = 0
+    for tick in range(400):
+        for steps in range(steps + 1, tick * 10 // step_ms + 1):  # noqa: B020 it goes on where it was
+            playout.push(np.full(3840, steps, np.int16), steps * step_ms * 1_000_000)
+        heard.append(int(playout.frame[0]) if playout.play(tick) else 0)
+        log += [delay(change.tick, change.delay_samples) for change in playout.drain()]
+        log += [{**delay(tick, playout.delay_samples), **playout.arrivals()}] * (tick % 100 == 99)
+    answer = next(step for step in range(1, steps) if heard.index(step) > 150)
+    speech = f"A 0-1 | B {heard.index(answer) / 100}-3.5"
+    minus = timing(live(tmp_path, log, 0, speech).dialogue)["response_latency_minus_harness_ms"]
+    assert isinstance(minus, Values)
+    assert minus.values == [pytest.approx(answer * step_ms - 1000, abs=1.1)]
 
 
 def test_a_change_told_before_it_holds_is_in_its_place(tmp_path: Path) -> None:
@@ -58,6 +84,7 @@ def test_more_delay_changes_than_are_listed_are_all_stated(tmp_path: Path) -> No
             {"side": "B", "tick": told.tick, "kind": told.kind, **told.fields}
             for told in log.log(tick, of_tick, delays[tick])
         ]
+    events.append(arrivals(log, delays[2999]))
     legs = HarnessLegs.of(live(tmp_path, events, 0), "B")
     assert legs is not None
     assert [legs.round_trip_ms(tick) for tick in delays] == [samples / 48 for samples in delays.values()]
@@ -73,6 +100,7 @@ def test_a_delay_that_moves_between_its_changes_is_stated_to_within_1_ms(tmp_pat
             {"side": "B", "tick": told.tick, "kind": told.kind, **told.fields}
             for told in log.log(tick, changes, samples)
         ]
+    events.append(arrivals(log, delays[-1]))
     legs = HarnessLegs.of(live(tmp_path, events, 0), "B")
     assert legs is not None
     assert max(abs(legs.round_trip_ms(tick) - samples / 48) for tick, samples in enumerate(delays)) <= 1

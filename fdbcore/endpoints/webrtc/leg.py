@@ -15,6 +15,7 @@ from aiortc import RTCRtpTransceiver
 from fdbcore._ext.jitter import DelayChange, JitterBuffer
 from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore.audio.opus import OpusDecoder, OpusEncoder
+from fdbcore.endpoints.playout import WaitLog
 from fdbcore.endpoints.webrtc.aiortc_seam import AudioWire
 from fdbcore.endpoints.webrtc.rtp import RtpPacket
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
@@ -23,38 +24,37 @@ ARRIVALS_EVERY_TICKS: Final = 100
 MAX_DELAY_CHANGES: Final = 1000
 """How many changes of the delay the timing certificate lists. The events have all of them, at most 100 a second."""
 
-MOST_STALE_SAMPLES: Final = 48  # 1 ms
-
 OPUS_COMPLEXITY: Final = 5
 """The greater ones take a third more of a call's encoding, and speech at this bit rate does not come out better."""
 
 
 class DelayLog:
-    """Logs the delay of a jitter buffer as happenings, accurate to 1 ms, and lists the first MAX_DELAY_CHANGES."""
+    """Logs changes of a jitter buffer's delay as happenings, and lists the first MAX_DELAY_CHANGES.
+
+    waits: how long what was heard had waited, to within 1 ms.
+    """
 
     def __init__(self) -> None:
         self.listed: list[dict[str, Any]] = []
         self.unlisted = 0
-        self._logged_samples = 0
+        self.waits = WaitLog()
 
-    def log(self, tick: int, changes: Sequence[DelayChange], delay_samples: int) -> list[Happening]:
+    def log(self, tick: int, changes: Sequence[DelayChange], waited_samples: int) -> list[Happening]:
         """A happening for each tick with changes, with the last of them, which holds from then on.
 
-        delay_samples: the delay now, in `tick`. It may have moved without a change, because more is known of the path
-        or because the clocks drift apart. That is logged too: why is then "path".
+        waited_samples: how long what is heard in `tick` had waited. How late its packet came is no delay of ours.
         """
         last_of_ticks = [list(of_tick)[-1] for _, of_tick in groupby(changes, attrgetter("tick"))]
         happenings = [
-            Happening(change.tick, "delay", {"why": change.kind, "delay_samples": change.delay_samples})
-            for change in last_of_ticks
+            Happening(each.tick, "delay", {"why": each.kind, "delay_samples": min(each.delay_samples, waited_samples)})
+            for each in last_of_ticks
         ]
         listed = happenings[: MAX_DELAY_CHANGES - len(self.listed)]
         self.listed += [{"tick": happening.tick, **happening.fields} for happening in listed]
         self.unlisted += len(happenings) - len(listed)
-        if not happenings and abs(delay_samples - self._logged_samples) > MOST_STALE_SAMPLES:
-            happenings = [Happening(tick, "delay", {"why": "path", "delay_samples": delay_samples})]
+        self.waits.note(tick, waited_samples)
         if happenings:
-            self._logged_samples = happenings[-1].fields["delay_samples"]
+            self.waits.told_samples = happenings[-1].fields["delay_samples"]
         return happenings
 
 
@@ -115,15 +115,15 @@ class Leg:
     def log(self) -> Sequence[Happening]:
         """What happened since the last tick: changes of the delay and, every second and at the end, the arrivals.
 
-        "arrivals" has each packet's arrival, place and length, and the delay of the buffer now.
+        "arrivals" has each packet's arrival, place and length, and how long what was heard had waited.
         """
-        happenings = self._delay_log.log(self._tick, self._jitter.drain(), self._jitter.delay_samples)
+        happenings = self._delay_log.log(self._tick, self._jitter.drain(), self._jitter.waited_samples)
         is_end = self._tick == self._logged_tick  # only the last call comes without a new tick
         if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1 or is_end:
             arrival_ns, start_sample, samples = self._jitter.arrivals().T
             at_us = (arrival_ns - self._origin_ns) // 1000
             packets = {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
-            fields = packets | {"delay_samples": self._jitter.delay_samples}
+            fields = packets | self._delay_log.waits.take() | {"delay_samples": self._jitter.waited_samples}
             happenings.append(Happening(self._tick, "arrivals", fields))
         self._logged_tick = self._tick
         return happenings
@@ -134,7 +134,7 @@ class Leg:
         return {
             "wire": self._wire_lateness.summary(),
             **counts,
-            "delay_samples": self._jitter.delay_samples,
+            "delay_samples": self._jitter.waited_samples,
             "out_delay_samples": self.out_delay_samples,
             "delay_changes": self._delay_log.listed,
             "untold_delay_changes": self._delay_log.unlisted,
