@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from fdbcore.clock import now_ns
+from fdbcore.runtime.redaction import on_screen
 from fdbcore.runtime.waits import Wait, watching_waits
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Status:
         from rich.text import Text
 
         def line(text: str) -> Text:
-            return Text(text, no_wrap=True, overflow="ellipsis")
+            return Text(on_screen(text), no_wrap=True, overflow="ellipsis")
 
         table = Table.grid(Column(), Column(max_width=_PART_BAR_COLUMNS), Column(no_wrap=True), padding=(0, 2))
         for part in parts:
@@ -95,7 +96,8 @@ class Status:
         waits = [line(str(wait)) for wait in self._waits.values() if wait.until_ns > now_ns()]
         bar = Group(ProgressBar(total, min(done, total)), "") if total else Group()  # "": a bar does not end its line
         if self._live is None:
-            console = Console(stderr=True)  # standard output and error are not redirected to it
+            # Its own codes must pass. Standard output and error are not redirected to it.
+            console = Console(file=getattr(sys.stderr, "beneath", sys.stderr))
             self._live = Live(
                 console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )

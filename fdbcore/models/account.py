@@ -6,7 +6,6 @@ The errors never show the key.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from fdbcore.errors import CutOffError, PartyError, RefusalError, SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting
 from fdbcore.runtime.redaction import needs_keys, secret, without_values
+from fdbcore.runtime.traces import without_traces
 from fdbcore.types.usage import Service, Takes
 
 NO_KEY: Final = "none"
@@ -31,7 +31,7 @@ SETTINGS: Final = (
 """The settings of the address of whatever has an account."""
 
 _SHOWN_CHARS: Final = 300
-_ECHO_CHARS: Final = 6  # a word that contains this many characters of the key in a row may reveal it
+_READ_CHARS: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,12 @@ class Account:
         return f"the key in {' or '.join(self.key_variables)}"
 
     def without_key(self, text: str) -> str:
-        """`text` with "…" for each word that holds the key or a part of it."""
-        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
-        return re.sub(r"\S+", lambda word: "…" if any(_reveals(word[0], key) for key in keys) else word[0], text)
+        """`text` of the server without the key and its parts."""
+        return without_traces(text, [os.environ.get(variable, "").strip() for variable in self.key_variables])
 
     def redacted(self, text: str) -> str:
         """`text` as one line, without words that hold the key or a part of it, which vendors quote in their errors."""
-        line = " ".join(self.without_key(without_values(text)).split())
+        line = " ".join(self.without_key(text[:_READ_CHARS]).split())
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
 
@@ -169,8 +168,3 @@ def _is_http(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # the port is not a number
         return False
-
-
-def _reveals(word: str, key: str) -> bool:
-    size = min(_ECHO_CHARS, len(key))
-    return "***" in word or any(key[start : start + size] in word for start in range(len(key) - size + 1))

@@ -3,7 +3,7 @@
 A secret variable is an environment variable (also from a file `.env`) that `secret` has read, or whose name ends in
 KEY, TOKEN, SECRET or PASSWORD, unless it holds a path or a single word of letters. Its value is removed in every form:
 as it is, and as JSON, URLs and base64 write it. Only texts are cleaned, before they become part of a document; numbers
-and audio are never touched.
+and audio are never touched. On the screen, characters that a terminal would take for commands are shown as such.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ HIDDEN: Final = "***"
 
 MIN_SECRET_CHARS: Final = 8
 """The least length of a secret. A shorter value would appear in other texts by chance, so it cannot be removed."""
+
+ACTING: Final = "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+"""What acts on how a text is shown: controls but the tab and ends of lines, marks and overrides of direction, and lone
+surrogates, which are bytes. As a set of a regular expression has them."""
+_ACTING: Final = re.compile(f"[{ACTING}]|\r(?!\n)")
 
 _SECRET_VARIABLE: Final = re.compile(r"(?:.*_)?(?:API_?)?(?:KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
 _NO_SECRET: Final = re.compile(r"[/~.].*|[^\W\d]{1,19}", re.DOTALL)
@@ -99,6 +104,14 @@ def without_values(text: str) -> str:
     return values.sub(HIDDEN, text) if values is not None else text
 
 
+def on_screen(text: str) -> str:
+    """`text` as it may be printed: without known secrets, and with ACTING characters as JSON writes them (`\\u001b`).
+
+    So JSON stays the same.
+    """
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", without_values(text))
+
+
 def clean(value: Any) -> Any:  # noqa: ANN401
     """A JSON document with `without_values` applied to each text and name; numbers stay."""
     if _values() is None:
@@ -111,14 +124,17 @@ def clean(value: Any) -> Any:  # noqa: ANN401
 
 
 class CleanStream:
-    """A text stream that removes known secrets from what is written, and takes no bytes; otherwise it is `stream`."""
+    """A text stream that removes known secrets from what is written, and what a terminal would take for a command.
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
+    It takes no bytes; otherwise it is `beneath`. What draws on a terminal writes there, and cleans its texts itself.
+    """
+
+    def __init__(self, beneath: IO[str]) -> None:
+        self.beneath = beneath
 
     def write(self, text: str) -> int:
-        """Write `text` without known secrets; return the length of `text`, as a text stream does."""
-        self._stream.write(without_values(text))
+        """Write `text` as `on_screen` has it; return the length of `text`, as a text stream does."""
+        self.beneath.write(on_screen(text))
         return len(text)
 
     def writelines(self, lines: Sequence[str]) -> None:
@@ -129,7 +145,7 @@ class CleanStream:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name == "buffer":  # click would write to it, past `write`, if the encoding is ASCII
             raise AttributeError(name)
-        return getattr(self._stream, name)
+        return getattr(self.beneath, name)
 
 
 def write_no_secrets() -> None:
@@ -148,11 +164,11 @@ def _values() -> re.Pattern[str] | None:
     """
     named = [value.strip() for name, value in os.environ.items() if _SECRET_VARIABLE.fullmatch(name)]
     known = _read.union(value for value in named if not _NO_SECRET.fullmatch(value))
-    forms = {form for value in known if len(value) >= MIN_SECRET_CHARS for form in _forms(value)}
+    forms = {form for value in known if len(value) >= MIN_SECRET_CHARS for form in forms_of(value)}
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
 
 
-def _forms(value: str) -> Iterator[str]:
+def forms_of(value: str) -> Iterator[str]:
     """The value as it is, and as JSON, URLs and base64 write it."""
     yield value
     for ensure_ascii in (False, True):

@@ -19,6 +19,7 @@ from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
+from fdbcore.sources.text_cells import unmarked
 from fdbcore.types import TurnKind
 
 _PLACES: Final[Mapping[Place, Sequence[str]]] = {
@@ -206,7 +207,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
             oddities.add("labels whose times are not numbers, left out", unread)
             continue
-        name = row[call].strip() if call is not None else None
+        name = unmarked(row[call]).strip() if call is not None else None
         start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fdbcore.errors import SettingsError
 from fdbcore.sources.names import DELIMITERS
+from fdbcore.sources.text_cells import unmarked
 
 
 def columns_of(path: Path) -> Sequence[str]:
@@ -45,11 +46,12 @@ def rated_rows(
     next(rows)
     for row in rows:
         if any(cell.strip() for cell in row):
-            yield f"{path}, line {rows.line_num}", dict(zip(header, map(str.strip, row), strict=False))
+            cells = [unmarked(cell).strip() for cell in row]
+            yield f"{path}, line {rows.line_num}", dict(zip(header, cells, strict=False))
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
+    return [unmarked(cell).strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
 
 
 def _delimiter(header: str) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
+from fdbcore.sources.text_cells import unmarked
 
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
@@ -57,7 +58,7 @@ def read_table(path: Path) -> CallTable:
     try:
         for row in table:
             if not rows or any(cell.strip() for cell in row):
-                rows.append((began, row))
+                rows.append((began, [unmarked(cell) for cell in row]))
             began = skipped + table.line_num + 1
     except csv.Error as error:
         quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"

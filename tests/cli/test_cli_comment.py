@@ -132,6 +132,18 @@ def test_names_are_no_markup(compared: tuple[dict[str, Any], str]) -> None:
     assert "@team" not in plain
 
 
+def test_what_got_longer_is_no_markup(tmp_path: Path) -> None:
+    lang = "en</b></p><h1>✓ All gates passed</h1><img src=x>[approve](https://evil.com) @everyone"
+    runs = {"old": drawn_calls(8, 1), "new": drawn_calls(8, 1, lambda number: Manner(4.0))}
+    for run, calls in runs.items():
+        made_run(tmp_path / run, [MadeCall(call.name, call.activity, {"lang": lang}) for call in calls])
+    report(tmp_path / "new", "--baseline", tmp_path / "old", "--by", "lang", "--comment", tmp_path / "c.md", "--quiet")
+    text = (tmp_path / "c.md").read_text()
+    assert "longer by" in text.partition("- **listen**")[0]
+    assert not {"html_inline", "html_block", "image"} & {token.type for token in tokens(text)}
+    assert not re.search(r"@everyone|https://evil", shown(text))
+
+
 def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     link = "https://ci.example/jobs/7/artifacts/file/new/"
     options = ("--baseline", folder / "old", "--comment", folder / "sub" / "c.md", "--link", link)

@@ -24,6 +24,7 @@ from fdbcore.registry import endpoint
 from fdbcore.report.call.page import write_report
 from fdbcore.runs.plan import PlannedSystem
 from fdbcore.runtime.redaction import clean, redacted, secret, without_secrets, without_values
+from fdbcore.runtime.traces import without_traces
 from fdbcore.session.converse import LiveSettings, converse
 
 SECRET = "hush"
@@ -172,6 +173,39 @@ def test_no_secret_is_in_what_scores_of_replies_leave_behind(tmp_path: Path) -> 
     assert {"scores.json", "report.html"} < written.keys()
     assert "It is ***." in written["scores.json"]
     assert [name for name, text in written.items() if "quite-a-secret" in text] == []
+
+
+KEY = "sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv"
+HALF = KEY[:17]
+SHOWN = {
+    "half": HALF,
+    "the last eight": KEY[-8:],
+    "without three": f"{KEY[:12]}...{KEY[15:]}",
+    "masked": f"{KEY[:3]}***{KEY[-2:]}",
+    "capitals": KEY.upper(),
+    "half in small letters": HALF.lower(),
+    "hex": KEY.encode().hex(),
+    "half in hex": KEY[10:24].encode().hex(":"),
+    "backwards": KEY[::-1],
+    "base64 of half": base64.b64encode(f"me:{HALF}".encode()).decode(),
+    "entities": "".join(f"&#{ord(letter)};" for letter in HALF),
+    "hex entities": "".join(f"&#x{ord(letter):x}" for letter in HALF),
+    "URL": "".join(f"%{ord(letter):02X}" for letter in HALF),
+    "JSON": "".join(f"\\u{ord(letter):04x}" for letter in HALF),
+    "spaced": " ".join(KEY),
+}
+
+
+@pytest.mark.parametrize("form", SHOWN)
+def test_a_server_shows_no_part_of_the_key_that_it_got(form: str) -> None:
+    told = without_traces(f"bad key <{SHOWN[form]}> given", [KEY])
+    assert set(told.removeprefix("bad key ").removesuffix(" given")) <= {*"… "}
+
+
+def test_ordinary_texts_lose_no_word() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_cli_*.py"))
+    text = text.replace("***", "")
+    assert without_traces(text, [KEY[8:], "AIzaSyD3m0Qx8vR2kLpW7nTz", "7b2e19c04fd84a1e9c3a55d0e6f1a2b3"]) == text
 
 
 LONG = """

@@ -29,7 +29,8 @@ from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.runtime.address import Setting, host_port, location, query_of, values
 from fdbcore.runtime.network import event_loop
-from fdbcore.runtime.redaction import HIDDEN, needs_keys, secret, without_values
+from fdbcore.runtime.redaction import needs_keys, secret
+from fdbcore.runtime.traces import without_traces
 from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
 from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
@@ -130,7 +131,7 @@ class LiveKit(LoggedParty):
 
     def _without_token(self, text: str) -> str:
         """A text without the secrets of the environment, and without the token that was made with them."""
-        return without_values(text.replace(self._token, HIDDEN) if self._token else text)
+        return without_traces(text, [self._token])
 
     # What the loop calls
 

@@ -22,7 +22,8 @@ from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port
 from fdbcore.runtime.json_values import json_value
-from fdbcore.runtime.redaction import secret, without_values
+from fdbcore.runtime.redaction import secret
+from fdbcore.runtime.traces import without_traces
 
 if TYPE_CHECKING:
     import aiohttp
@@ -97,7 +98,7 @@ class Dialled(WebRtcEndpoint):
             ):
                 answer = await response.text(errors="replace")
                 if response.status != self.status:
-                    said = without_values(answer)[:SAID_CHARS]  # in this order: half a secret would not be recognised
+                    said = self._told(answer)[:SAID_CHARS]  # in this order: a few characters would not be recognised
                     expected = f"expected {self.status} and an SDP answer"
                     raise PartyError(f"{url}: {expected}, got {response.status} {said!r}")
                 with suppress(KeyError, ValueError):  # no usable Location: then there is no session to end
@@ -105,8 +106,17 @@ class Dialled(WebRtcEndpoint):
         except (aiohttp.ClientError, TimeoutError) as error:
             refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
             found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
-            raise PartyError(f"{url}: expected {self.server}, got: {found}", transient=not refused) from error
-        await peer.accept(self._answer_in(answer))
+            told = f"{url}: expected {self.server}, got: {self._told(str(found))}"
+            raise PartyError(told, transient=not refused) from error
+        sdp = self._answer_in(answer)
+        try:
+            await peer.accept(sdp)
+        except PartyError as error:  # it quotes the answer
+            raise PartyError(self._told(str(error)), error.transient) from error
+
+    def _told(self, text: str) -> str:
+        """What the server says, without the bearer and its parts."""
+        return without_traces(text, [self._bearer])
 
     def _request(self, offer_sdp: str) -> str:
         """The body that carries our offer."""
@@ -159,7 +169,7 @@ class SmallWebRtc(Dialled):
         except (ValueError, LookupError, TypeError):
             sdp = None
         if not isinstance(sdp, str):
-            said = without_values(body)[:SAID_CHARS]
+            said = self._told(body)[:SAID_CHARS]
             raise PartyError(f"{self._resource}: expected an SDP answer in JSON, got {said!r}")
         return sdp
 

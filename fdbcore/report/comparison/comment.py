@@ -7,7 +7,6 @@ reference.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +17,7 @@ from fdbcore.report.comparison import limits, words
 from fdbcore.report.comparison.page import COMPARE
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
 from fdbcore.report.html.templates import INDEX
+from fdbcore.report.markdown import code, escaped
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import (
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 CHANGES: Final[Collection[Verdict]] = ("worse", "better", "different")
 MOST_MOMENTS: Final = 12
 MOST_NOTICES: Final = 3
-_MARKUP: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
 
 
 def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
@@ -55,19 +54,6 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
 def comment_of_error(message: str) -> str:
     """A comment that says why nothing was compared or decided."""
     return f"### {words.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n"
-
-
-def escaped(text: str) -> str:
-    """A text without markup; "@" mentions nobody."""
-    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("@", "@\N{WORD JOINER}")
-
-
-def code(text: str) -> str:
-    """A text in code, also within a table: nothing in it is markup."""
-    flat = " ".join(text.split()).replace("|", "\N{FULLWIDTH VERTICAL LINE}") or " "
-    ticks = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
-    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return f"{ticks}{pad}{flat}{pad}{ticks}"
 
 
 class _Pages:
@@ -116,29 +102,33 @@ def _verdicts(document: Comparison) -> Iterator[str]:
     gates = document.get("gates")
     for verdict in words.SIGNS:
         found = [
-            _changed(row, compared) if verdict in CHANGES else words.label(row["measure"])
+            _changed(row, compared) if verdict in CHANGES else _label(row["measure"])
             for compared in document["comparisons"]
             for row in compared["measures"]
             if row["verdict"] == verdict
         ]
         if verdict == "worse":
-            found += [words.longer(each, of) for of in document["comparisons"] for each in of["longer"]]
+            found += [escaped(words.longer(each, of)) for of in document["comparisons"] for each in of["longer"]]
         if verdict == "undecided" and gates:
             found += [_open(gate) for gate in gates["results"] if gate["status"] == "cannot tell"]
         if found:
             yield f"- **{verdict}**: {'; '.join(dict.fromkeys(found))}"
 
 
+def _label(measure: str) -> str:
+    return escaped(words.label(measure))
+
+
 def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
     unit = words.unit_of(row)
     now, before = (amount(headline(side), unit) for side in (row["a"], row["b"]))
     about = f" ({escaped(compared['title'])})" if compared["title"] else ""
-    return f"{words.label(row['measure'])}{about} {now}, was {before}"
+    return f"{_label(row['measure'])}{about} {now}, was {before}"
 
 
 def _open(gate: GateResult) -> str:
     needed = f": about {gate['calls_needed']:,} calls would decide it" if gate["calls_needed"] else ""
-    return f"gate {words.label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
+    return f"gate {_label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
 
 
 def _moments(document: Comparison, pages: _Pages) -> Iterator[str]:
@@ -178,7 +168,7 @@ def _table(compared: ComparedCalls) -> str:
     a, b = compared["a"], compared["b"]
     order = list(words.SIGNS)
     rows = [
-        (f"{words.SIGNS[row['verdict']]} {words.verdict(row)}", words.label(row["measure"]), *_figures(row))
+        (f"{words.SIGNS[row['verdict']]} {escaped(words.verdict(row))}", _label(row["measure"]), *_figures(row))
         for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))
     ]
     title = f"**{escaped(compared['title'])}**\n\n" if compared["title"] else ""
@@ -197,7 +187,7 @@ def _gates(gates: DecidedGates | None) -> str:
     rows = [
         (
             f"{limits.SIGNS[gate['status']]} {VERDICTS[gate['status']]}",
-            words.label(gate["measure"]),
+            _label(gate["measure"]),
             escaped(words.whole_limit(gate)),
             escaped("; ".join(filter(None, [words.gate_basis(gate), gate.get("lines")]))),
         )

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from fdbcore.report.comparison import words
 from fdbcore.report.format import clock_text
+from fdbcore.report.svg.text import without_controls
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
@@ -51,7 +52,7 @@ def _suite(tests: int, failures: int, errors: int) -> ElementTree.Element:
 
 def _xml(suite: ElementTree.Element) -> str:
     ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return without_controls(ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)) + "\n"
 
 
 def _lines(gate: GateResult) -> list[str]:

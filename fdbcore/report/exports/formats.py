@@ -20,6 +20,7 @@ from fdbcore.report.exports.fdb1 import export_fdb1, why_not, why_not_held
 from fdbcore.report.exports.fdb_v2 import export_fdb2
 from fdbcore.report.exports.turnbench import export_turnbench
 from fdbcore.sources.label_files import LEFT_OUT, rttm_name
+from fdbcore.sources.text_cells import marked
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
 
 UEM: Final = ".uem"
@@ -151,12 +152,12 @@ def csv_table(reading: Reading) -> str:
     table.writeheader()
     for start, end, _ in _left_out(reading):
         times = {"start_tick": start, "end_tick": end, "start_s": ticks_to_s(start), "end_s": ticks_to_s(end)}
-        table.writerow({"recording": reading.name, "kind": LEFT_OUT, **times})
+        table.writerow({"recording": marked(reading.name), "kind": LEFT_OUT, **times})
     for event in reading.dialogue.events:
         row = event.to_json()
         if event.stretches is not None:
             row["stretches"] = " ".join(f"{start}-{end}" for start, end in event.stretches)
-        table.writerow({"recording": reading.name, **row})
+        table.writerow({"recording": marked(reading.name), **row})
     return text.getvalue()
 
 

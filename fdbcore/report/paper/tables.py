@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from fdbcore.report.markdown import escaped
+from fdbcore.sources.text_cells import marked
 
 _LATEX_ESCAPES: Final = str.maketrans(
     {
@@ -25,8 +28,6 @@ _MINUS: Final = re.compile(r"\N{MINUS SIGN}|(?<![\w-])-(?=\d)|(?<= )-(?= )")
 _PARAGRAPHS: Final = 0.8
 """The share of a page's width that columns of paragraphs have together."""
 
-_MARKDOWN_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|~#!])")
-
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
@@ -42,14 +43,13 @@ class PaperTable:
 
     def markdown(self) -> str:
         """The table in Markdown; any text in it is text."""
-        escaped = self._escaped(lambda text: _MARKDOWN_SPECIAL.sub(r"\\\1", text))
         rule = ["--:" if letter == "r" else ":--" for letter in self.alignment]
-        lines = [self.columns, rule, *escaped]
-        return f"{self.caption}\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+        lines = [map(escaped, self.columns), rule, *(map(escaped, row) for row in self.rows)]
+        return f"{escaped(self.caption)}\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
     def latex(self) -> str:
         """The table in LaTeX, over both columns of a page; it needs the package booktabs."""
-        body = "".join(f"    {' & '.join(cells)} \\\\\n" for cells in self._escaped(latex_text))
+        body = "".join(f"    {' & '.join(map(latex_text, row))} \\\\\n" for row in self.rows)
         head = " & ".join(map(latex_text, self.columns))
         width = _PARAGRAPHS / max(1, self.alignment.count("p"))
         columns = self.alignment.replace("p", f"p{{{width:.2f}\\linewidth}}")
@@ -60,9 +60,6 @@ class PaperTable:
             "    \\bottomrule\n  \\end{tabular}\n\\end{table*}\n"
         )
 
-    def _escaped(self, escape: Callable[[str], str]) -> list[list[str]]:
-        return [[escape(" ".join(text.split())) for text in row] for row in self.rows]
-
 
 def latex_text(text: str) -> str:
     """The text as LaTeX prints it, in one line; the minus of a number is one."""
@@ -70,9 +67,7 @@ def latex_text(text: str) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The rows as CSV under their columns; None is an empty field."""
+    """The rows as CSV under their columns; None is an empty field, and no text is a formula."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(map(marked, row) for row in (columns, *rows))
     return text.getvalue()

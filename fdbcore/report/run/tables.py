@@ -18,6 +18,7 @@ from fdbcore.analysis.stages import answer_columns, answer_row, stage_table
 from fdbcore.analysis.survey import CallRow, Survey, survey
 from fdbcore.errors import RecordingError
 from fdbcore.runtime.whole_files import whole_file
+from fdbcore.sources.text_cells import marked
 from fdbcore.types import TurnEvent
 
 CALLS, EVENTS, STAGES = "calls.csv", "events.csv", "stages.csv"
@@ -72,13 +73,13 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
         with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
             text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
             table = csv.writer(text, lineterminator="\r\n")
-            table.writerow(header)
+            table.writerow(map(marked, header))
 
             def write(rows: Iterable[Row]) -> None:
                 left = iter(rows)
                 while block := list(islice(left, ROWS_AT_ONCE)):
                     cells = [[_cell(row.get(name)) for name in header] for row in block]
-                    table.writerows(cells)
+                    table.writerows(map(marked, row) for row in cells)
                     write_parquet(cells)
 
             yield write

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from fdbcore.report.svg.text import xml
 
 WIDTH, HEIGHT = 360, 190
 LEFT, RIGHT, TOP, BOTTOM = 40, 346, 12, 150
@@ -148,8 +149,8 @@ def _cross(axis: Axis, highest: float, point: Point) -> str:
     tooltip = f"{point.name}: {figures}" if point.name else figures
     is_left = x < (LEFT + RIGHT) / 2
     anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
-    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(tooltip)}</title></circle>')
-    parts.append(f'<text {anchor} y="{y - 6:.1f}">{escape(point.name)}</text>')
+    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{xml(tooltip)}</title></circle>')
+    parts.append(f'<text {anchor} y="{y - 6:.1f}">{xml(point.name)}</text>')
     return "".join(parts)
 
 
@@ -166,7 +167,7 @@ def _bars(axis: Axis, shares: Sequence[float], highest: float, name: str, counts
             f'<g><rect class="bar {name.lower() or "both"}" x="{x + 0.5:.1f}" y="{y:.1f}" '
             f'width="{max(right - x - 1, 0.5):.1f}" height="{BOTTOM - y:.1f}"/>'
             f'<rect class="hit" x="{x:.1f}" y="{TOP}" width="{right - x:.1f}" height="{BOTTOM - TOP}">'
-            f"<title>{escape(tooltip)}</title></rect></g>"
+            f"<title>{xml(tooltip)}</title></rect></g>"
         )
     return "".join(parts)
 
@@ -183,7 +184,7 @@ def _outline(axis: Axis, shares: Sequence[float], highest: float, name: str, cou
 
 def _frame(axis: Axis, highest: float, title: str) -> str:
     """The title, grid and labels of a chart."""
-    parts = [f"<title>{escape(title)}</title>"]
+    parts = [f"<title>{xml(title)}</title>"]
     for share in _rounded_steps(highest):
         y = _y(share, highest)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -194,7 +195,7 @@ def _frame(axis: Axis, highest: float, title: str) -> str:
         parts.append(f'<text x="{x:.1f}" y="{BOTTOM + 17}" text-anchor="middle">{tick:g}</text>')
     if axis.low < 0 < axis.high:
         parts.append(f'<line class="zero" x1="{axis.x(0):.1f}" x2="{axis.x(0):.1f}" y1="{TOP}" y2="{BOTTOM}"/>')
-    parts.append(f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.label)}</text>')
+    parts.append(f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{xml(axis.label)}</text>')
     return "".join(parts)
 
 
@@ -207,5 +208,5 @@ def _rounded_steps(highest: float) -> list[float]:
 
 
 def _svg(title: str, parts: Sequence[str]) -> str:
-    label = f'role="img" aria-label="{escape(title, quote=True)}"'
+    label = f'role="img" aria-label="{xml(title)}"'
     return f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" {label}>{"".join(parts)}</svg>'

@@ -9,7 +9,9 @@ from functools import cache
 from html import escape
 from typing import Final
 
-_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from fdbcore.runtime.redaction import ACTING
+
+_NOT_XML: Final = re.compile(f"[{ACTING}\ufffe\uffff]")
 _OPENING: Final = "「『（(［[｛{〈《【〔“‘"
 _CLOSING: Final = (
     "」』）)］]｝}〉》】〕”’、。，．,.・：；:;！？!?ー々〜ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
@@ -28,7 +30,7 @@ def xml(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """The text with control characters and lone surrogates replaced by U+FFFD; XML cannot hold them."""
+    """The text with U+FFFD for what XML cannot hold, and for what acts on how a text is shown (`ACTING`)."""
     return _NOT_XML.sub("\ufffd", text)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from fdbcore.report.svg.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart
 from fdbcore.report.svg.forest import axis_limits, axis_ticks
-from fdbcore.report.svg.text import width_em
+from fdbcore.report.svg.text import width_em, xml
 
 INSET = 18
 FONT_SIZE = 11.5
@@ -47,7 +46,7 @@ def trend(title: str, note: str, points: Sequence[TrendPoint], bounds: tuple[flo
     def y(value: float) -> float:
         return BOTTOM - (BOTTOM - TOP) * (min(max(value, low), high) - low) / (high - low)
 
-    parts = [f"<title>{escape(title)}</title>"]
+    parts = [f"<title>{xml(title)}</title>"]
     for per_cent, text in axis_ticks(low, high):
         at = BOTTOM - (BOTTOM - TOP) * float(per_cent) / 100
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
@@ -63,9 +62,9 @@ def trend(title: str, note: str, points: Sequence[TrendPoint], bounds: tuple[flo
             parts.append(f'<line class="whisker" x1="{at:.1f}" x2="{at:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>')
         parts.append(f'<circle class="bar b" cx="{at:.1f}" cy="{middle:.1f}" r="4"/>')
         hit = f'x="{at - 9:.1f}" y="{TOP}" width="18" height="{BOTTOM - TOP}"'
-        parts.append(f'<rect class="hit" {hit}><title>{escape(point.told)}</title></rect>')
+        parts.append(f'<rect class="hit" {hit}><title>{xml(point.told)}</title></rect>')
     parts += _labels([(x(point), point) for point in points])
-    label = f'role="img" aria-label="{escape(title, quote=True)}"'
+    label = f'role="img" aria-label="{xml(title)}"'
     svg = f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" {label}>{"".join(parts)}</svg>'
     return Chart(title, note, svg)
 
@@ -80,6 +79,6 @@ def _labels(placed: Sequence[tuple[float, TrendPoint]]) -> list[str]:
         if middle + half + LABEL_GAP > right:
             continue
         right = middle - half
-        parts.append(f'<text x="{middle:.1f}" y="{BOTTOM + 17}" text-anchor="middle">{escape(point.name)}</text>')
-        parts.append(f'<text x="{middle:.1f}" y="{BOTTOM + 31}" text-anchor="middle">{escape(point.below)}</text>')
+        parts.append(f'<text x="{middle:.1f}" y="{BOTTOM + 17}" text-anchor="middle">{xml(point.name)}</text>')
+        parts.append(f'<text x="{middle:.1f}" y="{BOTTOM + 31}" text-anchor="middle">{xml(point.below)}</text>')
     return parts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -175,7 +174,7 @@ def _block(block: Block, tag: Tag, y: float) -> str:
     middle, room = block.x + block.width / 2, block.width - PADDING
     name = next((name for name in (tag.name, tag.short) if _fits(name, NAME_PX, room)), "")
     value = weight(block.importance)
-    texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{name}</text>' if name else ""
+    texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{xml(name)}</text>' if name else ""
     if _fits(value, WEIGHT_PX, room):
         texts += f'<text class="weight" x="{number(middle)}" y="{number(y + (31 if name else 24))}">{value}</text>'
     return _piece(block, tag.colour, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
@@ -189,9 +188,8 @@ def _piece(
     inner = _inset(x, width, y, height)
     described = f"<title>{xml(title)}</title>" if title else ""
     over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
-    return (
-        f'<g class="block {block.operation}">{described}<rect class="fill" fill="{colour}" {place}/>{over}{texts}</g>'
-    )
+    fill = f'<rect class="fill" fill="{xml(colour)}" {place}/>'
+    return f'<g class="block {block.operation}">{described}{fill}{over}{texts}</g>'
 
 
 def _cost(block: Block, colour: str, cost: float, x: float, width: float, y: float) -> str:
@@ -208,7 +206,7 @@ def _inset(x: float, width: float, y: float, height: float) -> str:
 
 def _link(above: Block, below: Block, colour: str, top: float, bottom: float, cost: float) -> str:
     same = above.act == below.act
-    looks = f'class="link match" fill="{colour}"' if same else 'class="link swap"'
+    looks = f'class="link match" fill="{xml(colour)}"' if same else 'class="link swap"'
     left, right, low_left, low_right = above.x + 1, above.x + above.width - 1, below.x + 1, below.x + below.width - 1
     middle = (top + bottom) / 2
     outline = (
@@ -226,7 +224,7 @@ def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
     filled = [text.format(weight(cost)) for text in texts]
     text = next((text for text in filled if _fits(text, NAME_PX, block.width + PADDING)), "")
     x = number(block.x + block.width / 2)
-    return f'<text class="cost middle" x="{x}" y="{number(y)}">{escape(text)}</text>' if text else ""
+    return f'<text class="cost middle" x="{x}" y="{number(y)}">{xml(text)}</text>' if text else ""
 
 
 def _fits(text: str, size_px: float, room: float) -> bool:

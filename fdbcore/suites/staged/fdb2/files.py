@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from fdbcore.errors import InputError
+from fdbcore.sources.text_cells import marked
 from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
 from fdbcore.suites.staged.fdb2.scores import BINS, DialogueScores, Means, dialogue_scores
 from fdbcore.types import Problem
@@ -109,7 +110,5 @@ def _cell(value: float | None) -> float | None:
 
 def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(head)
-    table.writerows(rows)
+    csv.writer(text).writerows(map(marked, row) for row in (head, *rows))
     return text.getvalue()

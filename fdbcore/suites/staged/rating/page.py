@@ -21,6 +21,7 @@ from fdbcore.report.call.audio import CLIP_TYPE, clip
 from fdbcore.report.html.templates import environment
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.recorded import changed_source
+from fdbcore.sources.text_cells import FORMULA
 from fdbcore.suites.staged.families import Family
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
 from fdbcore.suites.staged.rating.sample import read_key
@@ -47,6 +48,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
         "cannot_tell": CANNOT_TELL,
         "audio_type": CLIP_TYPE,
         "columns": COLUMNS,
+        "formula": FORMULA,
         "metrics": _metrics(),
         "tasks": {name: _task(family) for name, family in families.items() if family is not None and family.rubric},
         "dialogues": dialogues,

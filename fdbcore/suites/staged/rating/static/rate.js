@@ -1,6 +1,6 @@
 // Plays dialogues one after the other, takes ratings, keeps them in the browser, and gives them as CSV.
 
-const { sample, cannot_tell: CANNOT_TELL, audio_type: AUDIO_TYPE, columns: COLUMNS, metrics, tasks, dialogues } = JSON.parse(
+const { sample, cannot_tell: CANNOT_TELL, audio_type: AUDIO_TYPE, columns: COLUMNS, formula, metrics, tasks, dialogues } = JSON.parse(
   document.getElementById("data").textContent,
 );
 const find = (id) => document.getElementById(id);
@@ -130,6 +130,7 @@ function showOpen(from) {
 
 // What is given away
 
+const marked = (text) => (new RegExp(`^(?:${formula})`, "u").test(text) ? `'${text}` : text);
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function table() {
@@ -137,7 +138,7 @@ function table() {
     const marks = Object.fromEntries(asked(dialogue).map((metric) => [metric.id, mark(dialogue, metric)]));
     const checks = (tasks[dialogue.family]?.checks ?? []).map(({ id }) => `${id}=${answer(dialogue, `check ${id}`)}`);
     const row = { sample, dialogue: dialogue.name, rater, family: dialogue.family, ...marks, checks: checks.join("; ") };
-    return COLUMNS.map((column) => quoted(row[column] ?? answer(dialogue, column))).join(",");
+    return COLUMNS.map((column) => quoted(marked(row[column] ?? answer(dialogue, column)))).join(",");
   });
   return [COLUMNS.join(","), ...rows, ""].join("\r\n");
 }

@@ -1,0 +1,24 @@
+"""Text cells of CSV, written so that no spreadsheet takes one for a formula, and read again as they were."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NUMBER: Final = r" *[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)? *%? *(?![\s\S])"
+FORMULA: Final = rf"'*(?!'|{_NUMBER})(?:[\t\r\n]|[\s\ufeff\x1c-\x1f\x85]*[=+\-@＝＋－＠])"
+"""How a text begins that a spreadsheet would take for a formula, also for scripts of pages; numbers are none.
+
+Marks before it are part of it, so that a text which itself begins with one is read as it was, too.
+"""
+_FORMULA: Final = re.compile(FORMULA)
+
+
+def marked(cell: object) -> object:
+    """A cell as it is written: with the mark ' before a text that begins like a FORMULA."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def unmarked(cell: str) -> str:
+    """The text that `marked` wrote as `cell`."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
