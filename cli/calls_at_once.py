@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.numbers import whole_of
 
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
@@ -24,8 +26,9 @@ class Jobs(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         """The number, or "auto"."""
         if value == AUTO or (isinstance(value, int) and value >= 1):
             return AUTO if value == AUTO else int(value)
-        if str(value).isdecimal() and int(value) >= 1:
-            return int(value)
+        with suppress(ValueError):
+            if (calls := whole_of(str(value))) >= 1:
+                return calls
         self.fail(f"expected a whole number of at least 1, or {AUTO}, got {value!r}", param, ctx)
 
 

@@ -5,7 +5,6 @@ An entry that cannot be read as a label is left out. It is noted with what is wr
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
@@ -17,8 +16,10 @@ from urllib.parse import quote, unquote
 
 from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
+from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
+from fdbcore.sources.tables import csv_rows
 from fdbcore.types import TurnKind
 
 _PLACES: Final[Mapping[Place, Sequence[str]]] = {
@@ -169,10 +170,10 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s\-_]+", "_", text.strip().lower())
 
 
-def _number(text: str) -> float | None:
-    """The number that a text stands for, with a decimal point or comma; None if it is not a number."""
+def _number(text: str, comma: str = ",") -> float | None:
+    """The number that a text states, with a decimal point or `comma`; None if it is not a number."""
     try:
-        return float(text.strip().replace(",", "."))
+        return number_of(text.replace(comma, "."))
     except ValueError:
         return None
 
@@ -180,8 +181,10 @@ def _number(text: str) -> float | None:
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """The entries of a table with a header. The columns may have any order, and unknown ones are skipped."""
     head = _lines(text)[0]
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count))
-    header = [_plain(name) for name in next(rows, [])]
+    delimiter = max(DELIMITERS, key=head.count)
+    rows = csv_rows(path, io.StringIO(text, newline=""), delimiter)
+    comma = "." if delimiter == "," else ","  # a comma in a cell between commas may part thousands
+    header = [_plain(name) for name in next(rows, (0, []))[1]]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
     censored = _column(header, ("censored",))
@@ -192,8 +195,8 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         elif all(each is None for each in (side, kind, start, end, call)):
             what = "none of its headers is known: "
         raise SettingsError(f"{path}: {what}expected the columns side, kind, start_s, end_s; got {got}")
-    for row in rows:
-        where = f"{path.name}, line {rows.line_num}"
+    for line, row in rows:
+        where = f"{path.name}, line {line}"
         if not any(cell.strip() for cell in row):
             continue
         if len(row) < len(header):
@@ -203,17 +206,17 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
         times = [at for at in (start, end) if at is not None]
-        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
+        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at], comma)]:
             oddities.add("labels whose times are not numbers, left out", unread)
             continue
         name = row[call].strip() if call is not None else None
-        start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
+        start_s, end_s = _scaled(row, start, header, _START, comma), _scaled(row, end, header, _END, comma)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
-def _is_no_number(cell: str) -> bool:
+def _is_no_number(cell: str, comma: str) -> bool:
     """Whether a cell says something that is no number."""
-    return bool(cell.strip()) and _number(cell) is None
+    return bool(cell.strip()) and _number(cell, comma) is None
 
 
 def label_columns(header: Sequence[str]) -> set[str]:
@@ -236,9 +239,11 @@ def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float]) -> float | None:
+def _scaled(
+    row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float], comma: str
+) -> float | None:
     """The time in a column, converted to seconds; None if the column is missing or holds no number."""
-    number = _number(row[column]) if column is not None else None
+    number = _number(row[column], comma) if column is not None else None
     return None if column is None or number is None else number * units[header[column]]
 
 
@@ -266,7 +271,7 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         elif len(fields) < 8:
             oddities.add("RTTM lines with fewer than 8 fields, left out", [where])
         else:
-            start, length = _number(fields[3]), _number(fields[4])
+            start, length = _number(fields[3], "."), _number(fields[4], ".")
             end = None if start is None or length is None else start + length
             alone = len(speakers[fields[1], fields[2]]) == 1
             side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
@@ -310,7 +315,7 @@ def _is_known(kind: str) -> bool:
 
 _TOKEN: Final = re.compile(
     r'"((?:[^"]|"")*)"'  # a quote in a text is doubled
-    r"|(?<!\S)(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)"
+    r"|(?<!\S)(-?\.?\d[\w.+-]*)(?!\S)"
     r"|(?<!\S)<(\w+)>"
     r"|(?<!\S)![^\n]*"  # a comment
 )
@@ -329,11 +334,15 @@ class _Tokens:
     def text(self) -> str:
         return self._next(1, "a text in quotes").replace('""', '"')
 
-    def number(self) -> float:
-        return float(self._next(2, "a number"))
+    def number(self, read: Callable[[str], float] = number_of) -> float:
+        written = self._next(2, "a number")
+        try:
+            return read(written)
+        except ValueError as error:
+            raise SettingsError(f"{self._path}: {error}") from None
 
     def count(self) -> int:
-        return int(self.number())
+        return int(self.number(whole_of))
 
     def flag(self) -> str:
         return self._next(3, "<exists>")
