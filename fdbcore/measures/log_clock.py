@@ -39,6 +39,8 @@ MOST_DRIFT: Final = 200e-6
 LEAST_DRIFT_S: Final = 0.02
 """A drift that changes the clock by less than this within a call is not corrected."""
 DRIFT_ERRORS: Final = 4.0
+LONGEST_SPAN_S: Final = 300_000.0
+"""In marks that span more, three days and a half, no drift is looked for."""
 FEWEST_FOR_DRIFT: Final = 20
 """A drift shows if so many marks fit, and if it is DRIFT_ERRORS of its standard errors from none."""
 LONGEST_WAY_S: Final = 5.0
@@ -104,9 +106,12 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         "starts of A's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "A")),
         "ends of A's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "A" and e.end_tick)),
     }
+    times_s: dict[str, list[float]] = {}
+    for mark in firsts:
+        times_s.setdefault(mark.name, []).append(mark.time_s)
     fits = [
-        _fit(name, place, heard[place], np.array([mark.time_s for mark in firsts if mark.name == name]))
-        for name in dict.fromkeys(mark.name for mark in marks)
+        _fit(name, place, heard[place], np.array(own_s))
+        for name, own_s in times_s.items()
         if (place := place_of(name)) is not None
     ]
     last = last_event([fit.name for fit in fits if fit.of_marks >= FEWEST])
@@ -115,7 +120,7 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         if found:
             return _latest(found)
     if not fits:
-        names = ", ".join(list(dict.fromkeys(mark.name for mark in marks))[:3])
+        names = ", ".join(list(times_s)[:3])
         why_not = f"no mark says that somebody begins or ends to speak (but {names})"
     else:
         closest = max((fit for fit in fits if fit.why_not), key=lambda fit: len(fit.distances_s))
@@ -179,7 +184,7 @@ def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tup
     Of rates alike the smallest is taken. They are so close that none moves a mark by more than half of TOLERANCE_S.
     """
     span_s = float(np.ptp(times_s))
-    steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S)
+    steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S) if span_s < LONGEST_SPAN_S else 0
     if steps:
         distances_s = np.sort((heard_s[:, None] - times_s).ravel())
         reach_s = 2 * TOLERANCE_S + MOST_DRIFT * span_s

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, cause, writes
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -62,12 +62,10 @@ class RecordingWriter:
             **meta,
             "platform": platform.platform(),
         }
-        try:
+        with writes(path):
             (path / "derived").mkdir(parents=True, exist_ok=True)
             for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
                 stale.unlink(missing_ok=True)
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
         write_json(path / META, self._meta)  # first: it marks the folder as ours, so a later recording may replace it
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)
@@ -195,7 +193,7 @@ class RecordingWriter:
             np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
         except OSError as error:
             (self.path / ACTIVITY).unlink(missing_ok=True)
-            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
+            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {cause(error)}") from error
         events = (clean(event.to_json()) for event in self._turns)
         settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
         turns = {"schema": TURNS_SCHEMA, "settings": clean(settings), "events": events}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fdbcore.clock import iso_s
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, cause
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
 
@@ -66,7 +66,7 @@ def read_marks(path: Path) -> list[Mark]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"{path}: cannot be read: {cause(error)}") from error
     document = _document(text)
     try:
         if isinstance(document, list):

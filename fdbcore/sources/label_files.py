@@ -49,6 +49,7 @@ LEFT_OUT: Final = "left_out"
 EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
 """Names of what exports list beside labels. They are not labels, and are skipped without a note."""
 
+_SUGGESTED: Final = 100  # so many unknown names are compared with the known ones at most
 _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
 
 # Seconds per unit of a time, by the name of its column.
@@ -145,11 +146,11 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
         return None
     kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
     if kind is None:
-        near = nearest(_plain(entry.kind), KIND_NAMES)
+        near = nearest(_plain(entry.kind), KIND_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown kind {entry.kind!r}{near}, left out", [entry.where])
         return None
     if place is None:
-        near = nearest(_plain(entry.side), SIDE_NAMES)
+        near = nearest(_plain(entry.side), SIDE_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
         return None
     start_s, end_s = entry.start_s, entry.end_s
