@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fdbcore.errors import SettingsError
-from fdbcore.runtime.numbers import whole_of
 
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
@@ -26,9 +25,8 @@ class Jobs(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         """The number, or "auto"."""
         if value == AUTO or (isinstance(value, int) and value >= 1):
             return AUTO if value == AUTO else int(value)
-        with suppress(ValueError):
-            if (calls := whole_of(str(value))) >= 1:
-                return calls
+        if re.fullmatch("[1-9][0-9]{0,8}", str(value)):
+            return int(value)
         self.fail(f"expected a whole number of at least 1, or {AUTO}, got {value!r}", param, ctx)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getrlimit
-from typing import Any
+
+TYPE_CHECKING = False  # as in typing: nothing is imported that Ctrl-C would meet before `main`
+if TYPE_CHECKING:
+    from typing import Any
 
 DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
 """Exit codes. click itself exits with 2 for wrong usage. With gates, FAILED: a gate failed; UNMEASURED: undecided."""
@@ -29,12 +30,6 @@ def begin_work() -> None:
     """From here on, Ctrl-C raises KeyboardInterrupt, so that a command can save its work and clean up."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def memory_limit() -> int:
-    """How many bytes this process may take at most, by its limits; sys.maxsize without one."""
-    limits = [getrlimit(kind)[0] for kind in (RLIMIT_AS, RLIMIT_DATA)]
-    return min((limit for limit in limits if limit != RLIM_INFINITY), default=sys.maxsize)
 
 
 def _leave(*_: Any) -> None:  # noqa: ANN401

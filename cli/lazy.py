@@ -6,11 +6,12 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from resource import RLIMIT_AS, getrlimit
 from typing import Any
 
 import click
 
-from .entry import FAILED, INTERRUPTED, memory_limit
+from .entry import FAILED, INTERRUPTED
 
 
 class LazyCommands(click.Group):
@@ -37,7 +38,7 @@ class LazyCommands(click.Group):
             click.echo(f"{ctx.command_path}: {' '.join(str(error).split())}", err=True)
             sys.exit(FAILED)
         except (MemoryError, SystemError, RuntimeError, ImportError) as error:
-            if not isinstance(error, MemoryError) and memory_limit() == sys.maxsize:
+            if not isinstance(error, MemoryError) and getrlimit(RLIMIT_AS)[0] < 0:
                 raise
             click.echo(f"{ctx.command_path}: memory is used up: {str(error) or 'none is left'}", err=True)
             sys.exit(FAILED)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
+from resource import RLIMIT_AS, getrlimit
 from typing import Final
 
 import click
 
 from fdbcore.runtime.redaction import write_no_secrets
 
-from .entry import FAILED, begin_work, memory_limit
+from .entry import FAILED, begin_work
 from .lazy import LazyCommands
 
 COMMANDS = (
@@ -53,7 +54,7 @@ def main(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)
         return
-    if (limit := memory_limit()) < LEAST_BYTES:  # libraries in C would hang or abort
+    if 0 <= (limit := getrlimit(RLIMIT_AS)[0]) < LEAST_BYTES:  # libraries in C would hang or abort
         click.echo(f"fdbcore: expected {LEAST_BYTES >> 20} MiB of memory, got {limit >> 20} (ulimit)", err=True)
         sys.exit(FAILED)
 

@@ -113,11 +113,6 @@ def writes(path: object) -> Iterator[None]:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def cause(error: Exception) -> str:
-    """Why something failed, in the words of the system if it has any."""
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """A suggestion to end a message with: the known names most like `name`; "" if none is alike."""
     from difflib import get_close_matches

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from fdbcore.errors import InputError, cause, nearest
+from fdbcore.errors import InputError, nearest
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
@@ -110,7 +110,7 @@ def read_gates(path: Path) -> Gates:
     try:
         content = toml_values(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {cause(error)}") from error
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:
         raise InputError(f"{path}: expected TOML: {error}") from error
     return gates_of(content, str(path))

@@ -14,7 +14,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import FrameError, RecordingError, cause
+from fdbcore.errors import FrameError, RecordingError
 from fdbcore.types import SAMPLE_RATE_HZ
 
 HEADER_BYTES: Final = 80
@@ -125,7 +125,7 @@ class WavWriter:
         """Close the file, with correct sizes if they can still be written; readers stop at its end anyway."""
         with self._file, contextlib.suppress(OSError):
             os.pwrite(self._file.fileno(), wav_header(self.channels, self.samples * self._block_bytes), 0)
-        return RecordingError(f"{self.path}: expected to write audio, got: {cause(error)}; {self._length()} are kept")
+        return RecordingError(f"{self.path}: expected to write audio, got: {error.strerror}; {self._length()} are kept")
 
     def _length(self) -> str:
         return f"{self.samples / SAMPLE_RATE_HZ:.2f} s"

@@ -39,8 +39,6 @@ MOST_DRIFT: Final = 200e-6
 LEAST_DRIFT_S: Final = 0.02
 """A drift that changes the clock by less than this within a call is not corrected."""
 DRIFT_ERRORS: Final = 4.0
-LONGEST_SPAN_S: Final = 300_000.0
-"""In marks that span more, three days and a half, no drift is looked for."""
 FEWEST_FOR_DRIFT: Final = 20
 """A drift shows if so many marks fit, and if it is DRIFT_ERRORS of its standard errors from none."""
 LONGEST_WAY_S: Final = 5.0
@@ -184,7 +182,8 @@ def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tup
     Of rates alike the smallest is taken. They are so close that none moves a mark by more than half of TOLERANCE_S.
     """
     span_s = float(np.ptp(times_s))
-    steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S) if span_s < LONGEST_SPAN_S else 0
+    steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S)
+    steps = steps if steps < 1000 else 0  # within three days and a half
     if steps:
         distances_s = np.sort((heard_s[:, None] - times_s).ravel())
         reach_s = 2 * TOLERANCE_S + MOST_DRIFT * span_s

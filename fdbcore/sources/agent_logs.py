@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fdbcore.clock import iso_s
-from fdbcore.errors import InputError, cause
+from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
 
 _NS: Final = 1e-9
-LATEST_S: Final = 1e11
-"""No log has a later time: since 1970, these are three thousand years."""
+LATEST_S: Final = 1e11  # no log has a later time: since 1970, these are three thousand years
 _DOCUMENTS: Final = frozenset({"resourceSpans", "resourceLogs", "events", "chat_history", "artifact", "messages"})
 """A file with one of these keys is one JSON document; any other file is a list, or is read line by line."""
 _LOGURU: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| +\w+ +\| [^ ]*:\d+ - (.*)")
@@ -66,7 +65,7 @@ def read_marks(path: Path) -> list[Mark]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {cause(error)}") from error
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     document = _document(text)
     try:
         if isinstance(document, list):

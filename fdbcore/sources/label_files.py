@@ -171,10 +171,10 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s\-_]+", "_", text.strip().lower())
 
 
-def _number(text: str, comma: str = ",") -> float | None:
-    """The number that a text states, with a decimal point or `comma`; None if it is not a number."""
+def _number(text: str) -> float | None:
+    """The number that a text states; None if it is not a number."""
     try:
-        return number_of(text.replace(comma, "."))
+        return number_of(text)
     except ValueError:
         return None
 
@@ -184,7 +184,6 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     head = _lines(text)[0]
     delimiter = max(DELIMITERS, key=head.count)
     rows = csv_rows(path, io.StringIO(text, newline=""), delimiter)
-    comma = "." if delimiter == "," else ","  # a comma in a cell between commas may part thousands
     header = [_plain(name) for name in next(rows, (0, []))[1]]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
@@ -207,17 +206,19 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
         times = [at for at in (start, end) if at is not None]
-        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at], comma)]:
+        for at in times if delimiter != "," else ():  # between commas, a comma in a cell may part thousands
+            row[at] = row[at].replace(",", ".")
+        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
             oddities.add("labels whose times are not numbers, left out", unread)
             continue
         name = row[call].strip() if call is not None else None
-        start_s, end_s = _scaled(row, start, header, _START, comma), _scaled(row, end, header, _END, comma)
+        start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
-def _is_no_number(cell: str, comma: str) -> bool:
+def _is_no_number(cell: str) -> bool:
     """Whether a cell says something that is no number."""
-    return bool(cell.strip()) and _number(cell, comma) is None
+    return bool(cell.strip()) and _number(cell) is None
 
 
 def label_columns(header: Sequence[str]) -> set[str]:
@@ -240,11 +241,9 @@ def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def _scaled(
-    row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float], comma: str
-) -> float | None:
+def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float]) -> float | None:
     """The time in a column, converted to seconds; None if the column is missing or holds no number."""
-    number = _number(row[column], comma) if column is not None else None
+    number = _number(row[column]) if column is not None else None
     return None if column is None or number is None else number * units[header[column]]
 
 
@@ -272,7 +271,7 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         elif len(fields) < 8:
             oddities.add("RTTM lines with fewer than 8 fields, left out", [where])
         else:
-            start, length = _number(fields[3], "."), _number(fields[4], ".")
+            start, length = _number(fields[3]), _number(fields[4])
             end = None if start is None or length is None else start + length
             alone = len(speakers[fields[1], fields[2]]) == 1
             side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
@@ -292,7 +291,8 @@ def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if fields[2].endswith(_CENSORED):
             continue
         side, kind = _side_and_kind(fields[2])
-        yield Entry(None, side, kind, _number(fields[0]), _number(fields[1]), where)
+        start_s, end_s = (_number(field.replace(",", ".")) for field in fields[:2])
+        yield Entry(None, side, kind, start_s, end_s, where)
 
 
 def _side_and_kind(text: str) -> tuple[str, str]:

@@ -53,7 +53,7 @@ def read_table(path: Path) -> CallTable:
     """
     lines, skipped, delimiter = _lines(path)
     rows: list[tuple[int, list[str]]] = []
-    for line, row in csv_rows(path, lines, delimiter, skipped, strict=True):
+    for line, row in csv_rows(path, lines, delimiter, skipped):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
@@ -74,15 +74,12 @@ def read_table(path: Path) -> CallTable:
     return CallTable(path, files, cells)
 
 
-def csv_rows(
-    path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0, *, strict: bool = False
-) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file, each with the number of the line in which it begins: a quoted cell may span several.
 
-    lines: those after the `skipped` first ones. strict: whether a stray quote is an error. SettingsError for what is no
-    row: a cell above 128 kB, say, or more than MOST_COLUMNS cells.
+    skipped: how many lines come before `lines`. SettingsError for a cell above 128 kB, a stray quote, too many cells.
     """
-    table = csv.reader(lines, delimiter=delimiter, strict=strict)
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
     began = skipped + 1
     try:
         for row in table:
@@ -92,9 +89,7 @@ def csv_rows(
             began = skipped + table.line_num + 1
     except csv.Error as error:
         quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
-        raise SettingsError(
-            f"{path}, line {began}: expected a row of a CSV table, got something else{quote}"
-        ) from error
+        raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
 
 
 def _lines(path: Path) -> tuple[list[str], int, str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
 from fdbcore._ext.hearing import Ear
-from fdbcore.errors import RecordingError, cause
+from fdbcore.errors import RecordingError
 from fdbcore.recording.left_out import NO_END
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side, Span
 
@@ -38,8 +38,10 @@ def _kept_beside() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None:  # of another file
+            raise
         raise RecordingError(
-            f"{tempfile.gettempdir()}: temporary files cannot be written: {cause(error)}: "
+            f"{tempfile.gettempdir()}: temporary files cannot be written: {error.strerror}: "
             "TMPDIR=DIR chooses another folder"
         ) from error
 

@@ -9,12 +9,13 @@ says before A first speaks. Several rows for one turn are several good replies, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from fdbcore.errors import InputError
-from fdbcore.runtime.numbers import number_of, whole_of
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.rater_tables import rated_rows
 from fdbcore.suites.dialogue_acts.records import Annotation, Reference, parse_steps
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
@@ -54,16 +55,14 @@ def read_turn_references(
 def _row(row: Mapping[str, str], as_given: bool, tags: TagSet) -> tuple[Asked, Reference]:
     if empty := [name for name in COLUMNS if not row.get(name)]:
         raise InputError(f"{empty[0]}: expected a text, got none")
-    try:
-        turn = whole_of(row["turn"])
-    except ValueError:
-        raise InputError(f"turn: expected the number of a turn of A, got {row['turn']!r}") from None
+    if not re.fullmatch("[0-9]{1,9}", row["turn"]):
+        raise InputError(f"turn: expected the number of a turn of A, got {row['turn']!r}")
     words = row["acts"].replace(",", " ").split()
     acts = [{"act": act, "importance": _number(weight)} for act, weight in zip(words[::2], words[1::2], strict=False)]
     if len(words) % 2:
         raise InputError(f"acts: expected an act and its importance in turn, got {row['acts']!r}")
     steps, scaled_from = parse_steps({"steps": acts}, as_given, tags)
-    return Asked(row["call"], turn), Reference(row["text"], Annotation(GIVEN, steps, 1, scaled_from))
+    return Asked(row["call"], int(row["turn"])), Reference(row["text"], Annotation(GIVEN, steps, 1, scaled_from))
 
 
 def _number(text: str) -> float | str:
