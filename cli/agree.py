@@ -25,7 +25,7 @@ from .suites import SuiteCommand, SuiteName, every_suite, given
 @click.option("--suite", type=SuiteName(), help="Benchmark of the labels, where several fit.")
 @click.option(
     "--tolerance-ms",
-    type=click.IntRange(1),
+    type=options.Whole(1),
     default=200,
     show_default=True,
     help="Labels of calls: two edges match if they are at most this far apart.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ class Jobs(click.ParamType):  # type: ignore[type-arg]  # generic in new version
         """The number, or "auto"."""
         if value == AUTO or (isinstance(value, int) and value >= 1):
             return AUTO if value == AUTO else int(value)
-        if str(value).isdecimal() and int(value) >= 1:
+        if re.fullmatch("[1-9][0-9]{0,8}", str(value)):
             return int(value)
         self.fail(f"expected a whole number of at least 1, or {AUTO}, got {value!r}", param, ctx)
 

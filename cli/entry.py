@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+
+TYPE_CHECKING = False  # as in typing: nothing is imported that Ctrl-C would meet before `main`
+if TYPE_CHECKING:
+    from typing import Any
 
 DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
 """Exit codes. click itself exits with 2 for wrong usage. With gates, FAILED: a gate failed; UNMEASURED: undecided."""

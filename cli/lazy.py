@@ -6,6 +6,7 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from resource import RLIMIT_AS, getrlimit
 from typing import Any
 
 import click
@@ -25,7 +26,7 @@ class LazyCommands(click.Group):
         return list(self._names)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run a command. Ctrl-C, and errors of the system such as a full disk, end it with one line."""
+        """Run a command. Ctrl-C, and errors of the system such as a full disk or memory, end it with one line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -34,7 +35,12 @@ class LazyCommands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of our output has closed it; click handles that
                 raise
-            click.echo(f"{ctx.command_path}: {error}", err=True)
+            click.echo(f"{ctx.command_path}: {' '.join(str(error).split())}", err=True)
+            sys.exit(FAILED)
+        except (MemoryError, SystemError, RuntimeError, ImportError) as error:
+            if not isinstance(error, MemoryError) and getrlimit(RLIMIT_AS)[0] < 0:
+                raise
+            click.echo(f"{ctx.command_path}: memory is used up: {str(error) or 'none is left'}", err=True)
             sys.exit(FAILED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

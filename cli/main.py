@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
+from resource import RLIMIT_AS, getrlimit
+from typing import Final
 
 import click
 
 from fdbcore.runtime.redaction import write_no_secrets
 
-from .entry import begin_work
+from .entry import FAILED, begin_work
 from .lazy import LazyCommands
 
 COMMANDS = (
@@ -19,6 +21,7 @@ COMMANDS = (
 )
 """In the order in which a newcomer needs them."""
 
+LEAST_BYTES: Final = 1 << 30
 FIRST_STEPS = """\
 What people do first:
 
@@ -50,6 +53,10 @@ def main(context: click.Context) -> None:
     begin_work()
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)
+        return
+    if 0 <= (limit := getrlimit(RLIMIT_AS)[0]) < LEAST_BYTES:  # libraries in C would hang or abort
+        click.echo(f"fdbcore: expected {LEAST_BYTES >> 20} MiB of memory, got {limit >> 20} (ulimit)", err=True)
+        sys.exit(FAILED)
 
 
 def _load_tokens(path: Path) -> None:

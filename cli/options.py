@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError, nearest, told_as
+from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.types import TurnSettings
 
 from .entry import DONE as DONE
@@ -48,6 +48,25 @@ class _NamedPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         return super().convert(named(value) if isinstance(value, str) else value, param, ctx)
+
+
+class _Written(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
+    """A number, as `runtime.numbers` reads it: click also takes `1_0`, `nan` and `1e999`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        try:
+            read = whole_of if isinstance(self, click.IntRange) else number_of
+            return super().convert(read(value) if isinstance(value, str) else value, param, ctx)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Whole(_Written, click.IntRange):
+    """A whole number, perhaps in a range."""
+
+
+class Number(_Written, click.FloatRange):
+    """A finite number, perhaps in a range."""
 
 
 FILE: Final = _NamedPath(path_type=Path)
@@ -141,7 +160,7 @@ def marks(command: Callable[..., None]) -> Callable[..., None]:
     log = click.option("--marks", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, LiveKit, Pipecat "
                        "or Vapi. For several calls, a folder or a pattern of logs, joined by their names.")  # fmt: skip
     offset = click.option(
-        "--marks-offset-ms", type=float, help="Add this to the times of the log (default: estimated)."
+        "--marks-offset-ms", type=Number(-1e14, 1e14), help="Add this to the times of the log (default: estimated)."
     )
     return log(offset(command))
 
@@ -149,13 +168,6 @@ def marks(command: Callable[..., None]) -> Callable[..., None]:
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Output folder. Replays overwrite theirs, live runs never do, so the defaults differ."""
     return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Output folder of the run.")
-
-
-def finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Return `value` if it is finite. Raises BadParameter for infinity and NaN, which click's ranges accept."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"expected a finite number, got {value}")
-    return value
 
 
 def columns() -> int:
@@ -176,7 +188,7 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
         if key not in TurnSettings.__slots__:
             expected = f"NAME=milliseconds, NAME one of {', '.join(TurnSettings.__slots__)}"
             raise SettingsError(f"--set {change}: expected {expected}{nearest(key, TurnSettings.__slots__)}")
-        if not value.strip().isdecimal():
+        if not re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
             raise SettingsError(f"--set {change}: expected milliseconds as a whole number, 0 or more, got {value!r}")
         if key in values:
             raise SettingsError(f"--set {change}: expected each setting once, got {key} again")

@@ -35,7 +35,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @click.option("--pair", nargs=2, metavar="A B", help="Each call has two files: patterns for side A and side B, such as "
               "'*-caller.wav' '*-agent.wav'.")  # fmt: skip
 @click.option("--swap", is_flag=True, help="Exchange the two sides.")
-@click.option("--offset-ms", type=int, default=0, help="Start B this much later (negative: start A later).")
+@click.option("--offset-ms", type=options.Whole(), default=0, help="Start B this much later (negative: start A later).")
 @options.vads
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
@@ -44,7 +44,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
     "--from", "start", metavar="TIME", help="Leave out what comes before: 12.5, 0:12 or, from the end, -1:00."
 )
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
-@click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
+@click.option("--jobs", type=options.Whole(1), help="Sessions replayed at a time (default: one per processor).")
 @options.engine("Replay several sessions on a Ray cluster that this machine belongs to")
 @click.option("--store", metavar="URL", help="With --engine, if the machines do not all see --out: an object store "
               "that calls go through, such as s3://BUCKET/FOLDER.")  # fmt: skip

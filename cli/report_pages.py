@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,8 +44,6 @@ def log_of(asked: ReportOptions) -> LogFile | None:
         return None
     if calls != 1:
         raise SettingsError(f"--marks {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
-    if offset_ms is not None and not math.isfinite(offset_ms):
-        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
     read_marks(path)
     return LogFile(path, offset_ms)
 

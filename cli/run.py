@@ -64,15 +64,14 @@ LINE_HELP = (
 @click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--tools", metavar="FILE", help=TOOLS_HELP)
 @click.option("--line", "lines", multiple=True, metavar="LINE", help=LINE_HELP)
-@click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is run.")
+@click.option("--trials", type=options.Whole(1), default=1, show_default=True, help="How often each case is run.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), help="virtual: "
               "run in lockstep, as fast as the system computes; for systems clocked by their input. Compute time does "
               "not count as latency (default: real; virtual where a benchmark does not score timing, and all systems "
               "take a recording and reply once).")  # fmt: skip
 @click.option(
     "--max-s",
-    type=click.FloatRange(0.01),
-    callback=options.finite,
+    type=options.Number(0.01),
     default=600.0,
     show_default=True,
     help="Longest call, in seconds.",
@@ -81,13 +80,13 @@ LINE_HELP = (
 @options.engine("Hold the calls on a Ray cluster that this machine belongs to, on nodes that do nothing else meanwhile")
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
 @click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")
-@click.option("--seed", type=int, help="Seed of the order of the cases (default: random; it is recorded).")
+@click.option("--seed", type=options.Whole(), help="Seed of the order of the cases (default: random; it is recorded).")
 @options.vad
 @options.changes
 @click.option("--out", type=options.FILE, help=OUT_HELP)
-@click.option("--max-cost", "max_usd", type=click.FloatRange(0, min_open=True), callback=options.finite, metavar="USD",
+@click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
               help="Begin no call that would make the run cost more; the same command with more goes on.")  # fmt: skip
-@click.option("--first", type=click.IntRange(1), metavar="N", help="Run N cases, print what they took and cost, and "
+@click.option("--first", type=options.Whole(1), metavar="N", help="Run N cases, print what they took and cost, and "
               "ask before the others.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="With --first: do not ask.")
 @click.option("--no-score", is_flag=True, help="Do not score by the benchmark once all calls have ended.")

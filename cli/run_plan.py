@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -184,7 +185,7 @@ def _limits(texts: Sequence[str], systems: Collection[str]) -> dict[str, int]:
     limits = {}
     for text in texts:
         name, _, count = text.rpartition("=")
-        if not name or not count.isdecimal() or int(count) == 0:
+        if not name or not re.fullmatch("[1-9][0-9]{0,8}", count):
             raise SettingsError(f"--limit {text}: expected SYSTEM=N, N at least 1")
         if name not in systems:
             raise SettingsError(f"--limit {text}: expected the name of a system, {', '.join(systems)}")

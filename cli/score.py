@@ -37,7 +37,7 @@ _SUITE_OPTIONS: Final = ("figures", "dry_run")
               "between people.")  # fmt: skip
 @options.since
 @click.option("--suite", type=SuiteName(), help="Score by the measures of this benchmark instead.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes (default: one per processor); with --suite, requests "
+@click.option("--jobs", type=options.Whole(1), help="Processes (default: one per processor); with --suite, requests "
               "at a time (default: 4).")  # fmt: skip
 @options.engine("Score on a Ray cluster that this machine belongs to; with --suite, recognisers and judges are asked "
                 "there")  # fmt: skip

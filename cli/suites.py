@@ -30,8 +30,8 @@ from .status import Status
 _TYPES: Final[Mapping[str, Any]] = {
     "text": str,
     "path": options.FILE,
-    "count": click.IntRange(1),
-    "integer": int,
+    "count": options.Whole(1),
+    "integer": options.Whole(),
     "flag": bool,
 }
 

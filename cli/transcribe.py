@@ -44,9 +44,9 @@ class _Place(NamedTuple):
               "that are there already.")  # fmt: skip
 @click.option("--language", default="", metavar="CODE", help="Language of the calls, as ISO 639-1 such as en "
               "(default: the transcriber finds it out).")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), help="Requests at a time (default: what suits the transcriber; 4 for "
+@click.option("--jobs", type=options.Whole(1), help="Requests at a time (default: what suits the transcriber; 4 for "
               "servers).")  # fmt: skip
-@click.option("--max-cost", "max_usd", type=click.FloatRange(0, min_open=True), callback=options.finite, metavar="USD",
+@click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
               help="Begin no call that would cost more in all; the same command with more goes on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print how much audio is left and its USD; send nothing.")
 @options.quiet

@@ -13,12 +13,12 @@ protocols. A name is imported only when it is first used, so `import fdbcore` st
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from fdbcore._version import __version__
 
+TYPE_CHECKING = False  # as in typing, whose import takes so long that a Ctrl-C may come within it
 if TYPE_CHECKING:
+    from typing import Any
+
     from fdbcore._ext.pacer import Pacer
     from fdbcore._ext.pcm import PlayoutQueue
     from fdbcore._ext.resample import Resampler
@@ -119,6 +119,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value  # the next access finds it there and does not come here
     return value

@@ -99,6 +99,20 @@ def told_as(name: str, kind: str) -> Iterator[None]:
         raise SettingsError(f"{name}: {str(error).removeprefix(f'{kind}: ')}") from error
 
 
+@contextmanager
+def writes(path: object) -> Iterator[None]:
+    """In the `with` block, an error of the system becomes a RecordingError: `path` cannot be written.
+
+    Other OSErrors, such as a RecordingError of another file, have no number, and stay as they are.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A suggestion to end a message with: the known names most like `name`; "" if none is alike."""
     from difflib import get_close_matches

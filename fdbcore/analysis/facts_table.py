@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from fdbcore._version import __version__
 from fdbcore.analysis.facts import FACTS, Fact, quantities_json
 from fdbcore.analysis.score import check, read_quantities
-from fdbcore.errors import FdbError, RecordingError
+from fdbcore.errors import FdbError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.quantities import Quantity
@@ -292,7 +292,7 @@ def renew(table: FactsTable, calls: Sequence[Path], made: Iterable[Row | None], 
     rows = (row for row in made if row is not None)
     blocks = iter(lambda: [*islice(rows, ROWS_PER_GROUP)], [])
     tables = chain(table.holding(calls), (pyarrow.Table.from_pylist(block, schema) for block in blocks))
-    try:
+    with writes(table.path / TABLE):
         with (
             whole_file(table.path / TABLE) as file,
             parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as written,
@@ -305,8 +305,6 @@ def renew(table: FactsTable, calls: Sequence[Path], made: Iterable[Row | None], 
                     waiting.clear()
             if waiting:
                 written.write_table(pyarrow.concat_tables(waiting))
-    except OSError as error:
-        raise RecordingError(f"{table.path / TABLE}: cannot be written: {error.strerror}") from error
 
 
 def _columns() -> list[str]:

@@ -19,14 +19,14 @@ CannotTell: TypeAlias = Literal["pass", "fail", "error"]
 DEFAULTS: Final = "defaults"
 """The name, in place of a path, of the limits that fdbcore ships: each with its source."""
 
-NUMBER: Final = r"\d+(?:\.\d+)?"
+NUMBER: Final = r"[0-9]{1,15}(?:\.[0-9]+)?"
 LINE: Final = re.compile(
     rf"\s*(?P<measure>\w+)(?:\.(?P<statistic>\w+))?\s*(?P<relation><=|>=)\s*"
     rf"(?:(?P<baseline>baseline)\s*(?:\*\s*(?P<times>{NUMBER}))?\s*(?:(?P<sign>[+-])\s*(?P<plus>{NUMBER}))?"
     rf"|(?P<limit>-?{NUMBER}))\s*"
 )
 FORM: Final = "MEASURE[.median|.mean|.p90] <= LIMIT, where LIMIT is 900, baseline, baseline + 0.02 or baseline * 1.1"
-_QUANTILE: Final = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from threading import Condition
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,8 +12,10 @@ from fdbcore.audio.ogg import OggOpusReader, OggOpusWriter
 from fdbcore.audio.opus import OpusDecoder, OpusEncoder
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
+from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.recording.floods import EventAllowance
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Pcm
 
@@ -89,7 +90,7 @@ class MoshiConnection:
         self._decoder = OpusDecoder()
         self._encoder = OpusEncoder(PACKET_MS, BIT_RATE, "lowdelay")
         self.look_ahead_samples = self._encoder.look_ahead_samples
-        self._session = ClientSession()
+        self._session = ClientSession(trace_configs=[without_redirections()])
         timeout = ClientWSTimeout(ws_close=CLOSE_S)
         self._socket = await self._session.ws_connect(self._url, ssl=False, timeout=timeout)
         self.connected = True
@@ -138,7 +139,7 @@ class MoshiConnection:
             self.handshake_bytes = len(message.data) - 1
         elif message.data[0] == _METADATA:
             try:
-                self.metadata = json.loads(message.data[1:])
+                self.metadata = json_value(message.data[1:])
             except ValueError:
                 self.metadata = None
         elif message.data[0] == _ERROR:

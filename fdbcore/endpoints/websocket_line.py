@@ -18,6 +18,7 @@ from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 CLOSE_TIMEOUT_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 2.0
@@ -95,7 +96,7 @@ class WebSocketLine:
         tls = await asyncio.to_thread(ssl.create_default_context) if reads else verifies_tls
         connector = aiohttp.TCPConnector(socket_factory=self._socket)
         async with (
-            aiohttp.ClientSession(connector=connector, trace_configs=[_without_redirections()]) as http,
+            aiohttp.ClientSession(connector=connector, trace_configs=[without_redirections()]) as http,
             http.ws_connect(url, ssl=tls, headers=headers, max_msg_size=most_message_bytes) as ws,
         ):
             try:
@@ -230,11 +231,16 @@ def failure(error: BaseException, name: str) -> PartyError:
     raise error
 
 
-def _without_redirections() -> aiohttp.TraceConfig:
-    """Refuses redirections, which aiohttp would follow with all headers."""
+def without_redirections(stays: Callable[[URL], bool] = lambda url: False) -> aiohttp.TraceConfig:
+    """Refuses redirections, which aiohttp would follow with all headers, but for those to a place that `stays`."""
     import aiohttp
+    from yarl import URL
 
-    async def refuse(*_: object) -> None:
+    async def refuse(_: object, __: object, redirection: aiohttp.TraceRequestRedirectParams) -> None:
+        answer = redirection.response
+        with suppress(ValueError):  # no URL
+            if stays(answer.url.join(URL(answer.headers.get("Location", "")))):
+                return
         raise aiohttp.ClientConnectionError("the server sends us to another one, which might get the key")
 
     tracing = aiohttp.TraceConfig()

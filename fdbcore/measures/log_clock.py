@@ -104,9 +104,12 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         "starts of A's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "A")),
         "ends of A's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "A" and e.end_tick)),
     }
+    times_s: dict[str, list[float]] = {}
+    for mark in firsts:
+        times_s.setdefault(mark.name, []).append(mark.time_s)
     fits = [
-        _fit(name, place, heard[place], np.array([mark.time_s for mark in firsts if mark.name == name]))
-        for name in dict.fromkeys(mark.name for mark in marks)
+        _fit(name, place, heard[place], np.array(own_s))
+        for name, own_s in times_s.items()
         if (place := place_of(name)) is not None
     ]
     last = last_event([fit.name for fit in fits if fit.of_marks >= FEWEST])
@@ -115,7 +118,7 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         if found:
             return _latest(found)
     if not fits:
-        names = ", ".join(list(dict.fromkeys(mark.name for mark in marks))[:3])
+        names = ", ".join(list(times_s)[:3])
         why_not = f"no mark says that somebody begins or ends to speak (but {names})"
     else:
         closest = max((fit for fit in fits if fit.why_not), key=lambda fit: len(fit.distances_s))
@@ -180,6 +183,7 @@ def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tup
     """
     span_s = float(np.ptp(times_s))
     steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S)
+    steps = steps if steps < 1000 else 0  # within three days and a half
     if steps:
         distances_s = np.sort((heard_s[:, None] - times_s).ravel())
         reach_s = 2 * TOLERANCE_S + MOST_DRIFT * span_s

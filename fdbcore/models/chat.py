@@ -72,7 +72,7 @@ class OpenAIChat(OpenAIModel, Chat):
                     if delta.content and (piece := said.take(delta.content)):
                         yield without_values(piece)
                     calls.take(delta.tool_calls or ())
-        except (OpenAIError, ValueError, AttributeError) as error:
+        except (OpenAIError, ValueError, RecursionError, AttributeError) as error:
             raise self._failure(error) from None
         yield from calls.whole()
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from fdbcore.errors import PartyError, RefusalError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import gemini_counts
-from fdbcore.models.vendor import LONGEST_WAIT_S, TIMEOUT_S, VendorModel
+from fdbcore.models.vendor import LONGEST_WAIT_S, TIMEOUT_S, VendorModel, bound
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
+from fdbcore.runtime.numbers import number_of
 from fdbcore.runtime.redaction import without_values
 from fdbcore.runtime.waits import tell_wait
 from fdbcore.types import Reply, Request
@@ -60,11 +61,12 @@ class GeminiModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from google import genai
 
-        no_redirects = {"follow_redirects": False}  # the key must not go to another server
+        hooks = {"response": [partial(bound, self.most_answer_bytes)]}
+        http = {"follow_redirects": False, "event_hooks": hooks}  # the key must not go to another server
         options: Any = {
             "base_url": self.base_url,
             "timeout": round(self._timeout_s * 1000),
-            "client_args": no_redirects,
+            "client_args": http,
         }
         client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
@@ -104,7 +106,7 @@ class GeminiModel(VendorModel):
     def _failures(self) -> tuple[type[Exception], ...]:
         from google.genai.errors import APIError
 
-        odd = (ValueError, TypeError, AttributeError)  # the SDK raises these on a malformed answer
+        odd = (ValueError, TypeError, AttributeError, RecursionError)  # the SDK raises these on a malformed answer
         return (APIError, *odd, *_transport_errors())
 
     def _retrying(self) -> Any:  # noqa: ANN401
@@ -204,8 +206,8 @@ def _asked_wait_s(error: BaseException | None) -> float | None:
     delays = [detail["retryDelay"].removesuffix("s") for detail in _details(error) if "retryDelay" in detail]
     for text in [headers.get("retry-after"), *delays]:
         try:
-            return max(0.0, float(text))
-        except (TypeError, ValueError):
+            return max(0.0, number_of(text))
+        except ValueError:
             continue
     return None
 

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import openai_counts
-from fdbcore.models.vendor import LONGEST_WAIT_S, VendorModel
+from fdbcore.models.vendor import LONGEST_WAIT_S, VendorModel, bound
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
+from fdbcore.runtime.numbers import number_of
 from fdbcore.runtime.redaction import without_values
 from fdbcore.runtime.waits import tell_wait
 from fdbcore.types import Reply, Request
@@ -71,7 +72,9 @@ class OpenAIModel(VendorModel):
 
         by_proxy = urlsplit(self.base_url).hostname not in _THIS_MACHINE  # which a proxy cannot reach
         # No redirects: the key must not go to another server.
-        hooks: dict[str, list[Callable[..., Any]]] = {"response": [partial(_note_wait, weakref.ref(self))]}
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "response": [partial(_note_wait, weakref.ref(self)), partial(bound, self.most_answer_bytes)]
+        }
         http = DefaultHttpxClient(follow_redirects=False, trust_env=by_proxy, event_hooks=hooks)
         client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=http)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
@@ -98,7 +101,7 @@ class OpenAIModel(VendorModel):
             if self.services()[0].vendor:
                 raise self._failure(error) from None
             return  # another server need not have this list
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise self._failure(error) from None
         if known and self._model not in known:
             raise self.status_error(404, f"{self._model} is not among the {len(known)} that it lists")
@@ -117,7 +120,7 @@ class OpenAIModel(VendorModel):
                 self._takes_seed = False
                 return self.ask(request)
             raise self._failure(error) from None
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             raise self._failure(error) from None
         reply = self._reply(completion)
         return reply if request.schema is None else replace(reply, text=json_part(reply.text))
@@ -224,7 +227,7 @@ def _note_wait(of: weakref.ref[OpenAIModel], response: Any) -> None:  # noqa: AN
     if model is None or not (response.is_error and tries.isdecimal() and int(tries) < model.attempts - 1):
         return
     with suppress(ValueError):  # none, or a date
-        asked_s = float(response.headers.get("retry-after", ""))
+        asked_s = number_of(response.headers.get("retry-after", ""))
         if asked_s <= LONGEST_WAIT_S:
             tell_wait(model.name, str(response.status_code), asked_s)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
@@ -36,6 +36,7 @@ class VendorModel(Account, Model):
     vendor: ClassVar[Vendor]
     package: ClassVar[str]
     module: ClassVar[str]
+    most_answer_bytes: ClassVar[int] = 4_000_000
 
     def __init__(
         self, name: str, base_url: str | None = None, key_variable: str | None = None, timeout_s: float = TIMEOUT_S
@@ -72,6 +73,20 @@ class VendorModel(Account, Model):
     @abstractmethod
     def probe(self) -> None:
         """Ask the server for its models, which costs nothing. PartyError as `ask` raises it."""
+
+
+def bound(most_bytes: int, response: Any) -> None:  # noqa: ANN401
+    """Let an answer fail that has no end: a hook of httpx and httpx2, which unpack and join all that comes."""
+    blocks = response.iter_bytes
+
+    def bounded(*arguments: Any) -> Iterator[bytes]:  # noqa: ANN401
+        size = 0
+        for block in blocks(*arguments):
+            if (size := size + len(block)) > most_bytes:
+                raise ValueError(f"expected an answer of at most {most_bytes:,} bytes, got more")
+            yield block
+
+    response.iter_bytes = bounded
 
 
 def _is_installed(module: str) -> bool:

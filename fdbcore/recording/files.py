@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, writes
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import whole_file
@@ -50,12 +50,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
-    try:
+    with writes(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             file.writelines(parts)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def write_json(path: Path, value: object, in_one_line: bool = False) -> None:

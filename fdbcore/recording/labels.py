@@ -6,6 +6,7 @@ kinds of contribution: `interruption`, `backchannel`, `side_talk` (speech not me
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -107,8 +108,8 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
 def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) -> tuple[list[Label], list[str]]:
     """The labels without doubles, and cut at the edges of the kept spans; and notes, a line each, on what was changed.
 
-    kept: the spans of the session that are measured. A label lies in the span in which it is decided: a turn ends at
-    its end, speech counts as far as it lies in any span, and all others begin at their start.
+    kept: the spans of the session that are measured, by time. A label lies in the span in which it is decided: a turn
+    ends at its end, speech counts as far as it lies in any span, and all others begin at their start.
     """
     length_s = n_ticks / TICKS_PER_S
     once = sorted(set(labels))
@@ -144,10 +145,12 @@ def _within_spans(
     measured: list[Label] = []
     unmeasured: list[Label] = []
     cut: list[Label] = []
+    firsts, lasts = zip(*kept, strict=True) if kept else ((), ())
     for label in labels:
+        near = kept[bisect_left(lasts, label.start_tick) : bisect_right(firsts, label.end_tick)]
         parts = [
             Label(label.side, label.kind, max(label.start_s, first / TICKS_PER_S), min(label.end_s, last / TICKS_PER_S))
-            for first, last in kept
+            for first, last in near
             if _is_decided_in(label, first, last)
         ]
         measured += parts

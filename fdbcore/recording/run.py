@@ -12,7 +12,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.clock import utc_now
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json
 from fdbcore.recording.form import damaged, of_form
 from fdbcore.recording.reader import Recording
@@ -141,11 +141,9 @@ def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
     how long to wait for the processes of a killed command to end; then RecordingError. At the end, an empty log is
     removed.
     """
-    try:
+    with writes(path):
         path.mkdir(parents=True, exist_ok=True)
         folder = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
     try:
         _take(folder, path, doing, leaving_s)
         try:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, writes
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 BUFFER_S: Final = 20
@@ -58,10 +58,8 @@ class Spool:
         self._thread = Thread(target=self._keep_writing, name="fdbcore-spool", daemon=True) if realtime else None
         self._wav = WavWriter(audio, channels=2) if audio is not None else None
         self._lines_path = lines
-        try:
+        with writes(lines):
             self._lines_file = open(lines, "wb", buffering=0)
-        except OSError as error:
-            raise RecordingError(f"{lines}: cannot be written: {error.strerror}") from error
 
     def start(self) -> None:
         """Start the thread, if there is one."""
@@ -147,11 +145,9 @@ class Spool:
         # Only the lines that wait now: the loop may append more meanwhile.
         waiting = [self._lines.popleft() for _ in range(len(self._lines))]
         unwritten = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
-        try:
+        with writes(self._lines_path):
             while unwritten:  # an unbuffered file may take only a part
                 unwritten = unwritten[self._lines_file.write(unwritten) :]
-        except OSError as error:
-            raise RecordingError(f"{self._lines_path}: cannot be written: {error.strerror}") from error
         self.written_lines += len(waiting)
 
     def _write_silence(self, until_tick: int) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -62,12 +62,10 @@ class RecordingWriter:
             **meta,
             "platform": platform.platform(),
         }
-        try:
+        with writes(path):
             (path / "derived").mkdir(parents=True, exist_ok=True)
             for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
                 stale.unlink(missing_ok=True)
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
         write_json(path / META, self._meta)  # first: it marks the folder as ours, so a later recording may replace it
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)

@@ -20,7 +20,7 @@ from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import Fact
 from fdbcore.analysis.score import read_scores, unscored
-from fdbcore.errors import FdbError, RecordingError
+from fdbcore.errors import FdbError, RecordingError, writes
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, read_json, write_json
 from fdbcore.recording.form import one_call
@@ -158,14 +158,12 @@ def _lists(folder: Path) -> Iterator[Callable[[str, Mapping[str, MomentList]], N
                 files[name].write(_OPENS.format(name).encode())
             files[name].write(_compact([call, found.items, found.others]) + b",\n")
 
-    try:
+    with writes(folder):
         with ExitStack() as opened:
             yield add
             for file in files.values():
                 file.write(_CLOSES.encode())
         _remove_others(folder, files)
-    except OSError as error:
-        raise RecordingError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
 def _remove_others(folder: Path, names: Collection[str]) -> None:

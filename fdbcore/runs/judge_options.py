@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +12,7 @@ from fdbcore.protocols import Judge
 from fdbcore.registry import judge
 from fdbcore.runs.asking import JudgeRequest
 from fdbcore.runs.estimates import expected_use, tokens_of, unpriced
+from fdbcore.runtime.numbers import number_of
 from fdbcore.types.usage import ExpectedUse, Unit
 
 
@@ -43,10 +43,10 @@ class JudgeOptions:
 
 def _usd_of(given: str | None) -> float | None:
     try:
-        usd = None if given is None else float(given)
+        usd = None if given is None else number_of(given)
     except ValueError:
-        usd = math.nan
-    if usd is not None and not 0 < usd < math.inf:
+        usd = 0.0
+    if usd is not None and usd <= 0:
         raise SettingsError(f"--max-cost: expected a sum in USD above 0, got {given!r}")
     return usd
 

@@ -7,9 +7,10 @@ ARGUMENT ... An address never holds a secret: `key_variable` names the environme
 from __future__ import annotations
 
 import math
-import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,13 +18,9 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from fdbcore.errors import SettingsError, nearest
+from fdbcore.runtime.numbers import number_of, whole_of
 
-_NUMBERS: Mapping[type, re.Pattern[str]] = {
-    int: re.compile(r"-?\d+", re.ASCII),
-    float: re.compile(r"-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE),
-}
-
-
+_READERS: Mapping[type, Callable[[str], Any]] = {str: str, int: whole_of, float: number_of}
 _FLAGS: Mapping[str, bool] = {"true": True, "false": False}
 
 
@@ -70,9 +67,8 @@ class Setting:
         """The value that `text` stands for. SettingsError if it is not valid. where: the kind of the address."""
         if self.kind is bool and text in _FLAGS:
             return _FLAGS[text]
-        number = _NUMBERS.get(self.kind)
-        if self.kind is not bool and (number is None or number.fullmatch(text)):
-            value = self.kind(text)
+        with suppress(ValueError, KeyError):
+            value = _READERS[self.kind](text)
             if self._allows(value):
                 return value
         raise self._error(where, text)
@@ -90,7 +86,7 @@ class Setting:
             return str(value) in self.choices
         if self.kind is str:
             return self.fits(value)
-        in_range: bool = self.least <= value <= self.most
+        in_range: bool = self.least <= value <= self.most and abs(value) <= sys.float_info.max
         return in_range and (self.kind is not int or value % self.step == 0)
 
     def _error(self, where: str, got: object) -> SettingsError:

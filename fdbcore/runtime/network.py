@@ -8,13 +8,18 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fdbcore._ext.pacer import Pacer
+from fdbcore.errors import PartyError
 from fdbcore.types import TICK_NS
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
 
 Result = TypeVar("Result")
 
+MOST_ANSWER_BYTES: Final = 1_000_000  # of an answer that sets up a call
 
 _starting = threading.Lock()
 
@@ -52,6 +57,16 @@ def may_be_up_later(error: BaseException) -> bool:
     """
     cause = getattr(error, "os_error", error)
     return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
+
+
+async def text_of(response: ClientResponse) -> str:
+    """The text of an answer in HTTP, with marks for what is no UTF-8. PartyError if it has no end."""
+    body = b""
+    async for block in response.content.iter_any():
+        body += block
+        if len(body) > MOST_ANSWER_BYTES:
+            raise PartyError(f"{response.url}: expected an answer of at most {MOST_ANSWER_BYTES:,} bytes, got more")
+    return body.decode(errors="replace")
 
 
 def await_result(coroutine: Coroutine[Any, Any, Result], timeout_s: float) -> Result:

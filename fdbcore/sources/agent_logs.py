@@ -17,8 +17,11 @@ from typing import Any, Final, NamedTuple
 
 from fdbcore.clock import iso_s
 from fdbcore.errors import InputError
+from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.numbers import number_of
 
 _NS: Final = 1e-9
+LATEST_S: Final = 1e11  # no log has a later time: since 1970, these are three thousand years
 _DOCUMENTS: Final = frozenset({"resourceSpans", "resourceLogs", "events", "chat_history", "artifact", "messages"})
 """A file with one of these keys is one JSON document; any other file is a list, or is read line by line."""
 _LOGURU: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| +\w+ +\| [^ ]*:\d+ - (.*)")
@@ -78,13 +81,16 @@ def read_marks(path: Path) -> list[Mark]:
         raise InputError(f"{path}: expected {_FORMS}, got one with a fault: {error}") from None
     if not marks:
         raise InputError(f"{path}: expected marks, got {'an empty file' if not text.strip() else 'none in it'}")
-    return sorted(marks)
+    marks.sort()
+    if abs((far := max(marks, key=lambda mark: abs(mark.time_s))).time_s) > LATEST_S:
+        raise InputError(f"{path}: expected seconds, at most {LATEST_S:g}, got {far.time_s:g}: {far.name[:80]!r}")
+    return marks
 
 
 def _document(text: str) -> Mapping[str, Any] | list[Any] | None:
     """The file as one JSON value if it is a known document, or a list; None if it must be read line by line."""
     try:
-        found = json.loads(text)
+        found = parsed_json(text)
     except ValueError:
         return None
     if isinstance(found, list):
@@ -111,7 +117,7 @@ def _of_lines(lines: Sequence[str], path: Path) -> Iterator[Mark]:
             yield from _pipecat(found[1], found[2])
         elif line.strip() and not is_loguru:  # in loguru's logs such a line continues the message above it
             try:
-                entry = json.loads(line)
+                entry = parsed_json(line)
             except ValueError:
                 entry = line
             yield from _of_json(entry, f"{path}: line {number}")
@@ -140,12 +146,10 @@ def _own(values: Mapping[str, Any], place: str) -> Mark:
     if not isinstance(name, str) or not name:
         raise InputError(f"{place}: name: expected a text, got {name!r}")
     try:
-        time_s = iso_s(time) if isinstance(time, str) else time
+        return Mark(iso_s(time) if isinstance(time, str) else number_of(time), name)
     except ValueError:
-        time_s = None
-    if isinstance(time_s, bool) or not isinstance(time_s, (int, float)) or not math.isfinite(time_s):
-        raise InputError(f"{place}: time: expected seconds as a number, or ISO 8601, got {time!r}")
-    return Mark(float(time_s), name)
+        got = repr(time)[:80]
+    raise InputError(f"{place}: time: expected seconds as a number, or ISO 8601, got {got}")
 
 
 def _pipecat(time: str, message: str) -> Iterator[Mark]:
@@ -160,27 +164,28 @@ def _otlp(data: Mapping[str, Any]) -> Iterator[Mark]:
     """OTLP JSON (OpenTelemetry Protocol 1.x): start, first output and end of each span; span events; log records."""
     for scope in _each(data.get("resourceSpans", ()), "scopeSpans"):
         for span in scope["spans"]:
-            name, start_s = span["name"], int(span["startTimeUnixNano"]) * _NS
+            name, start_s = span["name"], number_of(span["startTimeUnixNano"]) * _NS
             yield Mark(start_s, f"{name} begins")
-            if end_ns := int(span.get("endTimeUnixNano", 0)):
+            if end_ns := number_of(span.get("endTimeUnixNano", 0)):
                 yield Mark(end_ns * _NS, f"{name} ends")
             output_s = start_s + _first_output_s(span)
             if name != "stt" and output_s <= (end_ns * _NS or math.inf):
                 yield Mark(output_s, f"{name} first output")
             for event in span.get("events", ()):
-                yield Mark(int(event["timeUnixNano"]) * _NS, f"{name}: {event['name']}")
+                yield Mark(number_of(event["timeUnixNano"]) * _NS, f"{name}: {event['name']}")
     for scope in _each(data.get("resourceLogs", ()), "scopeLogs"):
         for entry in scope["logRecords"]:
-            time_ns = int(entry.get("timeUnixNano") or 0) or int(entry["observedTimeUnixNano"])
+            time_ns = number_of(entry.get("timeUnixNano") or 0) or number_of(entry["observedTimeUnixNano"])
             if name := entry.get("eventName") or entry.get("body", {}).get("stringValue"):
-                yield Mark(time_ns * _NS, name)
+                yield Mark(time_ns * _NS, str(name))
 
 
 def _first_output_s(span: Mapping[str, Any]) -> float:
     """The seconds from the start of a span to its first output, NaN if it does not say."""
     values = {each["key"]: each["value"] for each in span.get("attributes", ())}
     found: Mapping[str, Any] = next((values[key] for key in _FIRST_OUTPUT if key in values), {})
-    return float(found.get("doubleValue", found.get("intValue", math.nan)))
+    given = found.get("doubleValue", found.get("intValue"))
+    return math.nan if given is None else number_of(given)
 
 
 def _each(resources: Iterable[Mapping[str, Any]], scopes: str) -> Iterator[Mapping[str, Any]]:
@@ -201,18 +206,19 @@ def _livekit_report(report: Mapping[str, Any]) -> Iterator[Mark]:
     """A session report of LiveKit Agents: its events, and what the metrics of each message say of its times."""
     for event in report.get("events", ()):
         if named := _LIVEKIT_EVENTS.get(event["type"]):
-            yield Mark(float(event["created_at"]), str(named(event)))
+            yield Mark(number_of(event["created_at"]), str(named(event)))
     for item in report.get("chat_history", {}).get("items", ()):
         metrics = item.get("metrics") or {}
         for key, name in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
             if (time_s := metrics.get(key)) is not None:
-                yield Mark(float(time_s), f"{item['role']} {name}")
+                yield Mark(number_of(time_s), f"{item['role']} {name}")
         begins_s, ends_s = metrics.get("started_speaking_at"), metrics.get("stopped_speaking_at")
         if (delay_s := metrics.get("end_of_turn_delay")) is not None and ends_s is not None:
-            yield Mark(float(ends_s) + float(delay_s), "turn decided")
+            yield Mark(number_of(ends_s) + number_of(delay_s), "turn decided")
         if (delay_s := metrics.get("tts_node_ttfb")) is not None and begins_s is not None:
-            audio_s = float(begins_s) - float(metrics.get("playback_latency") or 0)
-            yield Mark(audio_s - float(delay_s), "first token")  # `tts_node_ttfb` counts from the first token of text
+            audio_s = number_of(begins_s) - number_of(metrics.get("playback_latency") or 0)
+            # `tts_node_ttfb` counts from the first token of text.
+            yield Mark(audio_s - number_of(delay_s), "first token")
 
 
 def _vapi(messages: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:
@@ -220,7 +226,7 @@ def _vapi(messages: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:
     for message in messages:
         if "secondsFromStart" not in message:
             continue
-        start_s, role = float(message["secondsFromStart"]), message["role"]
+        start_s, role = number_of(message["secondsFromStart"]), message["role"]
         yield Mark(start_s, f"{role} begins")
         if "endTime" in message:
-            yield Mark(start_s + (message["endTime"] - message["time"]) / 1000, f"{role} ends")
+            yield Mark(start_s + (number_of(message["endTime"]) - number_of(message["time"])) / 1000, f"{role} ends")

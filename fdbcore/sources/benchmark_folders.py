@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
 from fdbcore.errors import AudioError, InputError
 from fdbcore.recording.files import read_json
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.names import is_fork
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def words_beside(files: tuple[Path, ...]) -> list[Path]:
 def labelled_span(given: object) -> tuple[float, float]:
     """The start and the end in s, as a label of v1 states them (`timestamp`). InputError if they cannot be used."""
     try:
-        start_s, end_s = (float(time_s) for time_s in cast("Iterable[Any]", given))
+        start_s, end_s = (number_of(time_s) for time_s in cast("Iterable[Any]", given))
     except (TypeError, ValueError):
         raise InputError(f"expected the start and the end in s, got {given!r}") from None
     if not 0 <= start_s <= end_s < LONGEST_S:

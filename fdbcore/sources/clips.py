@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ import numpy as np
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
 
@@ -183,7 +183,7 @@ def _listed(entry: str, where: str, folder: Path) -> Clip:
     if not entry.startswith("{"):
         return _clip(folder / entry)
     try:
-        values = json.loads(entry)
+        values = parsed_json(entry)
     except ValueError as error:
         raise InputError(f"{where}: expected a path or a JSON object, got: {error}") from error
     kinds: dict[str, type] = {"path": str, "name": str, "group": str, "labels": dict}
@@ -227,8 +227,8 @@ def _labels(path: Path, is_sample: bool) -> dict[str, Any]:
 
 def _json(file: Path) -> Any:  # noqa: ANN401
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return parsed_json(file.read_bytes())
+    except (OSError, ValueError) as error:
         raise InputError(f"{file}: expected labels as JSON, got: {error}") from error
 
 

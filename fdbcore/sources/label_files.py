@@ -5,7 +5,6 @@ An entry that cannot be read as a label is left out. It is noted with what is wr
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
@@ -17,9 +16,10 @@ from urllib.parse import quote, unquote
 
 from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
+from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
-from fdbcore.sources.text_cells import unmarked
+from fdbcore.sources.tables import csv_rows
 from fdbcore.types import TurnKind
 
 _PLACES: Final[Mapping[Place, Sequence[str]]] = {
@@ -49,6 +49,7 @@ LEFT_OUT: Final = "left_out"
 EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
 """Names of what exports list beside labels. They are not labels, and are skipped without a note."""
 
+_SUGGESTED: Final = 100  # so many unknown names are compared with the known ones at most
 _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
 
 # Seconds per unit of a time, by the name of its column.
@@ -145,11 +146,11 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
         return None
     kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
     if kind is None:
-        near = nearest(_plain(entry.kind), KIND_NAMES)
+        near = nearest(_plain(entry.kind), KIND_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown kind {entry.kind!r}{near}, left out", [entry.where])
         return None
     if place is None:
-        near = nearest(_plain(entry.side), SIDE_NAMES)
+        near = nearest(_plain(entry.side), SIDE_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
         return None
     start_s, end_s = entry.start_s, entry.end_s
@@ -171,9 +172,9 @@ def _plain(text: str) -> str:
 
 
 def _number(text: str) -> float | None:
-    """The number that a text stands for, with a decimal point or comma; None if it is not a number."""
+    """The number that a text states; None if it is not a number."""
     try:
-        return float(text.strip().replace(",", "."))
+        return number_of(text)
     except ValueError:
         return None
 
@@ -181,8 +182,9 @@ def _number(text: str) -> float | None:
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """The entries of a table with a header. The columns may have any order, and unknown ones are skipped."""
     head = _lines(text)[0]
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count))
-    header = [_plain(name) for name in next(rows, [])]
+    delimiter = max(DELIMITERS, key=head.count)
+    rows = csv_rows(path, io.StringIO(text, newline=""), delimiter)
+    header = [_plain(name) for name in next(rows, (0, []))[1]]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
     censored = _column(header, ("censored",))
@@ -193,8 +195,8 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         elif all(each is None for each in (side, kind, start, end, call)):
             what = "none of its headers is known: "
         raise SettingsError(f"{path}: {what}expected the columns side, kind, start_s, end_s; got {got}")
-    for row in rows:
-        where = f"{path.name}, line {rows.line_num}"
+    for line, row in rows:
+        where = f"{path.name}, line {line}"
         if not any(cell.strip() for cell in row):
             continue
         if len(row) < len(header):
@@ -204,10 +206,12 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
         times = [at for at in (start, end) if at is not None]
+        for at in times if delimiter != "," else ():  # between commas, a comma in a cell may part thousands
+            row[at] = row[at].replace(",", ".")
         if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
             oddities.add("labels whose times are not numbers, left out", unread)
             continue
-        name = unmarked(row[call]).strip() if call is not None else None
+        name = row[call].strip() if call is not None else None
         start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
@@ -287,7 +291,8 @@ def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if fields[2].endswith(_CENSORED):
             continue
         side, kind = _side_and_kind(fields[2])
-        yield Entry(None, side, kind, _number(fields[0]), _number(fields[1]), where)
+        start_s, end_s = (_number(field.replace(",", ".")) for field in fields[:2])
+        yield Entry(None, side, kind, start_s, end_s, where)
 
 
 def _side_and_kind(text: str) -> tuple[str, str]:
@@ -311,7 +316,7 @@ def _is_known(kind: str) -> bool:
 
 _TOKEN: Final = re.compile(
     r'"((?:[^"]|"")*)"'  # a quote in a text is doubled
-    r"|(?<!\S)(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)"
+    r"|(?<!\S)(-?\.?\d[\w.+-]*)(?!\S)"
     r"|(?<!\S)<(\w+)>"
     r"|(?<!\S)![^\n]*"  # a comment
 )
@@ -330,11 +335,15 @@ class _Tokens:
     def text(self) -> str:
         return self._next(1, "a text in quotes").replace('""', '"')
 
-    def number(self) -> float:
-        return float(self._next(2, "a number"))
+    def number(self, read: Callable[[str], float] = number_of) -> float:
+        written = self._next(2, "a number")
+        try:
+            return read(written)
+        except ValueError as error:
+            raise SettingsError(f"{self._path}: {error}") from None
 
     def count(self) -> int:
-        return int(self.number())
+        return int(self.number(whole_of))
 
     def flag(self) -> str:
         return self._next(3, "<exists>")

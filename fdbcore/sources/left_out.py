@@ -21,8 +21,8 @@ LEAVE_OUT: Final = "leave_out"
 SLACK_TICKS: Final = TICKS_PER_S
 """A span may reach this far past the end of a call: players and reports show its length in whole seconds."""
 
-_TIME: Final = re.compile(r"(-?)(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d*)?)")
-_SPAN: Final = re.compile(r"(-?[\d:.]+)\s*(?:-|–|to)\s*(-?[\d:.]+)")
+_TIME: Final = re.compile(r"(-?)(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9}(?:\.\d*)?)", re.ASCII)
+_SPAN: Final = re.compile(r"(-?[\d:.]+)\s*(?:-|–|to)\s*(-?[\d:.]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

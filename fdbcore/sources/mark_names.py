@@ -65,8 +65,11 @@ _OF_SPANS: Final = re.compile(r"\b(begins|first output)$")
 
 @cache
 def plain(name: str) -> str:
-    """A name in lower case, with a space for all that is neither a letter nor a digit; "firstToken" is two words."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+    """A name in lower case, with a space for all that is neither a letter nor a digit; "firstToken" is two words.
+
+    Of a long name, only the first 200 characters.
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name[:200]).lower()
     return " ".join(re.findall(r"\w+", words.replace("_", " ")))
 
 
@@ -91,7 +94,8 @@ def events_of(names: Sequence[str]) -> dict[str, str]:
 
 def event_of(name: str) -> str | None:
     """The event that a name stands for, None for a name that is not known."""
-    known = (event for event, patterns in _EVENTS.items() if any(re.fullmatch(each, plain(name)) for each in patterns))
+    text = plain(name)
+    known = (event for event, patterns in _EVENTS.items() if any(re.fullmatch(each, text) for each in patterns))
     return next(known, None)
 
 

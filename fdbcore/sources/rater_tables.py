@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fdbcore.errors import SettingsError
 from fdbcore.sources.names import DELIMITERS
-from fdbcore.sources.text_cells import unmarked
+from fdbcore.sources.tables import csv_rows
 
 
 def columns_of(path: Path) -> Sequence[str]:
@@ -18,8 +17,8 @@ def columns_of(path: Path) -> Sequence[str]:
         return ()
     try:
         with open(path, encoding="utf-8-sig") as file:
-            return _cells(file.readline())
-    except (OSError, UnicodeDecodeError):
+            return _cells(path, file.readline())
+    except (OSError, UnicodeDecodeError, SettingsError):
         return ()
 
 
@@ -37,21 +36,20 @@ def rated_rows(
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: expected text in UTF-8, got: {error}") from error
     first = text.partition("\n")[0]
-    header = _cells(first)
+    header = _cells(path, first)
     if lacking := [name for name in needed if name not in header]:
         raise SettingsError(f"{path}: expected the columns {' and '.join(needed)}, got no {' and no '.join(lacking)}")
     if one_of and not {*one_of} & {*header}:
         raise SettingsError(f"{path}: expected a column of {', '.join(one_of)}, got {', '.join(header)}")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first))
+    rows = csv_rows(path, io.StringIO(text, newline=""), _delimiter(first))
     next(rows)
-    for row in rows:
+    for line, row in rows:
         if any(cell.strip() for cell in row):
-            cells = [unmarked(cell).strip() for cell in row]
-            yield f"{path}, line {rows.line_num}", dict(zip(header, cells, strict=False))
+            yield f"{path}, line {line}", dict(zip(header, map(str.strip, row), strict=False))
 
 
-def _cells(line: str) -> list[str]:
-    return [unmarked(cell).strip().lower() for cell in next(csv.reader([line], delimiter=_delimiter(line)), [])]
+def _cells(path: Path, line: str) -> list[str]:
+    return [cell.strip().lower() for _, row in csv_rows(path, [line], _delimiter(line)) for cell in row]
 
 
 def _delimiter(header: str) -> str:

@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ B_FILE: Final = "b_file"
 """The columns with the file of each side, if a row names two files. `A_FILE` then names the call."""
 MARKS_FILE: Final = "marks_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
+MOST_COLUMNS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,10 @@ def read_table(path: Path) -> CallTable:
     the header.
     """
     lines, skipped, delimiter = _lines(path)
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
-    began = skipped + 1  # the line in which a row begins: a quoted cell may span several
-    try:
-        for row in table:
-            if not rows or any(cell.strip() for cell in row):
-                rows.append((began, [unmarked(cell) for cell in row]))
-            began = skipped + table.line_num + 1
-    except csv.Error as error:
-        quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
-        raise SettingsError(
-            f"{path}, line {began}: expected a row of a CSV table, got something else{quote}"
-        ) from error
+    for line, row in csv_rows(path, lines, delimiter, skipped):
+        if not rows or any(cell.strip() for cell in row):
+            rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
     by_name = {name.lower(): name for name in reversed(header)}
     files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
@@ -81,6 +73,26 @@ def read_table(path: Path) -> CallTable:
             raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
     cells = [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
     return CallTable(path, files, cells)
+
+
+def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, each with the number of the line in which it begins: a quoted cell may span several.
+
+    Marks that keep a spreadsheet from taking a text for a formula are taken off.
+
+    skipped: how many lines come before `lines`. SettingsError for a cell above 128 kB, a stray quote, too many cells.
+    """
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    began = skipped + 1
+    try:
+        for row in table:
+            if len(row) > MOST_COLUMNS:
+                raise SettingsError(f"{path}, line {began}: expected at most {MOST_COLUMNS:,} cells, got {len(row):,}")
+            yield began, [unmarked(cell) for cell in row]
+            began = skipped + table.line_num + 1
+    except csv.Error as error:
+        quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
+        raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
 
 
 def _lines(path: Path) -> tuple[list[str], int, str]:

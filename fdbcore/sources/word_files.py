@@ -6,7 +6,6 @@ start of the file that was transcribed.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,17 @@ from fdbcore.audio.decode import content_hash
 from fdbcore.errors import InputError
 from fdbcore.recording.files import read_json
 from fdbcore.recording.reader import Recording
-from fdbcore.types import SAMPLE_RATE_HZ, Side
+from fdbcore.runtime.numbers import number_of
+from fdbcore.types import SAMPLE_RATE_HZ, Side, ticks_to_s
 from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord
 
 NAME: Final = "words"
+_FAR_S: Final = 3600.0  # so far beyond the end, a file is of another call, or its times are no seconds
 
 
 class Chunks(NamedTuple):
-    """The words of a file with a start and no earlier end: text, start and end in s; and how many have none such."""
+    """The words of a file with a start from 0 on and no earlier end: text, start and end in s; and how many others."""
 
     words: list[tuple[str, float, float]]
     untimed: int
@@ -36,13 +37,13 @@ def chunks_in(path: Path) -> Chunks:
     try:
         chunks = read_json(path)["chunks"]
         timed = [
-            (_text(chunk).strip(), float(chunk["timestamp"][0]), float(chunk["timestamp"][1]))
+            (_text(chunk).strip(), number_of(chunk["timestamp"][0]), number_of(chunk["timestamp"][1]))
             for chunk in chunks
             if None not in chunk["timestamp"]
         ]
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
-    words = [word for word in timed if -math.inf < word[1] <= word[2] < math.inf]
+    words = [word for word in timed if 0 <= word[1] <= word[2]]
     return Chunks(words, len(chunks) - len(words))
 
 
@@ -110,6 +111,10 @@ class WordFiles(KnownWords):
         """The words of a side on the session's clock, by their start, and how many have no times."""
         lead_ms = _lead_samples(recording, side) * 1000 // SAMPLE_RATE_HZ
         words, untimed = chunks_in(self.file_of(recording, side))
+        length_s = ticks_to_s(recording.n_ticks)
+        if words and (last_s := max(start_s for _, start_s, _ in words)) > length_s + _FAR_S:
+            file = self.file_of(recording, side)
+            raise InputError(f"{file}: expected words within the {length_s:g} s of the call, got one at {last_s:g} s")
         timed = [_on_session(text, start_s, end_s, lead_ms) for text, start_s, end_s in words]
         return sorted(timed, key=lambda word: word.start_ms), untimed
 

@@ -25,7 +25,7 @@ from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.protocols import World
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.guard import Guard
-from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.json_values import json_value, parsed_json
 from fdbcore.runtime.network import await_result
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status
 from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
@@ -112,7 +112,7 @@ class ToolsFile(World):
         """Hand over the answers of the process until it ends."""
         assert self._process is not None
         while line := await reader.readline():
-            answer = json.loads(line)
+            answer = parsed_json(line)
             waiting = self._waiting.get(answer["number"])
             if waiting is None or waiting.done():  # it was given up meanwhile
                 continue

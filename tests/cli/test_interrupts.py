@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from helpers.made_runs import drawn_calls, made_run
 from helpers.voices import voices, write
 
+PIPES: Final[dict[str, Any]] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 # Ctrl-C at the moment at which a module is first looked for.
 AT_IMPORT = """
 import os, signal, sys
@@ -109,3 +111,30 @@ def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) ->
     assert "Traceback" not in told
     assert "Aborted" not in told
     assert "interrupted" in stderr
+
+
+def test_little_is_imported_before_ctrl_c_is_handled() -> None:
+    """While Python itself starts, nobody can; what the command imports before must be short."""
+    code = "import sys; before = {*sys.modules}; import fdbcore.cli.entry; print(*sorted({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    known = {"fdbcore", "fdbcore._version", "fdbcore.cli", "fdbcore.cli.entry", "signal", "enum", "types", "operator"}
+    assert {*done.stdout.split()} <= {*known, "functools", "collections", "reprlib", "keyword"}
+
+
+@pytest.mark.parametrize("after_ms", [5, 10, 20, 30, 40, 50, 60, 90, 120, 150])
+def test_in_the_first_moments_of_the_command(after_ms: int) -> None:
+    process = subprocess.Popen([Path(sys.executable).with_name("fdbcore"), "doctor"], text=True, **PIPES)
+    time.sleep(after_ms / 1000)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    is_python_still_starting = process.returncode == -signal.SIGINT or stderr.startswith("Fatal Python error: init")
+    assert is_python_still_starting or (process.returncode, stderr) == (130, "\nfdbcore: interrupted\n")
+    assert "cli/main" not in stderr
+
+
+def test_too_little_memory_is_one_line() -> None:
+    for mib in (150, 400, 700, 1023):
+        limit = f"ulimit -v {mib * 1024}; exec {sys.executable} -m fdbcore.cli report x"
+        done = subprocess.run(["sh", "-c", limit], text=True, timeout=60, **PIPES)
+        assert done.stderr == f"fdbcore: expected 1024 MiB of memory, got {mib} (ulimit)\n"
+        assert done.returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.json_values import parsed_json
 
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
 
@@ -84,7 +84,7 @@ class Brief:
 def read_brief(path: Path) -> Brief:
     """The brief in a file. SettingsError in one line if there is none."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parsed_json(path.read_bytes())
         if values["schema"] != BRIEF_SCHEMA:
             raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got {values['schema']!r}")
         return Brief.from_json(values)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from fdbcore.runtime.numbers import number_of
+
 RETRY_WAITS_S: Final = (1.0, 2.0, 4.0)
 """The waits before another try if a busy server does not say how long to wait."""
 LONGEST_WAIT_S: Final = 20.0
@@ -48,7 +50,7 @@ def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
     if status not in BUSY_STATUSES:
         return None
     try:
-        asked_s = float(headers.get("Retry-After", wait_s))
+        asked_s = number_of(headers.get("Retry-After", wait_s))
     except ValueError:  # a date
         return wait_s
     return asked_s if asked_s <= LONGEST_WAIT_S else None

@@ -27,7 +27,7 @@ from fdbcore.endpoints.websocket_line import Message, failure, require_aiohttp
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account
 from fdbcore.runtime.address import host_port
-from fdbcore.runtime.network import event_loop
+from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types import TICK_NS, Happening, Pcm, Side
 from fdbcore.types.tools import ToolResult
 from fdbcore.types.usage import Service
@@ -105,7 +105,7 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
             await self._http(self._join_s) as http,
             http.post(self._url(), data=form, headers=self._headers(), allow_redirects=False) as response,
         ):
-            body = await response.text(errors="replace")
+            body = await text_of(response)
             if response.status not in (200, 201):
                 if not (refusal := self._refusal(response.status, body)).transient:
                     raise refusal

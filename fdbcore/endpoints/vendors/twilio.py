@@ -35,7 +35,7 @@ from fdbcore.types.usage import Service
 
 RATE_HZ: Final = 8_000
 
-_KEYS: Final = re.compile(r"(\d+(?:\.\d+)?):([0-9*#A-D]+)", re.ASCII)
+_KEYS: Final = re.compile(r"(\d{1,9}(?:\.\d+)?):([0-9*#A-D]+)", re.ASCII)
 _PARAMETER: Final = re.compile(r"([^:,]+):([^,]*)")
 
 SETTINGS: Final = (

@@ -27,7 +27,8 @@ from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, Account, Vendor
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.runtime.address import parsed
-from fdbcore.runtime.network import event_loop
+from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types import TICKS_PER_S, Happening
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
@@ -115,7 +116,7 @@ class Ultravox(VendorParty):
             late = f"{self._account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
             raise self.error(late, transient=True) from None
         try:
-            found = json.loads(text)
+            found = json_value(text)
         except ValueError:
             found = None
         if not isinstance(found, dict):
@@ -132,7 +133,7 @@ class Ultravox(VendorParty):
             aiohttp.ClientSession(headers=headers, timeout=limit) as http,
             http.request(method, self._account.base_url + path, json=body, allow_redirects=False) as answer,
         ):
-            text = await answer.text()
+            text = await text_of(answer)
             if answer.status >= 300:
                 raise aiohttp.ClientResponseError(
                     answer.request_info, (), status=answer.status, message=text, headers=answer.headers

@@ -54,8 +54,8 @@ class RemoteDescription:
     def packet_ms(self) -> tuple[float, float]:
         """The shortest and longest packets in ms that the peer takes (RFC 7587, section 6.1); 0 and inf by default."""
         text = "\n".join(self._lines())
-        least = re.findall(r"^a=fmtp:.*\bminptime=(\d+)", text, re.MULTILINE)
-        most = re.findall(r"^a=maxptime:(\d+)", text, re.MULTILINE)
+        least = re.findall(r"^a=fmtp:.*\bminptime=([0-9]{1,9})", text, re.MULTILINE)
+        most = re.findall(r"^a=maxptime:([0-9]{1,9})", text, re.MULTILINE)
         return max(map(float, least), default=0.0), min(map(float, most), default=float("inf"))
 
     def sources_beside(self, mid: str | None) -> frozenset[int]:

@@ -11,7 +11,6 @@ we send "bye" with `message`, and close the socket.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -20,6 +19,7 @@ from aiohttp import WebSocketError, WSCloseCode, WSMsgType, web
 
 from fdbcore.endpoints.webrtc import HUNG_UP
 from fdbcore.endpoints.webrtc.seats import MAX_BYTES, MAX_CANDIDATES, OVER, Refusal, Seat, Seats, Visit
+from fdbcore.runtime.json_values import parsed_json
 
 HEARTBEAT_S: Final = 15.0
 """How often a peer is pinged. If it does not answer within half of this, it is gone."""
@@ -104,8 +104,8 @@ class _Conversation:
 
     def _parse(self, text: str) -> Mapping[str, Any]:
         try:
-            message = json.loads(text)
-        except (ValueError, RecursionError):
+            message = parsed_json(text)
+        except ValueError:
             message = None
         if not isinstance(message, dict):
             raise Refusal(400, f"{text[:40]!a}: expected a JSON object")

@@ -3,9 +3,10 @@
 `pipecat://HOST:PORT` joins a Pipecat bot likewise, by the offer endpoint of its SmallWebRTC transport.
 
 Its settings are those of `webrtc`, and `?key_variable=VARIABLE`. The value of that environment variable is sent to the
-server as a bearer token (RFC 6750). It is sent to no other server: not to one that redirects us, nor to one that the
-answer names. Without the setting no token is sent. To another machine a token is sent only with TLS, and FDBCORE_TOKEN,
-which opens our own port, is never sent there. Certificates are verified with the system's, or those of SSL_CERT_FILE.
+server as a bearer token (RFC 6750). We go to no other server: a redirection to one is refused, and a session that the
+answer puts at one is not ended, which the settings of the call tell as `not_deleted`. Without the setting no token is
+sent. To another machine a token is sent only with TLS, and FDBCORE_TOKEN, which opens our own port, is never sent
+there. Certificates are verified with the system's, or those of SSL_CERT_FILE.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.webrtc.endpoint import SETTINGS, TOKEN, WebRtcEndpoint
 from fdbcore.endpoints.webrtc.seats import is_loopback
+from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port
 from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.network import text_of
 from fdbcore.runtime.redaction import secret
 from fdbcore.runtime.traces import without_traces
 
@@ -90,13 +93,13 @@ class Dialled(WebRtcEndpoint):
 
         peer = await self._new_peer()
         url = URL(self._resource)
-        headers = {"Content-Type": self.content_type, **self._authorization(url)}
+        headers = {"Content-Type": self.content_type, **self._authorization()}
         try:
             async with (
                 self._http(self._join_s) as http,
                 http.post(url, data=self._request(await peer.offer()), headers=headers) as response,
             ):
-                answer = await response.text(errors="replace")
+                answer = await text_of(response)
                 if response.status != self.status:
                     said = self._told(answer)[:SAID_CHARS]  # in this order: a few characters would not be recognised
                     expected = f"expected {self.status} and an SDP answer"
@@ -129,27 +132,36 @@ class Dialled(WebRtcEndpoint):
     async def _hang_up(self) -> None:
         import aiohttp
 
-        if self._location is not None:
+        if self._location is not None and self._is_named(self._location):
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with self._http(HANG_UP_S) as http:
-                    await http.delete(self._location, headers=self._authorization(self._location))
+                    await http.delete(self._location, headers=self._authorization())
 
     def _http(self, timeout_s: float) -> aiohttp.ClientSession:
         import aiohttp
 
         connector = aiohttp.TCPConnector(ssl=ssl.create_default_context() if self._tls else True)
-        return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), connector=connector)
+        stays = [without_redirections(self._is_named)]
+        timeout = aiohttp.ClientTimeout(total=timeout_s)
+        return aiohttp.ClientSession(timeout=timeout, connector=connector, trace_configs=stays)
 
-    def _authorization(self, url: URL) -> dict[str, str]:
-        """The header with the bearer token if `url` is at the server that the address names, else {}."""
+    def _is_named(self, url: URL) -> bool:
+        """Whether `url` is at the server that the address names."""
         from yarl import URL
 
-        is_named = _place(url) == _place(URL(self._resource))
-        return {"Authorization": f"Bearer {self._bearer}"} if self._bearer and is_named else {}
+        named = URL(self._resource)
+        return (url.scheme, url.user, url.host, url.port) == (named.scheme, None, named.host, named.port)
+
+    def _authorization(self) -> dict[str, str]:
+        """The header with the bearer token, if there is one."""
+        return {"Authorization": f"Bearer {self._bearer}"} if self._bearer else {}
 
     def describe(self) -> Mapping[str, Any]:
-        """How the peer is reached, and the name of the variable with its token, as JSON values."""
-        return {**super().describe(), "key_variable": self._variable}
+        """How the peer is reached, the name of the variable with its token, and a session elsewhere, as JSON values."""
+        described = {**super().describe(), "key_variable": self._variable}
+        if self._location is not None and not self._is_named(self._location):
+            described["not_deleted"] = self._told(str(self._location))
+        return described
 
 
 class SmallWebRtc(Dialled):
@@ -172,7 +184,3 @@ class SmallWebRtc(Dialled):
             said = self._told(body)[:SAID_CHARS]
             raise PartyError(f"{self._resource}: expected an SDP answer in JSON, got {said!r}")
         return sdp
-
-
-def _place(url: URL) -> tuple[str, str | None, int | None]:
-    return url.scheme, url.host, url.port

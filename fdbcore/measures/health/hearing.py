@@ -38,6 +38,8 @@ def _kept_beside() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None:  # of another file
+            raise
         raise RecordingError(
             f"{tempfile.gettempdir()}: temporary files cannot be written: {error.strerror}: "
             "TMPDIR=DIR chooses another folder"

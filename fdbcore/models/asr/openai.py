@@ -68,7 +68,7 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
             form["language"] = language
         try:
             return client.audio.transcriptions.create(model=self._model, file=("speech.wav", wav, "audio/wav"), **form)
-        except (OpenAIError, ValueError) as error:
+        except (OpenAIError, ValueError, RecursionError) as error:
             if isinstance(error, BadRequestError) and error.param in _OF_WORD_TIMES:
                 raise SettingsError(f"{self.name} gives no word times: {self.redacted(told_by(error))}") from None
             raise self._failure(error) from None

@@ -7,6 +7,7 @@ WAV file, or the number of bytes of a WAV that follows right after that line. It
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import weakref
@@ -31,6 +32,7 @@ from fdbcore.runtime.redaction import without_secrets
 
 MOST_BYTES: Final = 600 * 48_000 * 4
 """How much a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
+MOST_LINE_BYTES: Final = 1 << 16
 
 
 class LineSpeaker(Speaker):
@@ -79,11 +81,13 @@ class LineSpeaker(Speaker):
         process.stdin.flush()
         deadline_ns = now_ns() + round(1e9 * self._timeout_s)
         while b"\n" not in self._unread:
+            if len(self._unread) > MOST_LINE_BYTES:
+                raise self._error(f"more than {MOST_LINE_BYTES:,} bytes without a line's end")
             self._read(process, deadline_ns)
         answer, _, rest = bytes(self._unread).partition(b"\n")
         self._unread[:] = rest
         told = answer.decode(errors="replace").strip()
-        if not told.isdecimal():
+        if not re.fullmatch("[0-9]{1,15}", told):
             return self._audio(Path(told), told)
         if int(told) > MOST_BYTES:
             raise self._error(f"more than {MOST_BYTES:,} bytes")

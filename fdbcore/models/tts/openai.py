@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.models import account
 from fdbcore.models.openai import OpenAIModel
+from fdbcore.models.tts.alive import MOST_BYTES
 from fdbcore.protocols import Speaker
 from fdbcore.runtime.address import Setting, parsed
 
@@ -40,6 +41,8 @@ class OpenAISpeaker(OpenAIModel, Speaker):
 
     SettingsError for instructions to a model that takes none.
     """
+
+    most_answer_bytes = MOST_BYTES
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.errors import InputError, RecordingError
+from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import AUDIO, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
@@ -112,11 +112,9 @@ def _export(recording: Recording, output: Path) -> Path:
     stated = recording.meta.get("parties", {}).get("A", {}).get("file", file)["sha256"]
     if stated != file["sha256"]:
         raise InputError(f"{source}: expected the file that was played (SHA-256 {stated}), got {file['sha256']}")
-    try:
+    with writes(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, output.parent / source.name)
-    except OSError as error:
-        raise RecordingError(f"{output.parent}: cannot be written: {error.strerror}") from error
     said = _said(recording, len(played))
     with WavWriter(output, channels=1) as wav:
         wav.write(said)

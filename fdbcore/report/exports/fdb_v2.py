@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.errors import InputError, RecordingError
+from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.report.exports.fdb1 import why_not_held
@@ -86,10 +86,8 @@ def _examiner(recording: Recording) -> Mapping[str, Any]:
 def _export(recording: Recording, folder: Path) -> list[Path]:
     session = session_of(open_recorded(recording.path))
     paths = [folder / name for name in V2_FILES]
-    try:
+    with writes(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(f"{folder}: cannot be written: {error.strerror}") from error
     with session.open() as source, ExitStack() as opened:
         files = [opened.enter_context(WavWriter(path, channels=1)) for path in paths]
         for block in source.blocks():

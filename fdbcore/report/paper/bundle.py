@@ -38,7 +38,9 @@ DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % C
 PEOPLE: Final = "A after B, same calls"
 
 _SPAN: Final = re.compile(
-    r"(?:(?P<start_min>\d+):)?(?P<start_s>\d+(?:\.\d+)?)-(?:(?P<end_min>\d+):)?(?P<end_s>\d+(?:\.\d+)?)"
+    r"(?:(?P<start_min>\d{1,9}):)?(?P<start_s>\d{1,9}(?:\.\d+)?)"
+    r"-(?:(?P<end_min>\d{1,9}):)?(?P<end_s>\d{1,9}(?:\.\d+)?)",
+    re.ASCII,
 )
 
 Strip = tuple[Reading, float, float]

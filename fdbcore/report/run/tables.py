@@ -16,7 +16,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.rows import EVENT_COLUMNS, EVENT_NUMBERS, CallColumns, Row, event_row
 from fdbcore.analysis.stages import answer_columns, answer_row, stage_table
 from fdbcore.analysis.survey import CallRow, Survey, survey
-from fdbcore.errors import RecordingError
+from fdbcore.errors import writes
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.text_cells import marked
 from fdbcore.types import TurnEvent
@@ -69,7 +69,7 @@ def _write_stages(path: Path, found: Survey) -> None:
 @contextmanager
 def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Iterable[Row]], None]]:
     """A function that writes rows as CSV and as Parquet. The files get their names once all rows are written."""
-    try:
+    with writes(path):
         with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
             text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
             table = csv.writer(text, lineterminator="\r\n")
@@ -84,8 +84,6 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
 
             yield write
             text.detach()
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _cell(value: object) -> object:

@@ -24,6 +24,7 @@ from fdbcore.errors import InputError, MissingExtraError
 from fdbcore.measures.compat import Segment
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.recorded import audio_state, stereo_blocks
 from fdbcore.suites.fdb_v1.rules import words_per_minute
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
@@ -132,12 +133,9 @@ def quality(pcm: Pcm, command: str) -> float:
         told = done.stderr.strip().splitlines()[-1:] or ["nothing"]
         raise InputError(f"--utmos {command}: expected exit code 0, got {done.returncode}: {told[0]}")
     try:
-        found = float(done.stdout.split()[-1])
+        return number_of(done.stdout.split()[-1])
     except (IndexError, ValueError):
         raise InputError(f"--utmos {command}: expected a number as the last word, got {done.stdout[-80:]!r}") from None
-    if not math.isfinite(found):
-        raise InputError(f"--utmos {command}: expected a finite number, got {found}")
-    return found
 
 
 def figures_of(before: Features, after: Features) -> dict[str, list[float]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.numbers import number_of
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.suites.staged.cases import StagedCase
@@ -36,7 +37,7 @@ def rule_of(text: str) -> dict[str, float]:
             raise SettingsError(f"--passes: {measure}: expected it once, got it again: {least!r}")
         low, high = BOUNDS[measure]
         try:
-            found[measure] = float(least)
+            found[measure] = number_of(least)
         except ValueError:
             found[measure] = np.nan
         if not low <= found[measure] <= high:

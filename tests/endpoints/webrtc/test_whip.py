@@ -125,16 +125,52 @@ def test_the_bearer_is_that_of_the_variable_named() -> None:
     assert first == [("POST", f"Bearer {BEARER}"), ("DELETE", f"Bearer {BEARER}")]
 
 
-def test_a_server_redirected_to_is_sent_no_bearer() -> None:
-    first, last = sent_to(lambda port: (WhipServer(redirect=f"http://127.0.0.1:{port}/y"), "?key_variable=LAB_TOKEN"))
-    assert first == [("POST", f"Bearer {BEARER}")]
-    assert last == [("POST", None), ("DELETE", None)]
+def test_a_server_redirected_to_is_sent_nothing_and_that_is_said() -> None:
+    servers: list[WhipServer] = []
+
+    def redirected(port: int) -> tuple[WhipServer, str]:
+        servers.append(WhipServer(redirect=f"http://127.0.0.1:{port}/y"))
+        return servers[0], "?key_variable=LAB_TOKEN"
+
+    with pytest.raises(PartyError, match=r"^http://127\.0\.0\.1:\d+/x: .* the server sends us to another one, which"):
+        sent_to(redirected)
+    assert servers[0].sent == [("POST", f"Bearer {BEARER}")]
 
 
-def test_a_server_that_the_answer_names_is_sent_no_bearer() -> None:
+def test_a_server_that_the_answer_names_is_sent_nothing() -> None:
     first, last = sent_to(lambda port: (WhipServer(elsewhere=f"http://127.0.0.1:{port}/y"), "?key_variable=LAB_TOKEN"))
     assert first == [("POST", f"Bearer {BEARER}")]
-    assert last == [("DELETE", None)]
+    assert last == []
+
+
+def test_a_session_elsewhere_is_told() -> None:
+    async def test() -> object:
+        server = WhipServer(elsewhere="http://user@127.0.0.1:1/all")
+        async with server.serving():
+            await joined(party := endpoint(f"whip://127.0.0.1:{server.port}/x"))
+        return party.describe()["not_deleted"]
+
+    assert await_result(test(), 30) == "http://user@127.0.0.1:1/all"
+
+
+@pytest.mark.parametrize(("kind", "status"), [("whip", 201), ("pipecat", 200), ("whip", 500)])
+def test_an_answer_without_end_is_one_line(kind: str, status: int) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(status=status)
+        await answer.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await answer.write(b"v=0\n" * 16_384)
+        return answer
+
+    async def test() -> None:
+        server = WhipServer()
+        server.handle = endless  # type: ignore[method-assign, assignment]
+        async with server.serving():
+            await joined(endpoint(f"{kind}://127.0.0.1:{server.port}/x"))
+
+    with pytest.raises(PartyError, match=r"/x: expected an answer of at most 1,000,000 bytes, got more$"):
+        await_result(test(), 30)
 
 
 @pytest.mark.parametrize("end", [None, -9])

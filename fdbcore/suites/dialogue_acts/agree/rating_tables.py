@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.rater_tables import columns_of, rated_rows
 from fdbcore.types import Problem
 
@@ -98,10 +98,7 @@ def _take(
 
 
 def _number(text: str) -> float | None:
-    if "_" in text:  # Python's own way to write a number
-        return None
     try:
-        value = float(text)
+        return number_of(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None

@@ -9,11 +9,13 @@ says before A first speaks. Several rows for one turn are several good replies, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from fdbcore.errors import InputError
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.rater_tables import rated_rows
 from fdbcore.suites.dialogue_acts.records import Annotation, Reference, parse_steps
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
@@ -53,7 +55,7 @@ def read_turn_references(
 def _row(row: Mapping[str, str], as_given: bool, tags: TagSet) -> tuple[Asked, Reference]:
     if empty := [name for name in COLUMNS if not row.get(name)]:
         raise InputError(f"{empty[0]}: expected a text, got none")
-    if not row["turn"].isdecimal():
+    if not re.fullmatch("[0-9]{1,9}", row["turn"]):
         raise InputError(f"turn: expected the number of a turn of A, got {row['turn']!r}")
     words = row["acts"].replace(",", " ").split()
     acts = [{"act": act, "importance": _number(weight)} for act, weight in zip(words[::2], words[1::2], strict=False)]
@@ -66,6 +68,6 @@ def _row(row: Mapping[str, str], as_given: bool, tags: TagSet) -> tuple[Asked, R
 def _number(text: str) -> float | str:
     """A number; any other text as it is, which is then told to be none."""
     try:
-        return float(text)
+        return number_of(text)
     except ValueError:
         return text

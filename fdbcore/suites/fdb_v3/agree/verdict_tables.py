@@ -14,6 +14,7 @@ ours.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,7 +121,7 @@ def _take(
     if lacking := [name for name in NEEDED if not row.get(name)]:
         problems.append(Problem(where, f"{lacking[0]}: left out: expected a name, got none"))
         return
-    if not trial.isdecimal() or int(trial) < 1:
+    if not re.fullmatch("[1-9][0-9]{0,8}", trial):
         problems.append(Problem(where, f"trial: left out: expected a number from 1, got {trial!r}"))
         return
     given: dict[RatedMetric, bool | None] = {}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.rater_tables import columns_of, rated_rows
 from fdbcore.suites.staged.families import LEVELS
 from fdbcore.types import Problem
@@ -109,7 +110,7 @@ def _mark(text: str) -> float | None:
     """A rating as it is written; None: cannot tell. ValueError if it is neither."""
     if text.lower() == CANNOT_TELL:
         return None
-    mark = float(text.replace(",", "."))
+    mark = number_of(text.replace(",", "."))
     if not 1 <= mark <= LEVELS:
         raise ValueError
     return mark
