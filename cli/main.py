@@ -11,7 +11,7 @@ import click
 from fdbcore.runtime.redaction import write_no_secrets
 
 from .entry import begin_work
-from .lazy import LazyCommands
+from .lazy import TYPED, LazyCommands
 
 COMMANDS = (
     *("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "rate"),
@@ -45,23 +45,10 @@ def main(context: click.Context) -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # a file name may hold bytes that are not valid text
         sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
-        _load_tokens(Path(".env"))
+        from .env_file import take_secrets
+
+        take_secrets(Path(".env"), context.meta[TYPED])
     write_no_secrets()
     begin_work()
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)
-
-
-def _load_tokens(path: Path) -> None:
-    """Load keys and tokens from `path`; the environment has priority. A bad line is named, its content never shown."""
-    import logging
-
-    from dotenv import load_dotenv
-    from dotenv.parser import parse_stream
-
-    with open(path, encoding="utf-8") as file:
-        for line in parse_stream(file):
-            if line.error:
-                click.echo(f"fdbcore: {path}, line {line.original.line}: expected NAME=VALUE, left out", err=True)
-    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would warn about the same lines again
-    load_dotenv(path)

@@ -60,11 +60,12 @@ class GeminiModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from google import genai
 
-        no_redirects = {"follow_redirects": False}  # the key must not go to another server
+        # No redirects: the key must not go to another server.
+        to_the_server = {"follow_redirects": False, "trust_env": not self.is_here}
         options: Any = {
             "base_url": self.base_url,
             "timeout": round(self._timeout_s * 1000),
-            "client_args": no_redirects,
+            "client_args": to_the_server,
         }
         client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end

@@ -29,6 +29,10 @@ BOTH: Final[Mapping[str, Sequence[str]]] = {"both": ("slow", "fast"), "fdb2": ("
 """Names of two pacings at once."""
 MOST_NAMED: Final = 12
 """An error names all that could have been asked for, if there are no more."""
+_ADDRESSES: Final = ("actor", "transcriber", "voice")
+"""The settings of an examiner that say who is started or asked."""
+_typed: Final[set[str]] = set()
+"""The addresses that `ship` was given. Data of somebody else name no others."""
 
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
@@ -80,6 +84,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
             registry.live_transcriber(options["ears"])
     with told_as("--examiner", "actor"):
         known_actor(options["examiner"])
+    _typed.update(filter(None, (options["examiner"], options["ears"])))
     show(f"reading {options['scenarios']}")
     users, left_out, found = [], {}, read_set(options["scenarios"])
     missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
@@ -123,6 +128,9 @@ def side_a(data: str) -> SideA:
     content = read_json(folder / USERS) if (folder / USERS).is_file() else {}
     if content.get("schema") != SCHEMA:
         raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
+    named = {each["settings"][name] for each in content["users"] for name in _ADDRESSES if name in each["settings"]}
+    if strange := sorted(map(str, named - _typed)):
+        raise InputError(f"{data}: expected --examiner and --ears in the command, not in the data, got {strange[0]!r}")
     users = [
         User(
             name=each["name"],
