@@ -24,8 +24,7 @@ _SHOWABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*", re.ASCII)
 def take_secrets(path: Path, typed: Iterable[str]) -> None:
     """Set the environment variables of `path` that hold secrets; the environment has priority.
 
-    They are those that are called so, and those that an address among the `typed` words names. Other names, and the
-    numbers of lines that are wrong, are told in one line each; a value is never shown.
+    Those are called so, or named by an address among the `typed` words. What is left out is told, without its value.
     """
     from dotenv.parser import parse_stream
 

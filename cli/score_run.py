@@ -109,6 +109,7 @@ def _reference(asked: ScoreOptions, path: Path, own: Settings, out: Path, count:
         raise SettingsError(f"--reference {path}: expected a run, or audio, got no such file")
     if is_recorded(path):
         return Run(path)
+    from fdbcore.recording.files import part_of
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import replay_corpus
     from fdbcore.session.vad import check_installed
@@ -119,7 +120,7 @@ def _reference(asked: ScoreOptions, path: Path, own: Settings, out: Path, count:
     calls = named_calls(NamedInput([path]), oddities)
     if (name := own["vad"]["B"]["name"]) not in asked.vads:
         check_installed(name, "--reference")
-    settings = ReplaySettings(out / REFERENCE, name, own["turns"])
+    settings = ReplaySettings(part_of(out, REFERENCE), name, own["turns"])
     work = f"of {len(calls):,} calls of the reference replayed"
     entries = replay_corpus(
         calls,

@@ -27,6 +27,7 @@ from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
+    DERIVED,
     EVENTS,
     HEALTH,
     MARKS,
@@ -35,6 +36,7 @@ from fdbcore.recording.files import (
     RECORDING_SCHEMA,
     TURNS,
     TURNS_SCHEMA,
+    part_of,
     read_json,
 )
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
@@ -85,6 +87,7 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str], meta: RecordingMeta | None = None) -> None:
         self.path = path = Path(path)
         self.meta: RecordingMeta = read_json(path / META) if meta is None else meta
+        part_of(path, DERIVED)
         schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
         if schema != RECORDING_SCHEMA:
             raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
@@ -325,7 +328,7 @@ def folders_in(path: Path) -> list[Path]:
         raise RecordingError(f"{path}: expected a run or a recording, got no such folder{nearest(path.name, beside)}")
     if os.path.isfile(path / META):
         return [path]
-    found = sorted(meta.parent for meta in path.glob(f"*/{META}"))
+    found = sorted(part_of(path, meta.parent.name) for meta in path.glob(f"*/{META}"))
     if not found:
         raise RecordingError(f"{path}: expected a run or a recording, found no {META}")
     return found

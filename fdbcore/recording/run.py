@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError
-from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json
+from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
@@ -94,6 +94,8 @@ def _read(path: Path, schema: str) -> dict[str, Any]:
     values: dict[str, Any] = read_json(path)
     if values.get("schema") != schema:
         raise RecordingError(f"{path}: expected schema {schema}, got {values.get('schema')!r}")
+    for call in values.get("calls", values.get("cases", ())):
+        part_of(path.parent, call["name"])
     return values
 
 
@@ -134,6 +136,8 @@ def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
     try:
         _take(folder, path, doing, leaving_s)
+        if (path / LOG).is_symlink():
+            (path / LOG).unlink()
         try:
             yield
         finally:

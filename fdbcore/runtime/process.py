@@ -25,7 +25,7 @@ from fdbcore.runtime.redaction import write_no_secrets
 _LEAVING_S: Final = 10.0  # how long a process that was asked to end may take before it is killed
 _DYING_S: Final = 5.0  # how long to wait for the exit code of a process whose pipe has closed
 _SPAWN: Final = multiprocessing.get_context("spawn")
-_SAFE_PATH: Final = "PYTHONSAFEPATH"
+_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "for workers"
 
 
 class WorkerProcess:
@@ -37,8 +37,7 @@ class WorkerProcess:
 
     def __init__(self, log: Path | None, work: Callable[..., None], *arguments: object) -> None:
         self.connection, theirs = _SPAWN.Pipe()
-        given = (os.environ.get(_SAFE_PATH), log, work, theirs, *arguments)
-        self._process = _SPAWN.Process(target=_live, args=given, name="fdbcore-worker")
+        self._process = _SPAWN.Process(target=_live, args=(log, work, theirs, *arguments), name="fdbcore-worker")
         with _importing_nothing_from_here(), _uninterrupted():
             self._process.start()
         theirs.close()  # only the process keeps its end, so its death closes the pipe
@@ -85,11 +84,9 @@ def messages(connection: Connection) -> Iterator[Any]:
             yield connection.recv()
 
 
-def _live(
-    safe_path: str | None, log: Path | None, work: Callable[..., None], connection: Connection, *arguments: object
-) -> None:
+def _live(log: Path | None, work: Callable[..., None], connection: Connection, *arguments: object) -> None:
     _leave_terminal()
-    _restore(safe_path)
+    _import_as_before()
     with nullcontext() if log is None else _printing_to(log):
         faulthandler.enable()
         with suppress(ConnectionError):  # the owner has died: nobody waits for an answer
@@ -105,18 +102,17 @@ def _importing_nothing_from_here() -> Iterator[None]:
     multiprocessing has no option for it, so the environment says it, and says no more of it afterwards: programs that
     the user names may import what lies beside them.
     """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
+    if not os.environ.get(_SAFE_PATH):
+        os.environ[_SAFE_PATH] = _OURS
     try:
         yield
     finally:
-        _restore(before)
+        _import_as_before()
 
 
-def _restore(before: str | None) -> None:
-    os.environ.pop(_SAFE_PATH)
-    if before is not None:
-        os.environ[_SAFE_PATH] = before
+def _import_as_before() -> None:
+    if os.environ.get(_SAFE_PATH) == _OURS:
+        del os.environ[_SAFE_PATH]
 
 
 @contextmanager

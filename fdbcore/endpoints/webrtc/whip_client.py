@@ -4,8 +4,9 @@
 
 Its settings are those of `webrtc`, and `?key_variable=VARIABLE`. The value of that environment variable is sent to the
 server as a bearer token (RFC 6750). It is sent to no other server: not to one that redirects us, nor to one that the
-answer names. Without the setting no token is sent. To another machine a token is sent only with TLS, and FDBCORE_TOKEN,
-which opens our own port, is never sent there. Certificates are verified with the system's, or those of SSL_CERT_FILE.
+answer names; nor are these told that we hang up. Without the setting no token is sent. To another machine a token is
+sent only with TLS, and FDBCORE_TOKEN, which opens our own port, is never sent there. Certificates are verified with the
+system's, or those of SSL_CERT_FILE.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Dialled(WebRtcEndpoint):
     async def _hang_up(self) -> None:
         import aiohttp
 
-        if self._location is not None:
+        if self._location is not None and self._is_named(self._location):
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with self._http(HANG_UP_S) as http:
                     await http.delete(self._location, headers=self._authorization(self._location))
@@ -131,10 +132,12 @@ class Dialled(WebRtcEndpoint):
 
     def _authorization(self, url: URL) -> dict[str, str]:
         """The header with the bearer token if `url` is at the server that the address names, else {}."""
+        return {"Authorization": f"Bearer {self._bearer}"} if self._bearer and self._is_named(url) else {}
+
+    def _is_named(self, url: URL) -> bool:
         from yarl import URL
 
-        is_named = _place(url) == _place(URL(self._resource))
-        return {"Authorization": f"Bearer {self._bearer}"} if self._bearer and is_named else {}
+        return _place(url) == _place(URL(self._resource))
 
     def describe(self) -> Mapping[str, Any]:
         """How the peer is reached, and the name of the variable with its token, as JSON values."""

@@ -15,7 +15,7 @@ from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import part_of, read_json, write_json
 from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
@@ -90,7 +90,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
     for scenario in _chosen(found.scenarios, options):
         brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
-        write_json(folder / "briefs" / f"{scenario.id}.json", brief.to_json())
+        write_json(part_of(folder, "briefs", f"{scenario.id}.json"), brief.to_json())
         numbers = range(options["examiner_seeds"])
         own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
         languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])
@@ -119,7 +119,7 @@ def _missing_extra(address: str) -> MissingExtraError | None:
 
 def _address(folder: Path, user: Mapping[str, Any]) -> str:
     """The address of an examiner of the list."""
-    return f"examiner:{folder / 'briefs' / user['brief']}?{urlencode(user['settings'])}"
+    return f"examiner:{part_of(folder, 'briefs', user['brief'])}?{urlencode(user['settings'])}"
 
 
 def side_a(data: str) -> SideA:
