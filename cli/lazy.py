@@ -7,11 +7,14 @@ import importlib
 import sys
 from collections.abc import Sequence
 from resource import RLIMIT_AS, getrlimit
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from .entry import FAILED, INTERRUPTED
+
+TYPED: Final = f"{__name__}.typed"
+"""The key of a context's `meta` that holds all words of the command."""
 
 
 class LazyCommands(click.Group):
@@ -20,6 +23,11 @@ class LazyCommands(click.Group):
     def __init__(self, *arguments: Any, names: Sequence[str] = (), **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
         self._names = names
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command, and keep them as they are."""
+        ctx.meta.setdefault(TYPED, tuple(args))
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the given order."""

@@ -13,7 +13,7 @@ import click
 from fdbcore.runtime.redaction import write_no_secrets
 
 from .entry import FAILED, begin_work
-from .lazy import LazyCommands
+from .lazy import TYPED, LazyCommands
 
 COMMANDS = (
     *("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "rate"),
@@ -48,7 +48,9 @@ def main(context: click.Context) -> None:
     if isinstance(sys.stdout, TextIOWrapper):  # a file name may hold bytes that are not valid text
         sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
-        _load_tokens(Path(".env"))
+        from .env_file import take_secrets
+
+        take_secrets(Path(".env"), context.meta[TYPED])
     write_no_secrets()
     begin_work()
     if context.invoked_subcommand is None:
@@ -57,18 +59,3 @@ def main(context: click.Context) -> None:
     if 0 <= (limit := getrlimit(RLIMIT_AS)[0]) < LEAST_BYTES:  # libraries in C would hang or abort
         click.echo(f"fdbcore: expected {LEAST_BYTES >> 20} MiB of memory, got {limit >> 20} (ulimit)", err=True)
         sys.exit(FAILED)
-
-
-def _load_tokens(path: Path) -> None:
-    """Load keys and tokens from `path`; the environment has priority. A bad line is named, its content never shown."""
-    import logging
-
-    from dotenv import load_dotenv
-    from dotenv.parser import parse_stream
-
-    with open(path, encoding="utf-8") as file:
-        for line in parse_stream(file):
-            if line.error:
-                click.echo(f"fdbcore: {path}, line {line.original.line}: expected NAME=VALUE, left out", err=True)
-    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would warn about the same lines again
-    load_dotenv(path)

@@ -87,7 +87,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
             unit(run.scored, asked.cluster)
             if asked.by is not None:
                 check_column(run.scored, asked.by, "--by")
-            reference = _reference(asked.reference, run.settings, out, asked.executor, count)
+            reference = _reference(asked, asked.reference, run.settings, out, count)
         return score(
             run,
             by=asked.by,
@@ -101,7 +101,7 @@ def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statement
         )
 
 
-def _reference(path: Path, own: Settings, out: Path, executor: Executor, count: Callable[[str], None]) -> Run:
+def _reference(asked: ScoreOptions, path: Path, own: Settings, out: Path, count: Callable[[str], None]) -> Run:
     """The run in `path`. A folder of audio is first replayed with the settings `own` into `out`/reference."""
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.run import is_recorded
@@ -110,19 +110,23 @@ def _reference(path: Path, own: Settings, out: Path, executor: Executor, count: 
         raise SettingsError(f"--reference {path}: expected a run, or audio, got no such file")
     if is_recorded(path):
         return Run(path)
+    from fdbcore.recording.files import part_of
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import replay_corpus
+    from fdbcore.session.vad import check_installed
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.names import Oddities
 
     oddities = Oddities()
     calls = named_calls(NamedInput([path]), oddities)
-    settings = ReplaySettings(out / REFERENCE, own["vad"]["B"]["name"], own["turns"])
+    if (name := own["vad"]["B"]["name"]) not in asked.vads:
+        check_installed(name, "--reference")
+    settings = ReplaySettings(part_of(out, REFERENCE), name, own["turns"])
     work = f"of {len(calls):,} calls of the reference replayed"
     entries = replay_corpus(
         calls,
         settings,
-        executor,
+        asked.executor,
         oddities,
         lambda progress, ended: count(work) if ended else None,
     )

@@ -26,6 +26,11 @@ VAD_ENTRY_POINTS: Final = "fdbcore.vads"
 """The group of entry points by which other packages add detectors."""
 
 
+def is_installed_vad(name: str) -> bool:
+    """Whether a detector ships or is installed, so that a file may name it: who opens files of others runs no other."""
+    return name in VADS | _installed(VAD_ENTRY_POINTS)
+
+
 def vad(name: str) -> Callable[..., Vad]:
     """What makes the voice activity detector `name`, as make(source_rate_hz=16_000).
 

@@ -8,6 +8,7 @@ statistic, so the difference of two results is paired. Importing this module doe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
@@ -210,7 +211,11 @@ def _kernels() -> _Kernels:
 
 def _compile(in_cache: bool) -> _Kernels:
     from numba import njit
+    from numba.core import config
 
+    # It would read settings, such as the place of its cache, which holds code, from a file of the current folder.
+    config._config_fname = os.devnull
+    config.reload_config()  # type: ignore[no-untyped-call]
     ratios = "void(int32[:, ::1], float64[::1], float64[::1], float64[::1])"
     quantiles = "void(int32[:, ::1], float64[::1], int32[::1], int64[:, ::1], int64, float64, float64[::1])"
     columns = "void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"

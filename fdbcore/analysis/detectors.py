@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.errors import FdbError, SettingsError
-from fdbcore.registry import VADS, vad
+from fdbcore.errors import SettingsError
+from fdbcore.registry import is_installed_vad, vad
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def _text(described: Mapping[str, Any]) -> str:
 
 @cache
 def _version_now(name: str) -> str | None:
-    """None for what is not ours: who opens a run of others runs no code that it names."""
-    if name not in VADS:
+    """None for what is not installed, and for one that cannot say it."""
+    if not is_installed_vad(name):
         return None
     try:
         return str(vad(name)(source_rate_hz=SAMPLE_RATE_HZ).describe()["version"])
-    except FdbError:  # its extra is not installed
+    except Exception:  # its extra is not installed, or it is of another package
         return None

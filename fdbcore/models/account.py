@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fdbcore.errors import CutOffError, PartyError, RefusalError, SettingsError
-from fdbcore.runtime.address import KEY_VARIABLE, Setting
+from fdbcore.runtime.address import KEY_VARIABLE, Setting, is_loopback
 from fdbcore.runtime.redaction import needs_keys, secret, without_values
 from fdbcore.runtime.traces import without_traces
 from fdbcore.types.usage import Service, Takes
@@ -89,6 +89,11 @@ class Account:
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is this machine, which no proxy can reach."""
+        return is_loopback(urlsplit(self.base_url).hostname)
+
     def service(self, takes: Takes) -> Service:
         """What the server is sent. It is the vendor's if it has the vendor's name, and then also has the model's."""
         host = urlsplit(self.base_url).hostname or ""
@@ -103,7 +108,8 @@ class Account:
     def key(self) -> str:
         """The key from the environment; NO_KEY if the server takes none, and if nobody is asked (`asking_nobody`).
 
-        SettingsError, which names the variable, if it is missing, or too short to be a secret.
+        SettingsError, which names the variable, if it is missing, or too short to be a secret, or if the server is
+        another machine without TLS: everybody on the way would read it.
         """
         if not self.key_variables:
             return NO_KEY
@@ -111,6 +117,9 @@ class Account:
             if key := secret(variable):
                 if not (key.isascii() and key.isprintable()):
                     raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
+                if not (self.is_here or urlsplit(self.base_url).scheme == "https"):
+                    expected = f"expected https:// for the key in {variable} beyond this machine"
+                    raise SettingsError(f"{self.name}: {expected}, got {self.server}: no TLS")
                 return key
         if not (self._needs_key and needs_keys()):
             return NO_KEY

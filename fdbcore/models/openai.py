@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
@@ -26,7 +25,6 @@ from fdbcore.types import Reply, Request
 
 OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1", "OPENAI_BASE_URL")
 
-_THIS_MACHINE: Final = ("127.0.0.1", "::1", "localhost")
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 _NO_REGION: Final = "unsupported_country_region_territory"
 _FORMATS: Final = ("json_schema", "json_object", "text")
@@ -70,12 +68,11 @@ class OpenAIModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from openai import DefaultHttpxClient, OpenAI
 
-        by_proxy = urlsplit(self.base_url).hostname not in _THIS_MACHINE  # which a proxy cannot reach
         # No redirects: the key must not go to another server.
         hooks: dict[str, list[Callable[..., Any]]] = {
             "response": [partial(_note_wait, weakref.ref(self)), partial(bound, self.most_answer_bytes)]
         }
-        http = DefaultHttpxClient(follow_redirects=False, trust_env=by_proxy, event_hooks=hooks)
+        http = DefaultHttpxClient(follow_redirects=False, trust_env=not self.is_here, event_hooks=hooks)
         client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=http)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
         return client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ TURNS_SCHEMA: Final = "fdbcore.turns/1"
 MARKS_SCHEMA: Final = "fdbcore.marks/2"
 HEALTH_SCHEMA: Final = "fdbcore.health/3"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
+DERIVED: Final = "derived"
 REPLY = "reply"
 """The kind of an event in which a side answers in text, whether it speaks too or not."""
 REFUSAL = "refusal"
@@ -28,6 +30,22 @@ ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS, LABELS = "derived/marks.json", "derived/labels.json"
 WORDS: Final[Mapping[Side, str]] = {"A": "derived/words_A.json", "B": "derived/words_B.json"}
+
+
+def part_of(folder: Path, *names: str) -> Path:
+    """What lies in a folder, each name in that before it.
+
+    RecordingError if a name is more than one plain part of a path, or is a link that leads out of its folder: what is
+    written there would land elsewhere, and what is read there is of somebody else.
+    """
+    for name in names:
+        if not isinstance(name, str) or name in ("", os.curdir, os.pardir) or {os.sep, "\0"} & {*name}:
+            raise RecordingError(f"{folder}: expected names of folders and files in it, got {name!r}")
+        path = folder / name
+        if os.path.islink(path) and Path(os.path.realpath(folder)) not in Path(os.path.realpath(path)).parents:
+            raise RecordingError(f"{path}: expected it in {folder} itself, got a link that leads out of it")
+        folder = path
+    return folder
 
 
 def write_text(path: Path, text: str) -> None:

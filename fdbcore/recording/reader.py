@@ -27,6 +27,7 @@ from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
+    DERIVED,
     EVENTS,
     HEALTH,
     HEALTH_SCHEMA,
@@ -36,6 +37,7 @@ from fdbcore.recording.files import (
     RECORDING_SCHEMA,
     TURNS,
     TURNS_SCHEMA,
+    part_of,
     read_json,
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
@@ -94,6 +96,7 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str], meta: RecordingMeta | None = None) -> None:
         self.path = path = Path(path)
+        part_of(path, DERIVED)
         self.meta: RecordingMeta = _read_meta(path / META) if meta is None else meta
 
     @property
@@ -437,7 +440,7 @@ def folders_in(path: Path) -> list[Path]:
         raise RecordingError(f"{path}: expected a run or a recording, got no such folder{nearest(path.name, beside)}")
     if os.path.isfile(path / META):
         return [path]
-    found = sorted(meta.parent for meta in path.glob(f"*/{META}"))
+    found = sorted(part_of(path, meta.parent.name) for meta in path.glob(f"*/{META}"))
     if not found:
         raise RecordingError(f"{path}: expected a run or a recording, found no {META}")
     return found

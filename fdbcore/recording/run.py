@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, writes
-from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json
+from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
 from fdbcore.recording.form import damaged, of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
@@ -106,7 +106,9 @@ def _read(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
-    """RecordingError if a call is listed twice: it would count twice."""
+    """RecordingError if a name leads out of the run, or a call is listed twice, and so would count twice."""
+    for name in names:
+        part_of(path.parent, name)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise damaged(path, f"expected each call once, got {twice[0]!r} twice")
 
@@ -146,6 +148,8 @@ def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
         folder = os.open(path, os.O_RDONLY)
     try:
         _take(folder, path, doing, leaving_s)
+        if (path / LOG).is_symlink():
+            (path / LOG).unlink()
         try:
             yield
         finally:

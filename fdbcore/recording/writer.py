@@ -17,6 +17,7 @@ from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
+    DERIVED,
     EVENTS,
     META,
     RECORDING_SCHEMA,
@@ -25,6 +26,7 @@ from fdbcore.recording.files import (
     TURNS,
     TURNS_SCHEMA,
     json_pieces,
+    part_of,
     write_json,
     write_pieces,
 )
@@ -62,10 +64,12 @@ class RecordingWriter:
             **meta,
             "platform": platform.platform(),
         }
+        derived = part_of(path.parent, path.name, DERIVED)
         with writes(path):
-            (path / "derived").mkdir(parents=True, exist_ok=True)
-            for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
-                stale.unlink(missing_ok=True)
+            derived.mkdir(parents=True, exist_ok=True)
+            for stale in (path / AUDIO, path / EVENTS, path / REPORT, *derived.iterdir()):  # of an earlier recording
+                if stale.is_symlink() or stale.is_file():
+                    stale.unlink(missing_ok=True)
         write_json(path / META, self._meta)  # first: it marks the folder as ours, so a later recording may replace it
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import CLIP_TICKS, CallMoment, around, clip_ticks
 from fdbcore.errors import FdbError
-from fdbcore.recording.files import REPORT
+from fdbcore.recording.files import REPORT, part_of, write_bytes
 from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
 from fdbcore.report.format import clock_text
 from fdbcore.report.html.values import PageParts
@@ -91,9 +91,8 @@ class Sounds:
     def _address(self, found: CallMoment, cut: bytes) -> str:
         if self._shown.embed:
             return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
-        path = self._folder / CLIPS / f"{found.call.name}-{found.moment.start_tick}.webm"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(cut)
+        path = part_of(self._folder, CLIPS, f"{found.call.name}-{found.moment.start_tick}.webm")
+        write_bytes(path, cut)
         return quote(f"{CLIPS}/{path.name}")
 
     def place(self, path: Path) -> str:

@@ -22,7 +22,7 @@ from fdbcore.analysis.facts import Fact
 from fdbcore.analysis.score import read_scores, unscored
 from fdbcore.errors import FdbError, RecordingError, writes
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import REPORT, read_json, write_json
+from fdbcore.recording.files import REPORT, part_of, read_json, write_json
 from fdbcore.recording.form import one_call
 from fdbcore.report.call.audio import CallAudio, call_audio
 from fdbcore.report.call.document import page_document
@@ -69,7 +69,7 @@ def write_call_pages(
         if not kept
     ]
     written = results_in_order(executor or Workers(), partial(_write_page, parts=shown), others)
-    with _lists(run.path / PAGES) as add:
+    with _lists(part_of(run.path, PAGES)) as add:
         for number, call in enumerate(run.calls):
             lists = _kept_lists(call) if is_kept[number] else next(written)
             found |= titles(lists)

@@ -196,7 +196,8 @@ def why_not_joined(address: str) -> str | None:
 
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise it prints that this will be so
     try:
-        ray.init(address or "auto", log_to_driver=False, logging_level="ERROR")
+        with chdir(os.sep):  # on nodes, the current folder would come before Python's own modules
+            ray.init(address or "auto", log_to_driver=False, logging_level="ERROR")
     except ConnectionError:
         return "expected a cluster that runs here, found none: `ray start --head` starts one"
     except (RuntimeError, ValueError, OSError) as error:

@@ -33,6 +33,7 @@ from fdbcore.recording.files import (
     SCORES,
     TURNS,
     WORDS,
+    part_of,
     settings_hash,
     write_json,
 )
@@ -185,7 +186,7 @@ def _keep_live_facts(recording: RecordingWriter, held: Recording) -> None:
 
 def _case_path(run_path: Path, session: SessionInput) -> Path:
     """The folder of a case. RecordingError if it holds the input, or anything but an earlier recording."""
-    path = run_path / session.name
+    path = part_of(run_path, session.name)
     held = session.recording and session.recording / META
     for source in filter(None, (session.a, session.b, held, *session.words.values())):
         if real_path(path) in real_path(source).parents:

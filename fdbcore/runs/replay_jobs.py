@@ -16,7 +16,7 @@ from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, HEALTH_SCHEMA, META, read_json, settings_hash, write_json
+from fdbcore.recording.files import AUDIO, HEALTH_SCHEMA, META, part_of, read_json, settings_hash, write_json
 from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
@@ -198,7 +198,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
     Words and annotations beside the audio (Full-Duplex-Bench) have to be the same, too.
     If the audio file has moved since, the recording is made to link its new place.
     """
-    path = settings.run_path / session.name
+    path = part_of(settings.run_path, session.name)
     if settings.real_time or not all((path / part).is_file() for part in (META, *SCORED)):
         return None
     try:

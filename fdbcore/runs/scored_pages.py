@@ -16,7 +16,7 @@ from fdbcore.analysis.score import read_scores
 from fdbcore.errors import FdbError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols.suite import Suite
-from fdbcore.recording.files import write_text
+from fdbcore.recording.files import part_of, write_text
 from fdbcore.report.call.audio import call_audio
 from fdbcore.report.call.document import page_document
 from fdbcore.report.call.page import CallPage, ScoredIn, page
@@ -47,9 +47,9 @@ def write_scored_pages(
             html = _page(Path(recording), suite, cases[number], place)
         except FdbError:  # the document of the suite says so
             continue
-        write_text(out / CALLS / name, html)
+        write_text(part_of(out, CALLS, name), html)
         written[recording] = f"{CALLS}/{name}"
-    for path in (out / CALLS).glob("*.html"):
+    for path in part_of(out, CALLS).glob("*.html"):
         if f"{CALLS}/{path.name}" not in written.values():
             path.unlink()
     return written

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
-from fdbcore.recording.files import META
+from fdbcore.recording.files import META, part_of
 
 
 class Store:
@@ -47,11 +47,13 @@ class Store:
 
     def fetch(self, call: str, run_path: Path) -> bool:
         """Make the folder of a call in a run what it is in the store; False if it is not there. RecordingError."""
-        there, here = f"{self._place}/{call}", run_path / call
+        there, here = f"{self._place}/{call}", part_of(run_path, call)
         with self._told():
             names = self._names(there)
             if META not in names:
                 return False
+            for name in names:
+                part_of(here, *name.split("/"))
             shutil.rmtree(here, ignore_errors=True)
             for name in sorted(names, key=lambda name: name == META):  # last: until then the call has not ended
                 (here / name).parent.mkdir(parents=True, exist_ok=True)

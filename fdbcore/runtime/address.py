@@ -226,6 +226,14 @@ def host_port(host: str, port: int | None) -> str:
     return name if port is None else f"{name}:{port}"
 
 
+def is_loopback(host: str | None) -> bool:
+    """Whether a host name or address can only be this machine."""
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
 _LOCAL_DOMAINS: Final = ("localhost", "local", "internal", "home.arpa")
 
 

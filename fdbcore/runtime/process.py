@@ -25,6 +25,7 @@ from fdbcore.runtime.redaction import write_no_secrets
 _LEAVING_S: Final = 10.0  # how long a process that was asked to end may take before it is killed
 _DYING_S: Final = 5.0  # how long to wait for the exit code of a process whose pipe has closed
 _SPAWN: Final = multiprocessing.get_context("spawn")
+_SAFE_PATH, _OURS = "PYTHONSAFEPATH", "for workers"
 
 
 class WorkerProcess:
@@ -37,7 +38,7 @@ class WorkerProcess:
     def __init__(self, log: Path | None, work: Callable[..., None], *arguments: object) -> None:
         self.connection, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=_live, args=(log, work, theirs, *arguments), name="fdbcore-worker")
-        with _uninterrupted():
+        with _importing_nothing_from_here(), _uninterrupted():
             self._process.start()
         theirs.close()  # only the process keeps its end, so its death closes the pipe
 
@@ -85,12 +86,33 @@ def messages(connection: Connection) -> Iterator[Any]:
 
 def _live(log: Path | None, work: Callable[..., None], connection: Connection, *arguments: object) -> None:
     _leave_terminal()
+    _import_as_before()
     with nullcontext() if log is None else _printing_to(log):
         faulthandler.enable()
         with suppress(ConnectionError):  # the owner has died: nobody waits for an answer
             work(connection, *arguments)
         sys.stdout.flush()
         os._exit(0)  # a normal exit would wait for threads, and one of them may never end
+
+
+@contextmanager
+def _importing_nothing_from_here() -> Iterator[None]:
+    """Python processes that are started in the `with` block take no module of the current folder for one of Python's.
+
+    multiprocessing has no option for it, so the environment says it, and says no more of it afterwards: programs that
+    the user names may import what lies beside them.
+    """
+    if not os.environ.get(_SAFE_PATH):
+        os.environ[_SAFE_PATH] = _OURS
+    try:
+        yield
+    finally:
+        _import_as_before()
+
+
+def _import_as_before() -> None:
+    if os.environ.get(_SAFE_PATH) == _OURS:
+        del os.environ[_SAFE_PATH]
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,16 +32,30 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
+def no_link(path: str, flags: int) -> int:
+    """An opener for `open`. OSError if the file is a link: what is written would land elsewhere."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def _locked(path: Path) -> BinaryIO:
-    """The file `path`, emptied, open and locked by this process alone."""
+    """The file `path`, emptied, open and locked by this process alone. What is no file of its own there is removed."""
     while True:
-        file = open(path, "r+b", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT, 0o666))
+        try:
+            file = open(path, "r+b", opener=lambda name, _: no_link(name, os.O_RDWR | os.O_CREAT))
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            path.unlink()
+            continue
         try:
             lock(file, waits=True)
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                    file.truncate(0)
-                    return file
+                found = os.fstat(file.fileno())
+                if os.path.samestat(found, path.lstat()):
+                    if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+                        file.truncate(0)
+                        return file
+                    path.unlink()
         except BaseException:
             file.close()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +15,10 @@ import numpy.typing as npt
 from fdbcore._ext.level import EnergyDetector
 from fdbcore._ext.resample import Resampler
 from fdbcore._ext.speech import SpeechDetector
+from fdbcore.errors import SettingsError
 from fdbcore.protocols import Vad
 from fdbcore.recording.reader import Recording
-from fdbcore.registry import vad
+from fdbcore.registry import is_installed_vad, vad
 from fdbcore.session.vad_errors import blame
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, Span
 
@@ -223,16 +225,27 @@ class SpansVad:
 def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
     """New detectors for A and B with the settings that the recording states; they hear the kept spans, or all of it.
 
-    If those settings no longer exist, the detector of the same name with its present settings.
+    If those settings no longer exist, the detector of the same name with its present settings. SettingsError for one
+    that is not installed.
     """
     makes: list[Callable[[], Vad]] = []
     for side in SIDES:
         described = {**recording.meta["settings"]["vad"][side]}
         described.pop("bias_ms", None)  # which older recordings state
+        check_installed(described["name"], str(recording.path))
         # The source rate is not stored, but it decides between the two models: try both.
         candidates = [partial(make_vad, described["name"], rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
         makes.append(next((make for make in candidates if make().describe() == described), candidates[0]))
     return _made(makes, kept)
+
+
+def check_installed(name: str, where: str) -> None:
+    """SettingsError if the detector that a file names is neither shipped nor installed: its module would be run."""
+    if not is_installed_vad(name):
+        raise SettingsError(
+            f"{where}: expected a voice activity detector that is installed, got {name!r}: name it "
+            f"by --vad {shlex.quote(str(name))} if you trust its module"
+        )
 
 
 def make_vads(name: str, source_rates_hz: Sequence[int], kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:

@@ -205,7 +205,9 @@ def test_the_class_of_the_page_replays_and_is_kept(here: Path) -> None:
     assert described["name"] == "my_vad:MyVad"
     assert described["settings"]["above_dbfs"] == -45
     assert len(first.turn_events) > 5
-    again = CliRunner().invoke(main, ["replay", "RUN/call", "--out", "AGAIN"], catch_exceptions=False)
+    again = CliRunner().invoke(
+        main, ["replay", "RUN/call", "--out", "AGAIN", "--vad", "my_vad:MyVad"], catch_exceptions=False
+    )
     assert again.exit_code == 0, again.output
     second = Recording(Path("AGAIN/call"))
     assert second.meta["held"]["same"]

@@ -24,10 +24,9 @@ from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.endpoints.vendors.livekit_room import AgentRoom
 from fdbcore.endpoints.vendors.party_log import Json, LoggedParty
-from fdbcore.endpoints.webrtc.seats import is_loopback
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking
-from fdbcore.runtime.address import Setting, host_port, location, query_of, values
+from fdbcore.runtime.address import Setting, host_port, is_loopback, location, query_of, values
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.redaction import needs_keys, secret
 from fdbcore.runtime.traces import without_traces

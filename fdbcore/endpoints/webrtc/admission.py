@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from fdbcore.endpoints.webrtc.seats import Refusal, Seats, is_loopback
+from fdbcore.endpoints.webrtc.seats import Refusal, Seats
+from fdbcore.runtime.address import is_loopback
 
 MAX_CONNECTIONS: Final = 256
 LINGER_S: Final = 1.0

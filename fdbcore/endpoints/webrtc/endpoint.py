@@ -340,7 +340,7 @@ class Far(Joined):
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
         if secret(TOKEN):
             seat += f"&{KEY_VARIABLE.name}={TOKEN}"
-        command = (sys.executable, "-m", "fdbcore.runs.far", self._party, seat)
+        command = (sys.executable, "-P", "-m", "fdbcore.runs.far", self._party, seat)
         self._process = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.PIPE, start_new_session=True
         )

@@ -12,13 +12,12 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import Final, Protocol
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.recording.floods import TokenBucket
-from fdbcore.runtime.address import host_port
+from fdbcore.runtime.address import host_port, is_loopback
 from fdbcore.types import SIDES, Side
 
 MAX_CANDIDATES: Final = 256
@@ -347,11 +346,3 @@ class Seats:
 def _check_sdp(sdp: object) -> None:
     if not isinstance(sdp, str) or not sdp.startswith("v=0"):
         raise Refusal(400, "expected SDP, beginning with v=0")
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether a host name or address can only be this machine."""
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False

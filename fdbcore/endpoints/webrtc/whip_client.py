@@ -18,11 +18,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.webrtc.endpoint import SETTINGS, TOKEN, WebRtcEndpoint
-from fdbcore.endpoints.webrtc.seats import is_loopback
 from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port
+from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, is_loopback
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import text_of
 from fdbcore.runtime.redaction import secret

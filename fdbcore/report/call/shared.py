@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.errors import MissingExtraError
-from fdbcore.recording.files import write_bytes
+from fdbcore.recording.files import part_of, write_bytes
 from fdbcore.report.html.templates import static
 
 PAGES: Final = "pages"
@@ -59,7 +59,7 @@ def shared_names() -> tuple[str, str]:
 def share(run_path: Path) -> None:
     """Write both files into the folder of a run, if they are not there. RecordingError if that fails."""
     for name, content in zip(shared_names(), (_script(), style().encode()), strict=True):
-        path = run_path / PAGES / name
+        path = part_of(run_path, PAGES, name)
         if not path.is_file():
             write_bytes(path, content)
 

@@ -18,7 +18,7 @@ from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.measures.measure import Column
-from fdbcore.recording.files import write_pieces, write_text
+from fdbcore.recording.files import part_of, write_pieces, write_text
 from fdbcore.report.call import sections
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import line
@@ -164,7 +164,7 @@ def _scripts(run: Survey) -> dict[str, list[CallRow]]:
 
 def _write_scripts(run: Survey, sounds: Sounds) -> None:
     """Write the scripts, and remove those of a run that was larger. A page opened from a disk may load no JSON."""
-    folder, columns, scripts = run.corpus.path / PAGES, _columns(run), _scripts(run)
+    folder, columns, scripts = part_of(run.corpus.path, PAGES), _columns(run), _scripts(run)
     for name, rows in scripts.items():
         lines = (json.dumps(_listed(row, columns, sounds), separators=(",", ":")) for row in rows)
         write_pieces(folder / name, chain(["calls([\n"], (f"{line},\n" for line in lines), ["]);\n"]))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
 from fdbcore.report.exports.fdb1 import why_not_held
@@ -69,7 +70,7 @@ def heard_samples(
     found: list[HeardSample] = []
     problems: list[Problem] = []
     owners: dict[str, Path] = {}
-    for path in (path.absolute() for path in paths):
+    for path in paths:
         own, lost = _of_run(version, path) if is_planned(path) else _of_folder(version, path, out, show)
         for system in dict.fromkeys(each.system for each in own):
             if owners.setdefault(system, path) != path:
@@ -141,7 +142,7 @@ def _of_folder(
             problems.append(Problem(str(clip.path.parent), str(error).removeprefix(f"{clip.path.parent}: ")))
     if not calls:
         return [], problems
-    settings = ReplaySettings(out / RECORDINGS / system, None, {})
+    settings = ReplaySettings(part_of(out, RECORDINGS, system), None, {})
 
     def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         show(f"{system}: {progress.ended} of {progress.calls} outputs read")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
 from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
@@ -47,11 +47,10 @@ CLIP_DEFAULTS: Final = {"channel": "mean", "tail_s": "30"}
 
 
 def ship(folder: Path) -> None:
-    """Put the file of the smoke set into a folder; its recordings stay in the package."""
+    """Put the smoke set into a folder, with its recordings: the folder may move."""
     content = cast("RecordedScenarioFile", read_json(SMOKE))
-    for record in content["record"]:
-        record["audio"]["path"] = str(SMOKE.parent / record["audio"]["path"])
-    folder.mkdir(parents=True, exist_ok=True)
+    for name in (record["audio"]["path"] for record in content["record"]):
+        write_bytes(part_of(folder, name), (SMOKE.parent / name).read_bytes())
     write_json(folder / SET, content)
 
 

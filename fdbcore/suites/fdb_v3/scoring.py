@@ -99,7 +99,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
             "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
         )
     found = Read()
-    for path in (path.resolve() for path in paths):
+    for path in paths:
         if (path / RECORDINGS).is_file():
             cases, lost = cases_of(path, show)
             found.cases += cases
@@ -118,7 +118,7 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
     if not found.cases:
         why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
         raise InputError(f"expected calls or results of systems, found none{why}")
-    found.warnings += namesakes([run for run in (path.resolve() for path in paths) if (run / RECORDINGS).is_file()])
+    found.warnings += namesakes([run for run in paths if (run / RECORDINGS).is_file()])
     of_recordings = [each for each in found.played if each["user"].get("kind") == "clip"]
     for name in ("ends", "user", "clock"):
         values = [str(each[name]) for each in of_recordings]

@@ -129,5 +129,5 @@ def _item(call: Call, quantities: Mapping[str, Quantity]) -> ClipsItem:
         "trial": columns["trial"],
         "columns": {name: value for name, value in columns.items() if name not in OF_A_RUN},
         "values": {name: value for name, value in found.items() if value is not None},
-        "call": str(call.path.resolve()),
+        "call": str(call.path),
     }

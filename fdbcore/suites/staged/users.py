@@ -15,7 +15,7 @@ from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import part_of, read_json, write_json
 from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
@@ -29,6 +29,10 @@ BOTH: Final[Mapping[str, Sequence[str]]] = {"both": ("slow", "fast"), "fdb2": ("
 """Names of two pacings at once."""
 MOST_NAMED: Final = 12
 """An error names all that could have been asked for, if there are no more."""
+_ADDRESSES: Final = ("actor", "transcriber", "voice")
+"""The settings of an examiner that say who is started or asked."""
+_typed: Final[set[str]] = set()
+"""The addresses that `ship` was given. Data of somebody else name no others."""
 
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
@@ -80,12 +84,13 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
             registry.live_transcriber(options["ears"])
     with told_as("--examiner", "actor"):
         known_actor(options["examiner"])
+    _typed.update(filter(None, (options["examiner"], options["ears"])))
     show(f"reading {options['scenarios']}")
     users, left_out, found = [], {}, read_set(options["scenarios"])
     missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
     for scenario in _chosen(found.scenarios, options):
         brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
-        write_json(folder / "briefs" / f"{scenario.id}.json", brief.to_json())
+        write_json(part_of(folder, "briefs", f"{scenario.id}.json"), brief.to_json())
         numbers = range(options["examiner_seeds"])
         own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
         languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])
@@ -114,7 +119,7 @@ def _missing_extra(address: str) -> MissingExtraError | None:
 
 def _address(folder: Path, user: Mapping[str, Any]) -> str:
     """The address of an examiner of the list."""
-    return f"examiner:{folder / 'briefs' / user['brief']}?{urlencode(user['settings'])}"
+    return f"examiner:{part_of(folder, 'briefs', user['brief'])}?{urlencode(user['settings'])}"
 
 
 def side_a(data: str) -> SideA:
@@ -123,6 +128,9 @@ def side_a(data: str) -> SideA:
     content = read_json(folder / USERS) if (folder / USERS).is_file() else {}
     if content.get("schema") != SCHEMA:
         raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
+    named = {each["settings"][name] for each in content["users"] for name in _ADDRESSES if name in each["settings"]}
+    if strange := sorted(map(str, named - _typed)):
+        raise InputError(f"{data}: expected --examiner and --ears in the command, not in the data, got {strange[0]!r}")
     users = [
         User(
             name=each["name"],

@@ -12,6 +12,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
+from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
@@ -74,7 +75,7 @@ def turns_of_calls(
     """
     names = _input_names(paths)
     runs = [
-        Run(path if is_recorded(path) else _replayed(path, out / RECORDINGS / fit_for_a_folder(name), show))
+        Run(path if is_recorded(path) else _replayed(path, part_of(out, RECORDINGS, fit_for_a_folder(name)), show))
         for path, name in zip(paths, names, strict=True)
     ]
     calls = [

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 from fdbcore.errors import InputError, PartyError, SettingsError
 from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.protocols import Model
-from fdbcore.recording.files import read_json, write_json, write_text
+from fdbcore.recording.files import part_of, read_json, write_json, write_text
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order
@@ -269,7 +269,7 @@ def _write(
 ) -> None:
     """Write the results. Records that are complete are not written again, since people may have edited them."""
     for name, text in progress.plan.prompts.own.items():
-        write_text(folder / PROMPTS / name, text)
+        write_text(part_of(folder, PROMPTS, name), text)
     was = read_json(folder / GENERATED) if (folder / GENERATED).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))

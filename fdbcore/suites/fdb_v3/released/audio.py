@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.recording.files import part_of
 from fdbcore.recording.run import FAILED
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
@@ -42,7 +43,7 @@ def replayed(
     def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         show(f"{provider}: {progress.ended} of {progress.calls} outputs read")
 
-    settings = ReplaySettings(out / RECORDINGS / fit_for_a_folder(provider), None, {})
+    settings = ReplaySettings(part_of(out, RECORDINGS, fit_for_a_folder(provider)), None, {})
     found: dict[str, Path] = {}
     problems = []
     for call, entry in zip(calls, replay_corpus(calls, settings, Workers(), Oddities(), watch), strict=True):

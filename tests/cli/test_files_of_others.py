@@ -1,0 +1,175 @@
+"""Files of somebody else: they run no code, and nothing is written, read or sent where they lead."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from helpers.smoke import run as run_v3
+from helpers.smoke import some
+from helpers.voices import DIALOGUE, voices, write
+
+from fdbcore import registry
+from fdbcore.cli.main import main
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.suites.fdb_v3.playing import SET, ship
+
+SECRETS = ("OWN_KEY", "OWN_TOKEN", "OWN_SECRET", "AWS_ACCESS_KEY_ID", "FDBCORE_TOKEN", "OWN_CREDENTIAL")
+OTHERS = (
+    *("OPENAI_BASE_URL", "MY_URL", "HTTPS_PROXY", "all_proxy", "LD_PRELOAD", "LD_KEY", "PYTHONPATH", "PYTHON_TOKEN"),
+    *("XDG_CACHE_HOME", "FDBCORE_MODELS", "FDBCORE_KEY", "NUMBA_CACHE_DIR", "fdbcore_token", "PATH_TO_THINGS"),
+)
+SHOW = """
+import os
+from fdbcore.cli.main import main
+typed = "x=whip://127.0.0.1?key_variable=OWN_CREDENTIAL", "x=whip://a?key_variable=LD_PRELOAD&b", "key_variable=MY_URL"
+try: main(["run", "--help", *typed])
+finally: print(*sorted(name for name, value in os.environ.items() if value == "of-the-file"))
+"""
+REPLAY = ("replay", "calls", "--vad", "energy", "--jobs", 1, "--out", "R")
+
+
+def fdbcore(*words: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run R of two calls, a file that nobody may change, and modules that nobody may run."""
+    folder = tmp_path_factory.mktemp("others")
+    for name in "ab":
+        write(folder / "calls" / f"{name}.wav", voices(DIALOGUE))
+    (folder / "precious").mkdir()
+    (folder / "precious" / "report.html").write_text("mine")
+    for name in ("evil", "multiprocessing", "pip"):
+        (folder / f"{name}.py").write_text("import os\nos.mkdir('ran')\nclass Evil: pass\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert fdbcore(*REPLAY).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(shutil.copytree(made, tmp_path / "here"))
+    return Path.cwd()
+
+
+def is_left_alone(folder: Path) -> bool:
+    return [(item.name, item.read_text()) for item in (folder / "precious").iterdir()] == [("report.html", "mine")]
+
+
+def test_a_file_of_variables_sets_secrets_alone_and_says_what_it_left_out(tmp_path: Path) -> None:
+    lines = [f"{name}=of-the-file" for name in (*SECRETS, *OTHERS)]
+    (tmp_path / ".env").write_text("\n".join([*lines, "c2VjcmV0QQ==", "A_KEY=nul\0", "sk-secret"]))
+    known = {name: value for name, value in os.environ.items() if name not in (*SECRETS, *OTHERS)}
+    done = subprocess.run([sys.executable, "-c", SHOW], cwd=tmp_path, env=known, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1].split() == sorted(SECRETS)
+    assert done.stderr.count(", ".join(OTHERS)) == 1
+    assert not re.search("of-the-file|c2Vj|nul|sk-", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("model", "openai:m"), ("model", "gemini:m"), ("endpoint", "grok:m"), ("endpoint", "ultravox:ultravox-v0.7"),
+     ("endpoint", "openai-live:m"), ("transcriber", "openai:m"), ("judge", "openai-decisions:m")],
+)  # fmt: skip
+def test_a_key_goes_by_tls_or_stays_here(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(query: str) -> None:
+        found = getattr(registry, kind)(name + query)
+        getattr(found, "check_key", getattr(found, "key", lambda: None))()
+
+    for variable in ("OWN_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "a-key-of-somebody")
+    for server in ("http://127.0.0.1:9", "https://192.0.2.1"):
+        key(f"?base_url={server}&key_variable=OWN_KEY")
+    with pytest.raises(SettingsError, match=r"OWN_KEY beyond this machine, got http://192.0.2.1: no TLS"):
+        key("?base_url=http://192.0.2.1&key_variable=OWN_KEY")
+    if name == "openai:m":
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://192.0.2.1/v1")
+        with pytest.raises(SettingsError, match="OPENAI_API_KEY beyond this machine"):
+            key("")
+
+
+def test_no_code_that_a_file_names_is_run(here: Path) -> None:
+    for call in "ab":
+        meta = (here / "R" / call / "meta.json").read_text()
+        (here / "R" / call / "meta.json").write_text(meta.replace('"name": "energy"', '"name": "evil:Evil"'))
+    for words in ("replay R --out new/R", "replay R/a --out one", "score R --reference calls --out S"):
+        told = fdbcore(*words.split())
+        assert told.exit_code
+        assert "--vad evil:Evil if you trust" in told.output
+    user = {"name": "a", "brief": "a.json", "settings": {"voice": "exec:touch ran"}, "most_s": 9, "columns": {}}
+    (here / "users.json").write_text(json.dumps({"schema": "fdbcore.staged_users/1", "users": [user]}))
+    with pytest.raises(InputError, match="in the command, not in the data, got 'exec:touch ran'"):
+        registry.suite("staged").side_a(str(here))
+    assert not (here / "ran").exists()
+    assert fdbcore("replay", "R/a", "--out", "two", "--vad", "evil:Evil").exit_code
+    assert (here / "ran").exists()
+
+
+def test_no_process_takes_a_module_of_the_current_folder_for_one_of_pythons(here: Path) -> None:
+    (here / ".numba_config.yaml").write_text("cache_dir: ran\n")
+    command = str(Path(sys.executable).with_name("fdbcore"))
+    known = {**os.environ, "PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0", "FDBCORE_MODELS": str(here / "m")}
+    for words, code in (([*REPLAY[:4], "--jobs", "2"], 0), (["score", "R"], 0), (["models", "get", "hibari"], 1)):
+        done = subprocess.run([command, *map(str, words)], env=known, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+    assert not (here / "ran").exists()
+    root = Path(registry.__file__).parent
+    texts = [path.read_text() for folder in (root, root.parent / "cli") for path in folder.rglob("*.py")]
+    started = [found for text in texts for found in re.findall(r"sys\.executable, (\S+)", text)]
+    assert {*started} == {'"-P",', '"-I",'}
+
+
+@pytest.mark.parametrize("name", ["../precious", "a/../../precious", "..", ".", "", "{}/precious", "a\0b", "linked"])
+def test_a_name_that_leads_out_of_its_run_is_refused(here: Path, name: str) -> None:
+    (here / "R/linked").symlink_to(here / "precious")
+    corpus = json.loads((here / "R/corpus.json").read_text())
+    corpus["calls"][0]["name"] = name.format(here)
+    (here / "R/corpus.json").write_text(json.dumps(corpus))
+    (here / "P").mkdir()
+    (here / "P/linked").symlink_to(here / "precious")
+    (here / "P/run.json").write_text(json.dumps({"schema": "fdbcore.run/1", "plan": {}, "cases": corpus["calls"]}))
+    for words in ("report R", "score R", "export R --format csv --out x", "report P", "score --suite fdb-v1 P --out S"):
+        told = fdbcore(*words.split())
+        assert told.exit_code
+        assert re.search("names of folders and files in it|a link that leads out of it", told.stderr), told.output
+    assert is_left_alone(here)
+
+
+@pytest.mark.parametrize("folder", ["a", "a/derived", "pages"])
+def test_nothing_is_written_through_links(here: Path, folder: str) -> None:
+    mine = here / "precious/report.html"
+    for name in ("index.html.part", "workers.log", "b/report.html.part"):
+        (here / "R" / name).symlink_to(mine)
+    (here / "R/calls.csv.part").hardlink_to(mine)
+    (here / "R/b/events.jsonl").unlink()
+    (here / "R/b/events.jsonl").symlink_to(mine)
+    assert fdbcore(*REPLAY, "--jobs", 2, "--set", "min_silence_ms=300").exit_code == 0
+    assert is_left_alone(here)
+    shutil.rmtree(here / "R" / folder)
+    (here / "R" / folder).symlink_to(here / "precious")
+    for words in (REPLAY, ["score", "R"], ["report", "R"]):
+        told = fdbcore(*words).output
+        assert is_left_alone(here)
+    assert "expected it in R" in told
+
+
+def test_a_run_that_moved_scores_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").mkdir()
+    monkeypatch.chdir(tmp_path / "old")
+    run_v3(some(Path("set.json"), ["travel_01"]), Path("R"), {"r": "rehearsed:"}, "--vad", "energy", "--no-score")
+    ship(Path("R-users"))
+    assert str(Path(registry.__file__).parent) not in (Path("R-users") / SET).read_text()
+    assert fdbcore("score", "--suite", "fdb-v3", "R", "--out", "S").exit_code == 0
+    monkeypatch.chdir((tmp_path / "old").rename(tmp_path / "new"))
+    assert fdbcore("score", "--suite", "fdb-v3", "R", "--out", "T").exit_code == 0
+    assert Path("S/scores.json").read_bytes() == Path("T/scores.json").read_bytes()
