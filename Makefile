@@ -100,8 +100,9 @@ bench: .venv/dev      ## measure, side by side with what one would use instead
 soak: .venv/dev       ## half an hour of calls in one process: memory, delay, missed ticks (FDBCORE_SOAK_MINUTES)
 	$(BIN)/python -m benchmarks.soak
 
-fuzz: .venv/dev       ## the long runs of the property tests
-	FDBCORE_FUZZ=1 $(BIN)/pytest -m fuzz
+fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES, _SEED, _CASE), and long property tests
+	PYTHONPATH=tests:. $(BIN)/python -m fuzz.files
+	FDBCORE_FUZZ=1 $(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 -m fuzz
 
 .venv/base: $(SOURCES)
 	$(call install,live)
