@@ -120,7 +120,7 @@ def _take(
     if lacking := [name for name in NEEDED if not row.get(name)]:
         problems.append(Problem(where, f"{lacking[0]}: left out: expected a name, got none"))
         return
-    if not trial.isdecimal() or int(trial) < 1:
+    if not trial.isdecimal() or len(trial) > 9 or int(trial) < 1:
         problems.append(Problem(where, f"trial: left out: expected a number from 1, got {trial!r}"))
         return
     given: dict[RatedMetric, bool | None] = {}
