@@ -19,8 +19,8 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from fdbcore.errors import SettingsError, nearest
 
 _NUMBERS: Mapping[type, re.Pattern[str]] = {
-    int: re.compile(r"-?\d+", re.ASCII),
-    float: re.compile(r"-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE),
+    int: re.compile(r"-?\d{1,18}", re.ASCII),
+    float: re.compile(r"-?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE),
 }
 
 
