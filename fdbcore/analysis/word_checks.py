@@ -26,7 +26,7 @@ MOST_OF_LOOP: Final = 30
 LOOP_GAP_MS: Final = 1000
 LOOP_RATIO: Final = 2.4
 
-_EDGES: Final = re.compile(r"^\W+|\W+$")
+_EDGES: Final = re.compile(r"^\W+|(?<=\w)\W+$")
 
 
 def in_silence(words: Sequence[TimedWord], active: npt.NDArray[np.bool_]) -> list[TimedWord]:

@@ -10,16 +10,18 @@ from fdbcore.types import SAMPLE_RATE_HZ
 SENTENCE_GAP_SAMPLES: Final = SAMPLE_RATE_HZ // 5
 """The silence between two sentences of an answer."""
 
-_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]]*\s+|[。！？]+|\n+)", re.DOTALL)
-"""A sentence that is known to be complete, because something follows it."""
+_STOP: Final = re.compile(r"([.!?…]+)[\"')\]]*(\s*)|([。！？]+|\n+)")
+"""What may end a sentence: marks, and the blanks after them."""
 
 
 def whole_sentences(text: str) -> tuple[list[str], str]:
     """The sentences that are complete, and the rest."""
     sentences, end = [], 0
-    for found in _SENTENCE.finditer(text):
-        sentences.append(found[0])
-        end = found.end()
+    for found in _STOP.finditer(text):
+        is_alone = found.start() + len(found[1] or found[3]) == end + 1  # nothing stands before it in its sentence
+        if ("\n" in (found[2] or "")) if is_alone else (found[2] or found[3]):
+            sentences.append(text[end : found.end()])
+            end = found.end()
     return sentences, text[end:]
 
 

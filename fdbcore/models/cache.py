@@ -18,15 +18,19 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from fdbcore.errors import CutOffError, RecordingError, RefusalError
 from fdbcore.protocols import Model
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.locks import lock
 from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import no_link
 from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
+
+_REPLY: Final[Mapping[str, type]] = {"text": str, "model": str, "tokens_in": int, "tokens_out": int}
+"""What a line with a reply has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,9 @@ class KeptModel(Model):
 
     def _key(self, request: Request) -> str:
         wav = None if request.wav is None else hashlib.sha256(request.wav).hexdigest()
-        asked = asdict(request) | {"wav": wav, "model": self.name}
+        # A server of one's own may move; the vendor's model of the same name is another one.
+        own = {"own": True} if any(not service.vendor for service in self.services()) else {}
+        asked = asdict(request) | {"wav": wav, "model": self.name} | own
         return hashlib.sha256(json.dumps(asked, sort_keys=True, default=dict).encode()).hexdigest()[:32]
 
     def _count(self, key: str) -> None:
@@ -184,7 +190,10 @@ class KeptModel(Model):
         self._file.truncate(whole)
         for number, text in enumerate(data[:whole].split(b"\n")[:-1], 1):
             try:
-                line = json.loads(text)
+                line = parsed_json(text)
+                kinds = {"refusal": str} if "refusal" in line else _REPLY
+                if any(type(line[name]) is not kind for name, kind in kinds.items()):
+                    raise TypeError
                 self._lines.setdefault(line["key"], []).append(line)
             except (ValueError, TypeError, KeyError) as error:
                 raise RecordingError(

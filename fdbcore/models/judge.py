@@ -5,14 +5,28 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fdbcore import registry
 from fdbcore.errors import InputError, PartyError
 from fdbcore.models.account import Account
 from fdbcore.protocols import Judge, Model
+from fdbcore.runtime.json_values import json_value
 from fdbcore.types import Request, Rubric
 from fdbcore.types.usage import ModelUsage, Service
+
+_PASSING: Final = ("sdk", "ignores", "response_format")
+"""What a description says of requests, and not of who answers them."""
+
+
+def as_judge(about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The name of the judge that a model is, and what decides its marks, by the model's description.
+
+    The name has the server unless it is the vendor's: models of one name at two servers are two judges.
+    """
+    is_own = "server" in about and not about.get("vendor")  # a vendor has servers in several regions, which are alike
+    lasting = {name: about[name] for name in about if name not in _PASSING and (is_own or name != "server")}
+    return f"{about['name']} at {about['server']}" if is_own else about["name"], lasting
 
 
 class Tally(threading.local):
@@ -38,7 +52,7 @@ class ModelJudge(Judge):
     """
 
     def __init__(self, model: Model) -> None:
-        self.name = model.name
+        self.name, self._about = as_judge({"name": model.name, **model.describe()})
         self._model = model
         self._vendor = next((service.vendor for service in model.services()), "")
         self._tally = Tally()
@@ -54,14 +68,15 @@ class ModelJudge(Judge):
         self._tally.add(ModelUsage(self._vendor, reply.model, reply.counts))
         text = reply.text
         try:
-            marks = json.loads(text)
+            marks = json_value(text)
         except ValueError:
             marks = None
         if not isinstance(marks, dict):
-            raise InputError(f"{self.name}: {rubric.name}: expected a JSON object, got {text[:80]!r}")
+            raise InputError(f"{self._model.name}: {rubric.name}: expected a JSON object, got {text[:80]!r}")
         for name in rubric.schema.get("required", ()):
             if name not in marks:
-                raise InputError(f"{self.name}: {rubric.name}: expected {name!r}, got {', '.join(marks) or 'nothing'}")
+                got = ", ".join(marks)[:80] or "nothing"
+                raise InputError(f"{self._model.name}: {rubric.name}: expected {name!r}, got {got}")
         return marks
 
     def check_key(self) -> None:
@@ -70,8 +85,8 @@ class ModelJudge(Judge):
             self._model.key()
 
     def describe(self) -> Mapping[str, Any]:
-        """The description of the model."""
-        return self._model.describe()
+        """The description of the model, without what may change from one request to the next."""
+        return self._about
 
     def services(self) -> Sequence[Service]:
         """Those of the model."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
-from fdbcore.models.counts import openai_counts
+from fdbcore.models.counts import count_in, openai_counts, usage_in
 from fdbcore.models.vendor import LONGEST_WAIT_S, VendorModel, bound
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
@@ -171,29 +171,29 @@ class OpenAIModel(VendorModel):
         return body | {name: value for name, value in given.items() if value is not None}
 
     def _reply(self, completion: Any) -> Reply:  # noqa: ANN401
-        usage = getattr(completion, "usage", None)  # the SDK does not check the answer
-        counts = openai_counts(usage.model_dump()) if usage else {}
-        model = getattr(completion, "model", None) or (self._model if usage else "")
+        usage = usage_in(completion)
+        counts = openai_counts(usage)
+        model = str(getattr(completion, "model", None) or (self._model if usage else ""))
         try:
             text = self._text(completion)
         except PartyError as error:
             error.counts, error.answered_by = counts, model
             raise
-        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Reply(without_values(text), model or self._model, tokens_in or 0, tokens_out or 0, counts=counts)
+        tokens_in, tokens_out = (int(count_in(usage, f"{part}_tokens")) for part in ("prompt", "completion"))
+        return Reply(without_values(text), model or self._model, tokens_in, tokens_out, counts=counts)
 
     def _text(self, completion: Any) -> str:  # noqa: ANN401
         """The text of an answer that can be used."""
         try:
             choice = completion.choices[0]
-            text, refusal, reason = choice.message.content, choice.message.refusal, choice.finish_reason
+            text, refusal, reason = choice.message.content or "", choice.message.refusal, choice.finish_reason
+            begun, ends_thought, after = text.partition(THOUGHT_ENDS)  # <think> itself may be part of the prompt
         except (AttributeError, IndexError, TypeError):
             raise self.error(f"{self.server} answers with something other than an answer", transient=True) from None
         if refusal or reason == "content_filter":
             raise self.refusal(f"declined: {refusal or reason}")
         if reason == "length":
-            raise self.cut_off(text or "")
-        begun, ends_thought, after = (text or "").partition(THOUGHT_ENDS)  # <think> itself may be part of the prompt
+            raise self.cut_off(text)
         said = after.lstrip() if ends_thought else begun
         if not said:
             raise self.refusal(f"the answer is empty ({reason})")

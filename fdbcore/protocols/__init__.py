@@ -397,7 +397,7 @@ class Judge(Protocol):
     """
 
     name: str
-    """Its address: "openai:gpt-4o"."""
+    """Its address without settings, with its server unless that is the vendor's: no other judge has the same."""
 
     def check_key(self) -> None:
         """SettingsError if a key that it needs is missing."""
@@ -411,7 +411,7 @@ class Judge(Protocol):
         """
 
     def describe(self) -> Mapping[str, Any]:
-        """Who judges, with versions, as JSON values without secrets."""
+        """What decides the marks (name, server, settings), as JSON values without secrets: kept answers go by it."""
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""

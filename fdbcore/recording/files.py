@@ -58,7 +58,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write the pieces of a text, one after the other, in the same way as `write_text`."""
+    """Write the pieces of a text, one after the other, in the same way as `write_text`.
+
+    No other process writes the file from when the first piece is made.
+    """
     _write(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
@@ -79,8 +82,12 @@ def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
 
     in_one_line: for files that nobody reads by eye; it takes a tenth of the time.
     """
-    indent = None if in_one_line else 1
-    write_text(path, json.dumps(clean(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
+    write_text(path, json_text(value, None if in_one_line else 1))
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """`value` as JSON without known secrets, with a final newline."""
+    return json.dumps(clean(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
 
 
 def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", ", ": ")) -> Iterator[str]:

@@ -11,20 +11,22 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from fdbcore.errors import PartyError, RefusalError, SettingsError
+from fdbcore.errors import PartyError, RecordingError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
 from fdbcore.protocols import Judge
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import json_text, write_pieces
 from fdbcore.runs.budget import Budget
 from fdbcore.runtime.address import is_local
+from fdbcore.runtime.json_values import json_value, parsed_json
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
 
@@ -39,10 +41,11 @@ NOT_ASKED: Final = "not asked"
 """How the reason of an answer begins that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, no other begins."""
-
+MISFITS: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading marks of another form than expected raises."""
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Raises InputError, KeyError or TypeError if marks cannot be used; it gets the evidence, too."""
+"""Raises InputError, or any error of reading another form, if marks cannot be used; it gets the evidence, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,16 @@ class JudgeAnswer:
 
 
 class KeptAnswers:
-    """What judges have answered, on disk: in `JUDGED` of a recording, or in another file. Threads may share it."""
+    """What judges have answered, on disk: in `JUDGED` of a recording, or in another file. Threads may share it, and
+    processes may write the same file. One that is damaged is set aside (FILE.damaged) when the next answer comes.
+    """
 
     def __init__(self, file: Path) -> None:
         self._path = file
         self._lock = threading.Lock()
-        self._known: dict[str, Any] = read_json(self._path) if self._path.is_file() else {}
-        self._usages: dict[str, list[dict[str, Any]]] = self._known.setdefault("usage", {})
+        self._known: dict[str, Any] = {}
+        self._text = ""
+        self._read()
 
     def marks(self, key: str) -> Mapping[str, Any] | None:
         """What was answered; None if nothing usable was."""
@@ -77,17 +83,42 @@ class KeptAnswers:
 
     def usages(self, key: str) -> Sequence[Mapping[str, Any]]:
         """What the requests for this answer counted, one each; see `note`."""
-        return self._usages.get(key, ())
+        found: Sequence[Mapping[str, Any]] = self._known.get("usage", {}).get(key, ())
+        return found
 
     def note(self, key: str, usages: Sequence[dict[str, Any]], marks: Mapping[str, Any] | None) -> None:
         """Keep what a request counted (each with the host that was asked), and its marks unless they are None."""
-        with self._lock:
+        if not usages and marks is None:
+            return
+
+        def pieces() -> Iterator[str]:
+            self._read(sets_aside=True)  # again: another process may have added to it
             if usages:
-                self._usages.setdefault(key, []).extend(usages)
+                self._known.setdefault("usage", {}).setdefault(key, []).extend(usages)
             if marks is not None:
                 self._known[key] = marks
-            if usages or marks is not None:
-                write_json(self._path, self._known, in_one_line=True)
+            self._text = json_text(self._known)
+            yield self._text
+
+        with self._lock:
+            write_pieces(self._path, pieces())
+
+    def _read(self, sets_aside: bool = False) -> None:
+        """Take what is in the file, unless this object has written it. RecordingError if it cannot be read."""
+        try:
+            text = self._path.read_text(encoding="utf-8") if self._path.is_file() else ""
+            if text == self._text:
+                return
+            known = parsed_json(text) if text else {}
+            for usage in chain.from_iterable(known.get("usage", {}).values()):
+                cost_of([usage]), sum(ModelUsage.from_json(usage).counts.values())
+        except OSError as error:
+            raise RecordingError(f"{self._path}: cannot be read: {error.strerror}") from error
+        except MISFITS:
+            known, text = {}, ""
+            if sets_aside:
+                self._path.replace(f"{self._path}.damaged")
+        self._known, self._text = known, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +132,23 @@ class JudgeRequest:
 
     @property
     def key(self) -> str:
-        """Of its answer: the same for the same question."""
-        rubric = self.question.rubric
-        asked: list[Any] = [self.judge.name, rubric.text, rubric.schema, self.question.evidence]
+        """Of its answer: the same for the same question to a judge of the same name, server and settings."""
+        rubric, judge = self.question.rubric, [self.judge.name, self.judge.describe()]
+        asked: list[Any] = [judge, rubric.text, rubric.schema, self.question.evidence]
         if self.repeat:
             asked.append(self.repeat)
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def known(self) -> Mapping[str, Any] | None:
+        """The marks that were answered before; None if there are none that can be used."""
+        marks = self.kept.marks(self.key)
+        try:
+            if marks is not None:
+                self.question.check(marks, self.question.evidence)
+        except MISFITS:
+            return None
+        return marks
 
 
 class Desk:
@@ -178,7 +220,7 @@ class AnswersOnce(NamedTuple):
 def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> AnswersOnce:
     """As `ask_all`; requests whose answer is kept in the same place under the same key are one question."""
     unlike = {(id(each.kept), each.key): each for each in requests}
-    kept = sum(each.kept.marks(each.key) is not None for each in unlike.values())
+    kept = sum(each.known is not None for each in unlike.values())
     answers = dict(zip(unlike, ask_all(list(unlike.values()), desk, jobs, show), strict=True))
     unasked = sum(each.reason.startswith(NOT_ASKED) for each in answers.values())
     found = [answers[id(each.kept), each.key] for each in requests]
@@ -187,7 +229,7 @@ def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show:
 
 def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     question, key = request.question, request.key
-    if (known := request.kept.marks(key)) is not None:
+    if (known := request.known) is not None:
         return JudgeAnswer(known)
     asked, reason = dict(question.evidence), ""
     for _ in range(TRIES):
@@ -195,7 +237,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
             return JudgeAnswer(None, f"{NOT_ASKED}: {desk.stopped}")
         marks, failure = None, ""
         try:
-            given = dict(request.judge.mark(question.rubric, asked))
+            given = json_value(json.dumps(dict(request.judge.mark(question.rubric, asked))))  # as it will be kept
             question.check(given, question.evidence)
             marks = given
         except SettingsError:
@@ -206,7 +248,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
             reason = failure = str(error)
         except KeyError as error:
             reason = f"expected {error}, which is missing"
-        except (TypeError, ValueError) as error:
+        except MISFITS as error:
             reason = str(error)
         finally:
             usages = [_stored(usage, request.judge) for usage in request.judge.counted()]

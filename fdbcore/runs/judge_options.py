@@ -31,6 +31,9 @@ class JudgeOptions:
         """
         with told_as("--judge", "judge"):
             judges = [judge(address) for address in dict.fromkeys(options["judge"])]
+        names = [each.name for each in judges]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise SettingsError(f"--judge: expected judges of different names, got {again} twice")
         limit_usd, repeats = _usd_of(options["max_cost"]), options["repeats"] or 1
         if limit_usd is not None:
             for name in unpriced([service for each in judges for service in each.services()]):
@@ -55,7 +58,7 @@ def expected_of(
     judge: Judge, requests: Sequence[JudgeRequest], tokens_out: Callable[[JudgeRequest], float]
 ) -> ExpectedUse:
     """What a judge would still be asked of these requests, each once. tokens_out: about what it writes."""
-    left = [each for each in requests if each.kept.marks(each.key) is None]
+    left = [each for each in requests if each.known is None]
     counts: dict[Unit, float] = {
         "text_in_tokens": sum(map(_tokens_in, left)),
         "text_out_tokens": sum(map(tokens_out, left)),

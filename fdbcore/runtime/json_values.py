@@ -13,7 +13,7 @@ MOST_DEPTH: Final = 32
 _MOST_DEPTH_OF_A_FILE: Final = 100  # a recording holds values that were sent on, in what it says of them
 
 _REFERS: Final = "$RESULT_"
-_REFERENCE: Final = re.compile(r"\$RESULT_(\d+)((?:\.[\w-]+|\[\d+\])*)", re.ASCII)
+_REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})((?:\.[\w-]+|\[\d{1,9}\])*)", re.ASCII)
 _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
 
 

@@ -47,6 +47,7 @@ _EVENTS: Final[Mapping[str, Sequence[str]]] = {
 }
 """The events that split an answer in their order, each with its names in logs, the most exact first."""
 
+LONGEST_NAME: Final = 400
 EVENTS: Final = tuple(_EVENTS)
 """The events, in the order in which they come in most answers."""
 
@@ -65,11 +66,10 @@ _OF_SPANS: Final = re.compile(r"\b(begins|first output)$")
 
 @cache
 def plain(name: str) -> str:
-    """A name in lower case, with a space for all that is neither a letter nor a digit; "firstToken" is two words.
-
-    Of a long name, only the first 200 characters.
+    """A name (its first LONGEST_NAME characters) in lower case, with a space for all that is neither a letter nor a
+    digit; "firstToken" is two words.
     """
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name[:200]).lower()
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name[:LONGEST_NAME]).lower()
     return " ".join(re.findall(r"\w+", words.replace("_", " ")))
 
 

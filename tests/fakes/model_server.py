@@ -123,7 +123,8 @@ class FakeModelServer:
     """A context manager, within which the server runs; the subclasses speak one vendor's protocol.
 
     models: the only ones that it knows (None: any). Only KEY is a right key; VARIABLE is where its vendor's users have
-    theirs. refuses: what it answers to whoever asks for its models, if it does not tell them.
+    theirs. refuses: what it answers to whoever asks for its models, if it does not tell them. port: 0 for
+    any that is free.
     """
 
     refuses: Fails | None = None
@@ -131,8 +132,9 @@ class FakeModelServer:
     VARIABLE: ClassVar[str]
 
     def __init__(
-        self, answers: Callable[[Asked], Answer] | Iterable[Answer], models: Iterable[str] | None = None
+        self, answers: Callable[[Asked], Answer] | Iterable[Answer], models: Iterable[str] | None = None, port: int = 0
     ) -> None:
+        self._port = port
         self.asked: list[Asked] = []
         self.headers: list[Mapping[str, str]] = []  # of all requests, also of those that are not taken
         self.models = None if models is None else set(models)
@@ -167,7 +169,7 @@ class FakeModelServer:
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"fake": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()

@@ -38,7 +38,7 @@ def test_a_judge_is_found_by_its_address_and_marks_by_the_rubric(
         judge = registry.judge(fake.address_of(f"{vendor}:marker"))
         assert judge.mark(POLITE, EVIDENCE) == {"polite": 4}
         (asked,) = fake.asked
-    assert (judge.name, asked.system) == (f"{vendor}:marker", POLITE.text)
+    assert (judge.name, asked.system) == (f"{vendor}:marker at {fake.base_url}", POLITE.text)
     assert all(text in asked.user for text in EVIDENCE.values())
     assert asked.schema is not None
     assert server.KEY not in str(judge.describe())

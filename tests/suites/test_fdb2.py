@@ -116,6 +116,34 @@ def test_task_scores_as_the_scripts_take_them(text: str, task: float | None) -> 
     assert read_reply(text).task == task
 
 
+@pytest.mark.parametrize("odd", ["45", "0", "true", "NaN", "Infinity", "1e999", '"good"', "[3]", "9" * 400])
+def test_marks_that_are_none_are_left_out_and_counted(odd: str, tmp_path: Path) -> None:
+    reply = read_reply(in_json([[[1.5, 4.0], 4, 5]]).replace(" 4, 5", f" {odd}, 5").replace(": 3", f": {odd}"))
+    assert (reply.task, reply.left_out) == (None, 2)
+    (tmp_path / "Safety").mkdir()
+    for task, mark in (("001", "4"), ("002", odd)):
+        text = in_json([[[1.5, 4.0], 4, 5]]).replace(" 4, 5", f" {mark}, 5")
+        (tmp_path / "Safety" / f"Safety.x.{task}.json").write_text(text)
+    done = CliRunner().invoke(
+        main, ["score", "--suite", "staged", str(tmp_path), "--json", "--out", f"{tmp_path}-S"], catch_exceptions=False
+    )
+    found = json.loads(done.stdout)
+    assert found["rows"][0]["measures"]["turn_taking"]["mean"] == 4
+    assert [each["reason"] for each in found["problems"]] == ["left out: 1 score not from 1 to 5"]
+    assert found["problems"][0]["where"].endswith("Safety.x.002.json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'"{EVENTS}": [' + "[" * 3000,
+        f'{{"{EVENTS}": {"[" * 3000}{"]" * 3000}}}',
+    ],
+)
+def test_a_reply_that_is_too_deep_has_no_events(text: str) -> None:
+    assert read_reply(text) == JudgeReply([], None)
+
+
 @given(st.text(alphabet="[]{}\",:0159.'\n eE-+`nul", max_size=60), st.booleans())
 def test_any_text_is_read_without_an_error(text: str, inside: bool) -> None:
     for event in read_reply(as_asked(text) if inside else text).events:

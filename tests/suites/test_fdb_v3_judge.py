@@ -95,6 +95,10 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
 
 
+PORTS = [0]
+"""Of the first server, which all others take: at another one a judge is another judge."""
+
+
 def judged(
     cases: Sequence[V3Case],
     answer: Callable[[Asked], Answer],
@@ -104,7 +108,8 @@ def judged(
     models: Sequence[str] = ("gpt-5-nano",),
     jobs: int = 4,
 ) -> tuple[JudgedCases, list[Asked]]:
-    with FakeOpenAI(answer) as server:
+    with FakeOpenAI(answer, port=PORTS[0]) as server:
+        PORTS[0] = int(server.address.rpartition(":")[2])
         judges = [judge(server.address_of(f"openai:{model}")) for model in models]
         options = JudgeOptions(judges, repeats, limit_usd)
         found = judge_cases(cases, options, out / "judged.json", jobs, lambda text: None)
@@ -408,7 +413,7 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
         done = CliRunner().invoke(main, command, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         asked = len(server.asked)
-        assert f"openai:gpt-5-nano: {asked} of {asked} questions left" in planned.output
+        assert f"openai:gpt-5-nano at {server.base_url}: {asked} of {asked} questions left" in planned.output
         again = CliRunner().invoke(main, command, catch_exceptions=False)
         planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
         assert (len(server.asked), again.exit_code) == (asked, 0)
@@ -419,7 +424,7 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
     assert released["rates"]["filler"] == {"value": 0.0, "n": 3}
     assert released["latencies"]["completion"]["mean_s"] == 2.0
     assert [item["verdicts"]["key"]["text"] for item in document["items"]] == ["done"] * 3
-    assert document["judging"]["judges"] == ["openai:gpt-5-nano"]
+    assert document["judging"]["judges"] == [f"openai:gpt-5-nano at {server.base_url}"]
     assert "Judging these calls took" in " ".join(done.output.split())
     assert "<h2>Judges</h2>" in (out / "report.html").read_text()
     texts = [path.read_text() for path in out.rglob("*") if path.suffix in (".json", ".html")]

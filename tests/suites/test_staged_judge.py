@@ -133,10 +133,15 @@ def judged_of(
     return [found.by_setup[setup][dialogue] for setup in setups], found
 
 
+PORTS = [0]
+"""Of the first server, which all others take: at another one a judge is another judge."""
+
+
 def judged(
     dialogue: Path, answer: Callable[[Asked], Any], family: str = "none", hears: Transcriber | None = None, **how: Any
 ) -> tuple[DialogueMarks, list[Asked]]:
-    with FakeOpenAI(answer) as server:
+    with FakeOpenAI(answer, port=PORTS[0]) as server:
+        PORTS[0] = int(server.address.rpartition(":")[2])
         (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], family, hears, **how)
         return found, list(server.asked)
 
@@ -206,6 +211,28 @@ def test_what_cannot_be_used_is_asked_again_with_the_error_and_then_unscored(dia
     assert len(asked) == 2
     assert found.values() == {}, "unscored is not zero"
     assert found.unscored == ["events: events: expected each of [1, 2] once, got []"]
+
+
+@pytest.mark.parametrize(
+    "odd", [{"checks": {}}, {"checks": []}, {"checks": {"extra": True}}, {"checks": None}, {"reason": 5, "checks": {}}]
+)
+def test_a_score_of_points_needs_all_its_points_and_no_other(dialogue: Path, odd: dict[str, Any]) -> None:
+    def answer(asked: Asked) -> str:
+        return marks(asked) if "events" in json.loads(asked.user) else json.dumps({"reason": "", **odd})
+
+    found, _ = judged(dialogue, answer, "entity")
+    assert "task_score" not in found.values()
+    assert len(found.unscored) == 1
+
+
+def test_a_reason_that_is_no_text_is_asked_for_again(dialogue: Path) -> None:
+    def answer(asked: Asked) -> str:
+        given = json.loads(marks(asked))
+        given["events"][0]["turn_taking_reason"] = 5 if asked.number == 0 else "at 1 s"
+        return json.dumps(given)
+
+    found, asked = judged(dialogue, answer)
+    assert (len(asked), found.unscored) == (2, [])
 
 
 @pytest.mark.parametrize(

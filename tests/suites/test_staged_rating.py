@@ -208,6 +208,14 @@ def test_judges_are_compared_without_people(scores: Path, tmp_path: Path) -> Non
     assert one["alpha_interval"]["value"] < one["pearson"]["value"], "a milder judge lowers alpha, and not r"
 
 
+def test_marks_of_scores_that_are_none_are_left_out_and_named(scores: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    odd = judged(run, "odd", {0: 45, 1: 4, 2: True, **dict.fromkeys(range(3, 16), 3.0)})
+    done = CliRunner().invoke(main, ["agree", str(odd), str(judged(run, "b", dict.fromkeys(range(16), 3.0))), "--json"])
+    problems = [each["reason"] for each in json.loads(done.stdout)["problems"]]
+    assert problems == [f"turn_taking: left out: expected a number from 1 to 5, got {got}" for got in (45, True)]
+
+
 def test_what_cannot_be_compared_is_said_in_a_line(sample: Path, scores: Path, tmp_path: Path) -> None:
     ann = rated(tmp_path, "ann", "s1", {"D001": 4, "D002": 2})
     bob = rated(tmp_path, "bob", "s1", {"D001": 3, "D002": 9, "D003": 1})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Statements
 
 LABEL_COLUMNS: Final = 20
-_INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^]]*\]|[np] [=<] \S+)")
+_INTERVAL: Final = re.compile(r"((?<!\S)(p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^][]*\]|[np] [=<] \S+)")
 _KEPT: Final = "\N{SYMBOL FOR SPACE}"  # textwrap does not break lines at it
 NAMED: Final = 3
 

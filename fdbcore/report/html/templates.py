@@ -100,7 +100,7 @@ def linked(text: str) -> Markup:
     """A text with the links of `values.Links`, escaped."""
     from markupsafe import Markup, escape
 
-    plain, *parts = re.split(r"\[([^\]]*)\]\(([\w./%~-]*#[^)]*)\)", text)
+    plain, *parts = re.split(r"\[([^][]*)\]\(([\w./%~-]*#[^)[]*)\)", text)
     linked = [
         Markup('<a href="{}">{}</a>{}').format(address, number, after)
         for number, address, after in zip(parts[::3], parts[1::3], parts[2::3], strict=True)

@@ -87,7 +87,7 @@ def in_short(call: Call, text: str) -> str:
     """A text about a call, with the names of its files instead of their paths."""
     for file in call.files:
         name = Path(file).name
-        text = re.sub(rf"\S*/(?={re.escape(name)}: )", "", text.replace(file, name))
+        text = re.sub(rf"(?<!\S)\S*/(?={re.escape(name)}: )", "", text.replace(file, name))
     return text
 
 

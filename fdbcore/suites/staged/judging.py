@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -39,7 +40,9 @@ def questions_of(
         rubric = rubric_of_events(wording, numbered)
         found.append(JudgeQuestion(rubric, {**evidence, "events": numbered}, _check_events))
     if family is not None and family.rubric:
-        found.append(JudgeQuestion(rubric_of_family(family, wording), evidence, _check_task))
+        rubric = rubric_of_family(family, wording)
+        points = [point for kind, point in (each.where for each in rubric.questions if len(each.where) == 2)]
+        found.append(JudgeQuestion(rubric, evidence, partial(_check_task, points)))
     return found
 
 
@@ -136,7 +139,7 @@ def marks_of(
 def _tell_missing(found: DialogueMarks, question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> None:
     """Tell why marks are missing, each reason once: of all repeats, or of some with how many answers there are."""
     given = [each.marks for each in answers if each.marks is not None]
-    refused = Counter(ask for marks in given for ask in marks.get("refused", ()))
+    refused = Counter(ask for marks in given for ask in set(marks.get("refused", ())))
     left = dict.fromkeys((each.reason for each in answers if each.marks is None), len(given))
     left |= {f"{ask}: refused": len(given) - times for ask, times in refused.items()}
     for reason, n in left.items():
@@ -202,6 +205,7 @@ def _by_number(marks: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
 
 
 def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    _check_texts("refused", marks.get("refused", []))
     numbers = [each["event"] for each in marks["events"]]
     expected = [each["event"] for each in evidence["events"]]
     if sorted(numbers) != expected:
@@ -209,12 +213,18 @@ def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None
     for each in marks["events"]:
         for mark in MARKS:
             _check_mark(f"event {each['event']}: {mark}", each[mark], f"{mark}_levels" in each)
+            _check_texts(f"event {each['event']}: {mark}_reason", [each.get(f"{mark}_reason", "")])
 
 
-def _check_task(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    if "checks" not in marks:
+def _check_task(points: Sequence[str | int], marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    _check_texts("refused", marks.get("refused", []))
+    _check_texts("reason", [marks.get("reason", "")])
+    if not points:
         _check_mark("score", marks["score"], "score_levels" in marks)
         return
+    if set(marks["checks"]) != {*points}:
+        got = ", ".join(marks["checks"])[:80] or "none"
+        raise InputError(f"checks: expected {', '.join(map(str, points))}, got {got}")
     for name, answer in marks["checks"].items():
         if not (answer is None or isinstance(answer, bool) or (isinstance(answer, float) and 0 <= answer <= 1)):
             raise InputError(f"checks: {name}: expected true, false or null, got {answer!r}")
@@ -225,6 +235,12 @@ def _check_mark(where: str, mark: object, may_be_between: bool) -> None:
     if mark is None or (isinstance(mark, kinds) and not isinstance(mark, bool) and 1 <= mark <= LEVELS):
         return
     raise InputError(f"{where}: expected a whole number from 1 to {LEVELS}, or null, got {mark!r}")
+
+
+def _check_texts(where: str, texts: Sequence[object]) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{where}: expected a text, got {text!r:.80}")
 
 
 def _task_score(marks: Mapping[str, Any]) -> float | None:

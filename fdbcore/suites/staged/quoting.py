@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 WORDS_IN_A_ROW: Final = 3
 """So many of what was said are a quotation without marks; fewer may be chance."""
 
 _TIME: Final = re.compile(r"\d\s*(?:(?:m?s|sec|seconds?)\b|秒)|\d\.\d|\d:\d\d")
-_QUOTED: Final = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|『([^』]+)』|«([^»]+)»|(?<!\w)['‘](.+?)['’](?!\w)")
+_QUOTED: Final = re.compile(
+    r"\"([^\"]+)\"|“([^“”]+)”|「([^「」]+)」|『([^『』]+)』|«([^«»]+)»|(?<!\w)['‘]((?:(?!(?<!\w)['‘]).)+?)['’](?!\w)"
+)
+"""No mark of its own opens within a quotation: so a long reason is read in one go."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -34,8 +37,11 @@ def quotes(reason: str, evidence: Mapping[str, Any]) -> bool:
         ):
             return True
     own = _words(reason)
-    rows = (f" {' '.join(own[at : at + WORDS_IN_A_ROW])} " for at in range(len(own) - WORDS_IN_A_ROW + 1))
-    return any(row in line for row in rows for line in spaced)
+    return not _rows(own).isdisjoint(row for words in said for row in _rows(words))
+
+
+def _rows(words: Sequence[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + WORDS_IN_A_ROW]) for at in range(len(words) - WORDS_IN_A_ROW + 1)}
 
 
 def _words(text: str) -> list[str]:

@@ -6,13 +6,13 @@ which goal corrects which.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from fdbcore.errors import InputError
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.suites.staged.reading import SCHEMA
 from fdbcore.suites.staged.scenario_types import CorrectionEntry, GoalEntry, ScenarioEntry, ScenarioFile
@@ -56,8 +56,8 @@ _CREDIT: Final = (
     "Full-Duplex-Bench-v2 (Lin et al., arXiv 2510.07838), CC BY-NC 4.0, "
     "https://github.com/DanielLin94144/Full-Duplex-Bench"
 )
-_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\.*\*\*")
-_CORRECTS: Final = re.compile(r"T(\d+)(?: corrects T(\d+))?[^()]*\)$")
+_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
+_CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
 
 
 class ReleasedTask(TypedDict):
@@ -72,7 +72,7 @@ class ReleasedTask(TypedDict):
 def import_released(path: Path) -> ScenarioFile:
     """The scenarios in the released file. InputError in one line if it is not of that form."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_bytes())
         splits = content["splits"]
         tasks = [(split, task) for split in splits for task in splits[split]["tasks"]]
         language = content["settings"]["language"].partition("-")[0]
@@ -100,7 +100,8 @@ def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry
     if split not in FAMILIES:
         raise InputError(f"{where}: expected one of {', '.join(FAMILIES)}, got {split!r}")
     role = _ROLE.search(task["examiner_task_prompt"])
-    if role is None:
+    said = role[1].rstrip(".") if role else ""
+    if not said:
         raise InputError(f"{where}: examiner_task_prompt: expected a role after '**Roleplay', got none")
     scenario: ScenarioEntry = {
         "id": task["id"],
@@ -108,7 +109,7 @@ def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry
         "class": "",
         "title": task["scenario_title"],
         "language": language,
-        "role": f"{role[1][0].upper()}{role[1][1:]}.",
+        "role": f"{said[0].upper()}{said[1:]}.",
         "closing": CLOSING,
         "limits": {"max_s": SESSION_S},
         "goal": [GoalEntry(goal=goal) for goal in goals.values()],
@@ -125,7 +126,7 @@ def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry
 
 
 def _correction(title: str, where: str) -> CorrectionEntry:
-    found = _CORRECTS.search(title)
+    found = _CORRECTS.search(re.split(r"[()]", title.removesuffix(")"))[-1]) if title.endswith(")") else None
     if found is None:
         raise InputError(f"{where}: scenario_title: expected an end such as '(T2 corrects T1)', got {title!r}")
     return {"stage": int(found[1]), "of": int(found[2] or found[1])}

@@ -60,7 +60,8 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
     variants, judging, told = scoring.apply(cases, problems, jobs, show)
-    hears, marks = next(iter(options["transcriber"]), None), next(iter(options["judge"]), JUDGE if replies else None)
+    hears = next(iter(options["transcriber"]), None)
+    marks = next((each.name for each in scoring.judges), JUDGE if replies else None)
     warnings = unheard_warnings(cases, list(scoring.sources.values()))
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.records import (
@@ -91,8 +91,8 @@ def _holds_responses(path: Path) -> bool:
         return True  # whose reader says what is wrong
     for line in lines:
         try:
-            return "system" in json.loads(line)
-        except (ValueError, TypeError, RecursionError):
+            return "system" in parsed_json(line)
+        except (ValueError, TypeError):
             continue
     return True
 

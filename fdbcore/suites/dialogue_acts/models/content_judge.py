@@ -121,7 +121,7 @@ def rubric(language: str) -> Rubric:
     own = language if language in LANGUAGES else LANGUAGES[-1]
     text = (files("fdbcore.suites.dialogue_acts") / "data" / f"judge.{own}.txt").read_text(encoding="utf-8")
     question = RubricQuestion("The content of the reply is right", (), ("right",))
-    return Rubric("content", text.strip(), VERDICT, [question])
+    return Rubric("content", text, VERDICT, [question], language=own)
 
 
 def expected_judging(

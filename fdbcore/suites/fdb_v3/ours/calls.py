@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")
-_REFERENCE: Final = re.compile(r"\$RESULT_(\d+)", re.ASCII)
+_REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})", re.ASCII)
 
 
 class MadeCall(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
-_REFERENCE: Final = re.compile(r"\$RESULT_(\d+)", re.ASCII)
+_REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})", re.ASCII)
 FUNCTIONS: Final = functions_of(ReleasedServices())
 """What a label can expect, by name."""
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from fdbcore.errors import InputError
+from fdbcore.report.format import counted
 from fdbcore.sources.text_cells import marked
+from fdbcore.suites.staged.families import LEVELS
 from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
 from fdbcore.suites.staged.fdb2.scores import BINS, DialogueScores, Means, dialogue_scores
 from fdbcore.types import Problem
@@ -58,6 +60,8 @@ def judged(folder: Path) -> Judged:
             problems.append(Problem(str(path), f"expected a reply of a judge, got: {error}"))
             continue
         found[key].append(reply)
+        if reply.left_out:
+            problems.append(Problem(str(path), f"left out: {counted(reply.left_out, 'score')} not from 1 to {LEVELS}"))
         if not reply.events and reply.task is None:
             problems.append(Problem(str(path), "expected a reply of a judge with events, got one without"))
     replies = [reply for each in found.values() for reply in each]

@@ -10,19 +10,23 @@ the other form that parser finds no events at all, since it skips the colon that
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, TypeAlias
+
+from fdbcore.runtime.json_values import MOST_DEPTH, parsed_json
+from fdbcore.suites.staged.families import LEVELS
 
 EVENTS: Final = "Turn-taking event and score"
 TASK: Final = "Task-specific score"
 
 Interval: TypeAlias = tuple[float, float]
 
-_FENCED: Final = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
-_EVENTS_START: Final = re.compile(rf"""["']{EVENTS}["'][^\[]*\[""")
+_FENCED: Final = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
+_EVENTS_NAME: Final = re.compile(rf"""["']{EVENTS}["']""")
 _TASK: Final = re.compile(rf"""["']{TASK}["']\s*:\s*("[^"]*"|'[^']*'|[^\s,}}\]]+)""")
 _TOKEN: Final = re.compile(r"""[\[\]{}]|"[^"]*"|'[^']*'|[^\s,:\[\]{}"']+""")
 """A bracket, a text or a word; commas and colons separate alike."""
@@ -54,23 +58,24 @@ class JudgeReply:
     """What a judge said of a dialogue.
 
     task: the task score as a number; None if there is none. beyond_reference: how many of the events the parser of the
-    benchmark does not find.
+    benchmark does not find. left_out: how many scores are no numbers from 1 to 5: they count as missing.
     """
 
     events: Sequence[JudgedEvent]
     task: float | None
     beyond_reference: int = 0
+    left_out: int = 0
 
 
 def read_reply(text: str) -> JudgeReply:
     """The reply in a text, which may have words around it, or several fenced blocks.
 
     Events of all blocks count; of several task scores the last one does. An event with several intervals becomes
-    several events. Event scores are cut to whole numbers; those that are no number are missing.
+    several events. Event scores are cut to whole numbers; those that are no number from 1 to 5 are missing.
     """
     blocks = [block for block in _FENCED.findall(text) if EVENTS in block] or [text]
     events: list[JudgedEvent] = []
-    tasks: list[object] = []
+    tasks: list[Any] = []
     beyond = 0
     for block in blocks:
         content = _json_object(block)
@@ -82,16 +87,25 @@ def read_reply(text: str) -> JudgeReply:
             events += loose
             tasks.append(task)
             beyond += len(loose)
-    last = next((task for task in reversed(tasks) if task is not None), None)
-    number = float(last) if isinstance(last, int | float) else None
-    return JudgeReply(events, number, beyond)
+    last: Any = next((task for task in reversed(tasks) if task is not None), None)
+    number = float(last) if type(last) in (int, float) and 1 <= last <= LEVELS else math.nan
+    pairs = [(event.turn_taking, event.instruction_following) for event in events]
+    scores = [None if last is None else number, *chain(*pairs)]
+    known = [
+        JudgedEvent(event.start_s, event.end_s, *map(_usable, pair)) for event, pair in zip(events, pairs, strict=True)
+    ]
+    return JudgeReply(known, _usable(scores[0]), beyond, sum(score != _usable(score) for score in scores))
+
+
+def _usable(score: float | None) -> float | None:
+    return None if score is None or math.isnan(score) else score
 
 
 def _json_object(block: str) -> dict[str, Any] | None:
     """The object that a block is; None if it is no JSON, or has nothing that a judge is asked for."""
     try:
-        content = json.loads(_BRACED.sub(r"[\1, \2]", block))
-    except (ValueError, RecursionError):
+        content = parsed_json(_BRACED.sub(r"[\1, \2]", block))
+    except ValueError:
         return None
     return content if isinstance(content, dict) and (EVENTS in content or TASK in content) else None
 
@@ -109,10 +123,11 @@ def _events_at(intervals: list[Any], scores: Sequence[object]) -> list[JudgedEve
     return [JudgedEvent(start_s, end_s, turn_taking, following) for start_s, end_s in _intervals(intervals)]
 
 
-def _in_loose_text(block: str) -> tuple[list[JudgedEvent], int | None]:
+def _in_loose_text(block: str) -> tuple[list[JudgedEvent], float | None]:
     """Events and task score of a block that is no JSON. A list that never closes, as of a reply cut off, has none."""
-    found = _EVENTS_START.search(block)
-    items, end = _listed(block, found.end()) if found else (None, 0)
+    name = _EVENTS_NAME.search(block)
+    start = block.find("[", name.end()) + 1 if name else 0
+    items, end = _listed(block, start) if start else (None, 0)
     if items is None:
         return [], None
     events: list[JudgedEvent] = []
@@ -132,13 +147,13 @@ def _in_loose_text(block: str) -> tuple[list[JudgedEvent], int | None]:
     return events, _task_in(block[end:]) or _task_in(block)
 
 
-def _task_in(text: str) -> int | None:
+def _task_in(text: str) -> float | None:
     found = _TASK.search(text)
     return _score(found[1].strip("\"'")) if found else None
 
 
 def _listed(text: str, start: int) -> tuple[list[Any] | None, int]:
-    """The items from a place inside a list up to its end, and where that is; None if the list has no end.
+    """The items from a place inside a list up to its end, and where that is; None if it has no end, or is too deep.
 
     `{8, 12}` is taken as a list, and `{"start_time": 8, "end_time": 12}` as an object.
     """
@@ -147,6 +162,8 @@ def _listed(text: str, start: int) -> tuple[list[Any] | None, int]:
         word = token[0]
         if word in "[{":
             stack.append([])
+            if len(stack) > MOST_DEPTH:
+                break
         elif word in "]}":
             closed = stack.pop()
             if not stack:
@@ -168,7 +185,7 @@ def _intervals(value: object) -> Iterator[Interval]:
     if len(value) == 2 and all(isinstance(each, str | int | float) for each in value):
         try:
             yield seconds_of(value[0]), seconds_of(value[1])
-        except ValueError:
+        except (ValueError, OverflowError):
             return
     else:
         for each in value:
@@ -185,9 +202,12 @@ def seconds_of(time: str | float) -> float:
     return seconds
 
 
-def _score(value: Any) -> int | None:  # noqa: ANN401
-    """The whole part of a score; None if it is no number."""
-    try:
-        return int(float(value))
-    except (TypeError, ValueError, OverflowError):
+def _score(value: Any) -> float | None:  # noqa: ANN401
+    """The whole part of a score; None if it was left open, and NaN if it is no number from 1 to 5."""
+    if value in (None, "", "null"):
         return None
+    try:
+        score = 0 if isinstance(value, bool) else int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        score = 0
+    return score if 1 <= score <= LEVELS else math.nan

@@ -47,7 +47,7 @@ def _judges(paths: Sequence[Path], key_path: Path | None, ratings: Ratings) -> l
             raise SettingsError(f"{path}: expected {expected}, got something else")
         if key is None and ratings.raters:
             raise SettingsError("--key: expected the folder of the sample, which tells the dialogues apart, got none")
-        judge = judge_of(scores, path, key)
+        judge = judge_of(scores, path, key, ratings.problems)
         if judge.name in {each.name for each in judges} | ratings.raters.keys():
             judge.name = f"{judge.name} ({path})"
         judges.append(judge)

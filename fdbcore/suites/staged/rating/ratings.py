@@ -116,12 +116,12 @@ def _mark(text: str) -> float | None:
     return mark
 
 
-def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None) -> DialogueRater:
+def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
     """The marks of the judge of some scores, means over the events of each dialogue.
 
     key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
-    metric of which the judge gave no mark of any event is one that it cannot tell. SettingsError if nobody judged, or
-    if two dialogues of a sample cannot be told apart.
+    metric of which the judge gave no mark of any event is one that it cannot tell. problems: gets what is left out, as
+    it is no mark. SettingsError if nobody judged, or if two dialogues of a sample cannot be told apart.
     """
     if scores["settings"]["judge"] is None:
         raise SettingsError(f"{path}: expected the marks of a judge (fdbcore score --judge), got scores without any")
@@ -135,9 +135,16 @@ def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None) -> Dialo
         if name is None:
             continue
         judge.families[name] = item["family"]
-        judge.marks[name] = {metric: item["measures"].get(metric) for metric in METRICS}
+        judge.marks[name] = marks = {metric: item["measures"].get(metric) for metric in METRICS}
+        for metric, mark in list(marks.items()):
+            if not (mark is None or (type(mark) in (int, float) and 1 <= mark <= LEVELS)):
+                expected = f"a number from 1 to {LEVELS}"
+                problems.append(
+                    Problem(f"{path}: {call}", f"{metric}: left out: expected {expected}, got {mark!r:.40}")
+                )
+                del marks[metric]
         if item["task"] is None:
-            del judge.marks[name]["task_score"]  # the family has none, or it is unscored
+            marks.pop("task_score", None)  # the family has none, or it is unscored
     if not judge.marks:
         raise InputError(f"{path}: expected scores of the dialogues of the sample, got those of others")
     return judge
