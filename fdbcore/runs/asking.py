@@ -24,6 +24,7 @@ from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
 from fdbcore.protocols import Judge
 from fdbcore.recording.files import json_text, write_pieces
+from fdbcore.recording.form import NOT_OF_FORM
 from fdbcore.runs.budget import Budget
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.json_values import json_value, parsed_json
@@ -41,8 +42,7 @@ NOT_ASKED: Final = "not asked"
 """How the reason of an answer begins that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, no other begins."""
-MISFITS: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading marks of another form than expected raises."""
+
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 """Raises InputError, or any error of reading another form, if marks cannot be used; it gets the evidence, too."""
@@ -114,7 +114,7 @@ class KeptAnswers:
                 cost_of([usage]), sum(ModelUsage.from_json(usage).counts.values())
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be read: {error.strerror}") from error
-        except MISFITS:
+        except NOT_OF_FORM:
             known, text = {}, ""
             if sets_aside:
                 self._path.replace(f"{self._path}.damaged")
@@ -146,7 +146,7 @@ class JudgeRequest:
         try:
             if marks is not None:
                 self.question.check(marks, self.question.evidence)
-        except MISFITS:
+        except NOT_OF_FORM:
             return None
         return marks
 
@@ -248,7 +248,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
             reason = failure = str(error)
         except KeyError as error:
             reason = f"expected {error}, which is missing"
-        except MISFITS as error:
+        except NOT_OF_FORM as error:
             reason = str(error)
         finally:
             usages = [_stored(usage, request.judge) for usage in request.judge.counted()]

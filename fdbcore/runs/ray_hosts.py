@@ -20,7 +20,7 @@ from fdbcore import registry
 from fdbcore.errors import FdbError, MissingExtraError, PartyError, SettingsError
 from fdbcore.models.judge import Tally
 from fdbcore.protocols import Judge, Transcriber
-from fdbcore.runs.asking import MISFITS
+from fdbcore.recording.form import NOT_OF_FORM
 from fdbcore.runs.ray_tasks import JOINING_S, Needs, RayEntry
 from fdbcore.runtime.executor import LOOK_S, WorkResult
 from fdbcore.types import Rubric
@@ -287,7 +287,7 @@ def _marked(address: str, asked: tuple[Rubric, Mapping[str, Any]]) -> _Marked:
         return judge.mark(*asked), judge.counted()
     except (SettingsError, MissingExtraError) as error:
         raise _of_node(error) from error
-    except (FdbError, *MISFITS) as error:
+    except (FdbError, *NOT_OF_FORM) as error:
         return error, judge.counted()
 
 
