@@ -132,9 +132,8 @@ def test_in_the_first_moments_of_the_command(after_ms: int) -> None:
     assert "cli/main" not in stderr
 
 
-def test_too_little_memory_is_one_line() -> None:
-    for mib in (150, 400, 700, 1023):
-        limit = f"ulimit -v {mib * 1024}; exec {sys.executable} -m fdbcore.cli report x"
-        done = subprocess.run(["sh", "-c", limit], text=True, timeout=60, **PIPES)
-        assert done.stderr == f"fdbcore: expected 1024 MiB of memory, got {mib} (ulimit)\n"
-        assert done.returncode == 1
+@pytest.mark.parametrize("mib", [150, 400, 700, 1023])
+def test_too_little_memory_is_one_line(mib: int) -> None:
+    limited = f"ulimit -v {mib * 1024}; exec {sys.executable} -m fdbcore.cli report x"
+    done = subprocess.run(["sh", "-c", limited], text=True, timeout=60, **PIPES)
+    assert (done.returncode, done.stderr) == (1, f"fdbcore: expected 1024 MiB of memory, got {mib} (ulimit)\n")
