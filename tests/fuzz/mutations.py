@@ -23,7 +23,7 @@ TEXTS: Final = (
     *("\x00", "a\nb", "\ud800", "</script><b>", "=1+1", "[x](https://x)", "`" * 3 + " " * 9000),
 )
 NUMBERS: Final = (0, -1, 1, 2, 5, -0.5, 1e-320, 1e308, -1e308, 2**31, 2**63, 10**18, -(10**18), 10**400, 0.1)
-OTHERS: Final = (
+OTHERS: Final[tuple[Any, ...]] = (
     *(None, True, False, float("nan"), float("inf"), -float("inf"), [], {}, [None], [[]], {"x": 1}, ["A", 1]),
     *([0.1] * 3000, json.loads("[" * 150 + "]" * 150)),
 )
