@@ -101,8 +101,8 @@ soak: .venv/dev       ## half an hour of calls in one process: memory, delay, mi
 	$(BIN)/python -m benchmarks.soak
 
 fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES, _SEED, _CASE), and long property tests
-	PYTHONPATH=tests:. $(BIN)/python -m fuzz.files
-	FDBCORE_FUZZ=1 $(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 -m fuzz
+	@PYTHONPATH=tests:. $(BIN)/python -m fuzz.files; files=$$?; \
+	FDBCORE_FUZZ=1 $(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 -m fuzz && exit $$files
 
 .venv/base: $(SOURCES)
 	$(call install,live)

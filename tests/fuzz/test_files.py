@@ -1,0 +1,103 @@
+"""Files of somebody else, changed in each way, and each that once ended a command otherwise than by a line."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import numpy as np
+import pytest
+from fakes.model_server import NEEDS_OPENAI
+from fuzz.files import ACTS, NAMES, REPLAY, copied, ended, run_case, seeds
+from fuzz.mutations import VICTIM, mutate
+from fuzz.seeds import V3
+
+pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
+
+TURNS, QUANTITIES, HEALTH = (f"run/c0/derived/{name}.json" for name in ("turns", "quantities", "health"))
+ACTIVITY, LINK = "run/c0/derived/activity.npz", "link"
+EXPORT, SCORE = "export run --format json --out out", "score run --jobs 1 --out out"
+STAGED = "score --suite staged v2 --out out"
+REPLY, BACK = "v2/Safety/Safety.x.001.json", "`" * 3
+FOUND: Final = (
+    (TURNS, r'"start_tick": \d+', '"start_tick": [196]', EXPORT, "c0.*turns.json"),
+    (TURNS, r'"end_tick": \d+', '"end_tick": {"x": 1}', "report run --gate defaults", "c0"),
+    (TURNS, '"side": "B"', '"side": ["B"]', "report run old", "c0"),
+    (TURNS, r'"end_tick": (\d+)', r'"end_tick": "\1"', EXPORT, "c0.*turns.json"),
+    (QUANTITIES, r'"censored": \d+', '"censored": [[]]', "report run old", "c0"),
+    (QUANTITIES, r'"values": \[\]', '"values": [1e308, 1e308, 1e308]', "report run", "."),
+    (HEALTH, r'"suspect": {', '"suspect": 0.1, "x": {', SCORE, "c0.*health.json"),
+    ("run/c0/meta.json", r'"A": {', '"A": "x", "y": {', EXPORT, "c0.*meta.json"),
+    ("run/c0/meta.json", r'"parties": {', '"parties": 1, "y": {', SCORE, "c0.*meta.json"),
+    ("live/run.json", '"cases"', '"x"', "score live --jobs 1 --out out", "run.json"),
+    ("run/corpus.json", r'"files": \[', '"files": 1, "x": [', SCORE, "corpus.json"),
+    ("run/corpus.json", '"name": "c0"', f'"name": "../../{VICTIM}"', "report run", "corpus.json"),
+    ("run/index.html.part", LINK, "", "report run", "."),
+    (ACTIVITY, "peaks", "", "report run --gate defaults", "c0.*activity.npz"),
+    (ACTIVITY, "a", "", "doctor run/c0", "activity.npz"),
+    ("calls.csv", "language", "\0", f"{REPLAY} --meta calls.csv", "calls.csv"),
+    ("calls.csv", "right", "x", f"{REPLAY} --meta calls.csv", "agent_channel"),
+    ("labels/labels.csv", "A,pause", f"{'x' * 140_000},pause", "agree labels/labels.csv run", "labels.csv"),
+    ("labels/c0.TextGrid", "size = 3", "size = 1e999", "agree labels/c0.TextGrid run", "c0.TextGrid"),
+    ("logs/own.json", "0.3", f"1{'0' * 400}", f"{REPLAY} --marks logs/own.json", "own.json"),
+    ("logs/own.json", "0.3", "[" * 100_000, f"{REPLAY} --marks logs/own.json", "own.json"),
+    ("logs/logs.jsonl", '"stringValue": "heard"', '"stringValue": 1', f"{REPLAY} --marks logs/logs.jsonl", "."),
+    ("good.jsonl", '"id": "timer-01"', '"id": {"x": 1}', f"{ACTS} --out out", "good.jsonl"),
+    ("good.jsonl", '"authored"', '"\\\\u009b2J"', f"{ACTS} --out out", "."),
+    ("answer.json", "{", "[" * 5_000, f"{ACTS} --judge JUDGE --out out", "nested"),
+    (REPLY, "^", f"{BACK}json {' ' * 6_000}", STAGED, "."),
+    (REPLY, '"Task-specific score": 3', '"Task-specific score": NaN', STAGED, "Safety.x.001.json"),
+    (f"{V3}/metadata.json", '"ai"', '"\\\\u0000"', "scenarios import v3 --out out.json", "metadata.json"),
+    (".env", "OPENAI", "\xff", EXPORT, r"\.env"),
+)
+"""The file, what is replaced in it by what, the command, and what it prints. Of arrays, one is left out."""
+
+
+def test_every_way_of_changing_a_file_ends_in_a_line_or_a_result() -> None:
+    assert [fault for number in range(3 * len(NAMES)) if (fault := run_case(33, number))] == []
+
+
+def test_every_way_is_tried(tmp_path: Path) -> None:
+    (tmp_path / VICTIM).mkdir()
+    told = set()
+    for number in range(600):
+        path = tmp_path / "work" / f"c{number}" / "x.json"
+        path.parent.mkdir(parents=True)
+        path.write_text('{"events": [{"tick": 1}, {"tick": 2}]}')
+        told |= set(re.findall(r": (\w+)", mutate(path, Random(number)))[:1])
+    assert told >= {
+        "gone",
+        "renamed",
+        "twice",
+        "moved",
+        "near",
+        "wrapped",
+        "deep",
+        "odd",
+        "empty",
+        "half",
+        "link",
+        "part",
+    }
+
+
+@pytest.mark.parametrize(("file", "old", "new", "command", "expected"), FOUND)
+def test_what_once_went_wrong(file: str, old: str, new: str, command: str, expected: str) -> None:
+    folder, judge = seeds()
+    with copied(folder, "found") as work:
+        path = work / file
+        if old == LINK:
+            path.symlink_to(work.parent / VICTIM / "own.txt")
+        elif path.suffix == ".npz":
+            with np.load(io.BytesIO(path.read_bytes())) as held:
+                np.savez(path, **{name: held[name] for name in held if name != old})
+        else:
+            text, n = re.subn(old, new, path.read_text("latin-1"), count=1)
+            assert n
+            path.write_text(text, "latin-1")
+        wrong, printed = ended(command.replace("JUDGE", judge).split(), work)
+    assert not wrong, printed
+    assert re.search(expected, printed), printed
