@@ -18,6 +18,7 @@ from fdbcore.recording.run import is_recorded
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.runtime.executor import Workers
+from fdbcore.runtime.numbers import whole_of
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
@@ -166,7 +167,7 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
         key=lambda each: (each.turn.start_tick, each.turn.side),
     )
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
-    trial = int(call.columns.get("trial") or 1)
+    trial = whole_of(call.columns.get("trial") or "1")
     return CallTurns(system, call.name, user_of(call), trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
 
 
