@@ -17,7 +17,7 @@ from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.runtime.network import await_result
 
-BEARER = "s3cret-of-that-server"
+BEARER = "s3cret-0f-7hat-5erver"
 OWN_TOKEN = "s3cret-of-our-own-port"
 
 
