@@ -21,7 +21,7 @@ _Stage = Literal["begun", "complete", "cancelled"]
 
 def _event(may_have: dict[str, Any] | None = None, **has: Any) -> Any:  # noqa: ANN401
     """The form of a line with these fields, beside those that every line has or may have."""
-    every = {"tick": _Tick, "side": Side, "kind": str}
+    every = {"tick": _Tick, "side": Side | None, "kind": str}  # a tick that was missed is of no side
     any_may_have = {
         "delay_samples": int,
         "start_ms": _Ms | None,
