@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -40,7 +41,16 @@ def named(text: str) -> str:
         raise click.BadParameter("expected a path, got an empty text: is a variable not set?")
     if re.match(r"[a-zA-Z][\w+.-]*://", text) and not os.path.exists(text):
         raise click.BadParameter(f"expected a path, got the address {text}: download it first")
+    if text and not os.path.realpath(text).startswith(("/dev/", "/proc/")) and stat.S_ISFIFO(_mode(text)):
+        raise click.BadParameter(f"expected a file or folder, got the pipe {text}, which may never end")
     return text
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 class _NamedPath(click.Path):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.errors import RecordingError
+from fdbcore.errors import FdbError, RecordingError
 
 MOST_TICKS: Final = 7 * 24 * 3600 * 100
 """No recording is longer than a week."""
@@ -48,6 +48,8 @@ def one_call(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except FdbError:  # some are ValueErrors, too
+        raise
     except NOT_OF_FORM as error:
         raise damaged(path, f"a file of it holds what cannot be ({type(error).__name__}: {error})") from error
 

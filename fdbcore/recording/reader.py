@@ -351,7 +351,7 @@ class Recording:
 
     def check(self) -> None:
         """RecordingError if a file that figures come from is damaged: one rule for all that count calls."""
-        _ = self.turn_events, self.activity, self.events, self._read_health()
+        _ = self.turn_events, self.activity, self.peaks, self.events, self._read_health()
         self.refuse_cut_audio()
 
     def refuse_cut_audio(self) -> None:

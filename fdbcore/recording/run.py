@@ -108,7 +108,10 @@ def _read(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
 def _check_names(path: Path, names: Sequence[str]) -> None:
     """RecordingError if a name leads out of the run, or a call is listed twice, and so would count twice."""
     for name in names:
-        part_of(path.parent, name)
+        try:
+            part_of(path.parent, name)
+        except RecordingError as error:
+            raise damaged(path, str(error)) from None
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise damaged(path, f"expected each call once, got {twice[0]!r} twice")
 

@@ -47,11 +47,11 @@ FOUND: Final = (
     ("logs/logs.jsonl", '"stringValue": "heard"', '"stringValue": 1', f"{REPLAY} --marks logs/logs.jsonl", "."),
     ("good.jsonl", '"id": "timer-01"', '"id": {"x": 1}', f"{ACTS} --out out", "good.jsonl"),
     ("good.jsonl", '"authored"', '"\\\\u009b2J"', f"{ACTS} --out out", "."),
-    ("answer.json", "{", "[" * 5_000, f"{ACTS} --judge JUDGE --out out", "nested"),
+    ("answer.json", "{", "[" * 5_000, f"{ACTS} --judge JUDGE --out out", "unscored"),
     (REPLY, "^", f"{BACK}json {' ' * 6_000}", STAGED, "."),
     (REPLY, '"Task-specific score": 3', '"Task-specific score": NaN', STAGED, "Safety.x.001.json"),
     (f"{V3}/metadata.json", '"ai"', '"\\\\u0000"', "scenarios import v3 --out out.json", "metadata.json"),
-    (".env", "OPENAI", "\xff", EXPORT, r"\.env"),
+    (".env", "OPENAI", "\xff", EXPORT, "out/c0.json"),
 )
 """The file, what is replaced in it by what, the command, and what it prints. Of arrays, one is left out."""
 

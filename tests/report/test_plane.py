@@ -24,8 +24,9 @@ LABELS = [Label("A", "pause", 2, 3), Label("A", "turn_end", 5, 5), Label("A", "t
 def run_of(path: Path, calls: dict[str, tuple[str, str]], labels: list[Label]) -> Path:
     """A run of drawn calls: name to system and drawing."""
     for name, (system, drawing) in calls.items():
-        case = {"system": system, "trial": 1, "clip": None} if system else {}
-        meta: dict[str, Any] = {"case": case, "outcome": {"kind": "done", "reason": None}} if case else {}
+        case = {"name": name, "system": system, "trial": 1, "clip": None} if system else {}
+        outcome = {"kind": "done", "side": None, "reason": None}
+        meta: dict[str, Any] = {"case": case, "outcome": outcome} if case else {}
         recording = drawn_recording(path / name, drawing, **meta)
         keep_labels(recording.path, "by hand", labels)
         score(recording)

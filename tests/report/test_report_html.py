@@ -98,7 +98,7 @@ def test_the_data_is_the_document_and_the_levels(sample: Reading) -> None:
 
 def test_texts_from_files_stay_texts(tmp_path: Path) -> None:
     source = {"files": [{"path": "x"}, {"path": HOSTILE, "sha256": HOSTILE}], "playable_in_browser": False}
-    source["sides"] = {side: {"file": 1, "channel": HOSTILE} for side in "AB"}
+    source["sides"] = {side: {"file": 1, "channel": "mono"} for side in "AB"}
     vad = {side: {"name": HOSTILE, HOSTILE: 1.5} for side in "AB"}
     settings = {**META["settings"], "vad": vad}
     recording = drawn_recording(
@@ -280,7 +280,8 @@ def test_censored_events_are_counted_apart(tmp_path: Path) -> None:
 
 def test_the_certificate_of_a_live_clock_is_a_table(tmp_path: Path) -> None:
     lateness = {"n": 900, "min_us": 0, "p50_us": 1.25, "p99_us": 83.5, "p99_9_us": 410, "max_us": 2_617}
-    timing = {"realtime": True, "wake": lateness, "resume": lateness, "late": 3, "missed": 0, "clock": {"name": "tsc"}}
+    timing: dict[str, Any] = {"realtime": True, "wake": lateness, "resume": lateness, "late": 3, "missed": 0}
+    timing["clock"] = {"name": "tsc", "hardware": None}
     found = read(drawn_recording(tmp_path / "call", "A 0-2 |", timing=timing))
     assert "83.5" in found.text
     assert "2,617.0" in found.text

@@ -91,7 +91,8 @@ def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) ->
 def test_the_line_with_echo_tells_of_the_last_turn_with_echo(tmp_path: Path) -> None:
     """B spoke last; with its echo A did, and was not answered."""
     recording = drawn_recording(tmp_path / "call", "A 0-2 7-8 | B 2.4-6")
-    write_json(recording.path / HEALTH, {"verdict": "ok", "findings": [], "suspect": {"A": [[700, 800]], "B": []}})
+    health = {"schema": "fdbcore.health/2", "verdict": "ok", "sides": {}, "findings": []}
+    write_json(recording.path / HEALTH, health | {"suspect": {"A": [[700, 800]], "B": []}})
     recording = Reading(recording.path)
     lines = screen(recording, document_of(recording)).splitlines()
     (own,) = (line for line in lines if line.startswith("B answers"))

@@ -632,7 +632,7 @@ def test_labels_that_are_missing_or_nested_too_deep_are_named_once(tmp_path: Pat
     deep, missing = problems
     assert missing == (str(task / "1"), "expected metadata.json, found none")
     assert deep.where == str(task / "2")
-    assert deep.reason.startswith("metadata.json: expected labels as JSON, got: maximum recursion depth")
+    assert deep.reason.startswith("metadata.json: expected labels as JSON, got: it is nested too deep")
 
 
 def test_pauses_in_which_the_system_was_speaking_already_are_counted(tmp_path: Path) -> None:
@@ -681,7 +681,7 @@ def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: P
     ("options", "reason"),
     [
         (("--human", "nothing.json"), "--human nothing.json: expected JSON"),
-        (("--human", "nan.json"), "--human nan.json: 1: expected two counts or more, none below 0; got 1, nan"),
+        (("--human", "nan.json"), "got nan.json: expected JSON, got something else (NaN is no JSON)"),
         (("--human", "one.json"), "--human one.json: 2: expected two counts or more, none below 0; got 3"),
         (("--transcriber", "nobody"), "--transcriber: expected one of"),
         (("--detector", "nobody"), "--detector: expected one of"),

@@ -335,7 +335,7 @@ def _problem(where: str, text: str, error: InputError) -> Problem:
     hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
     try:
         line = _object(text)
-        return Lost.of(where, f"{error}{hint}", (line["id"], line["system"]))
+        return Lost.of(where, f"{error}{hint}", (_text(line, "id"), _text(line, "system")))
     except (InputError, KeyError):
         return Problem(where, f"{error}{hint}")
 
