@@ -280,7 +280,7 @@ def test_censored_events_are_counted_apart(tmp_path: Path) -> None:
 
 def test_the_certificate_of_a_live_clock_is_a_table(tmp_path: Path) -> None:
     lateness = {"n": 900, "min_us": 0, "p50_us": 1.25, "p99_us": 83.5, "p99_9_us": 410, "max_us": 2_617}
-    timing: dict[str, Any] = {"realtime": True, "wake": lateness, "resume": lateness, "late": 3, "missed": 0}
+    timing: dict[str, object] = {"realtime": True, "wake": lateness, "resume": lateness, "late": 3, "missed": 0}
     timing["clock"] = {"name": "tsc", "hardware": None}
     found = read(drawn_recording(tmp_path / "call", "A 0-2 |", timing=timing))
     assert "83.5" in found.text
