@@ -36,6 +36,7 @@ DRAWING = "A 0-3 5-6 | B 3.4-3.8"
 QUIET, SPEECH = [False] * 100, [tick % 50 >= 20 for tick in range(100)]
 DONE = {"kind": "done", "side": None, "reason": None}
 FAILED = {"kind": "failed", "side": "B", "reason": "hung up on us"}
+SELFTEST = {"schema": "fdbcore.selftest/1", "created": "2026-01-31T09:30:00Z", "broke": []}
 
 
 def held(path: Path, b: dict[str, Any] | None = None, **meta: Any) -> Reading:
@@ -44,12 +45,12 @@ def held(path: Path, b: dict[str, Any] | None = None, **meta: Any) -> Reading:
 
 
 def test_nothing_is_said_of_a_call_that_went_well(tmp_path: Path) -> None:
-    assert caveats(held(tmp_path / "call", selftest={"passed": True, "broke": []})) == []
+    assert caveats(held(tmp_path / "call", selftest=SELFTEST | {"passed": True})) == []
     assert caveats(drawn_recording(tmp_path / "replayed", DRAWING)) == []
 
 
 def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Path) -> None:
-    selftest = {"passed": False, "broke": ["2 ticks missed"]}
+    selftest = SELFTEST | {"passed": False, "broke": ["2 ticks missed"]}
     recording = held(tmp_path / "call", outcome=FAILED, selftest=selftest)
     scores = document_of(recording)
     failed, distrusted = scores["warnings"]

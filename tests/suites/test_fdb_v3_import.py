@@ -300,8 +300,8 @@ def test_a_record_that_is_not_understood_is_named_and_left_out(
             result_with(actual_tool_calls=[{**call("f", amount=math.inf), "timestamp_start": 1.0}]),
             "result_x.json: expected JSON, got: Infinity is no JSON",
         ),
-        (write("result_x.json", '{"actual_tool_calls": [1e999]}'), "numbers that are not valid"),
-        (write("result_x.json", r'{"transcript": "\ud800"}'), "text or numbers that are not valid"),
+        (write("result_x.json", '{"actual_tool_calls": [1e999]}'), "1e999 is beyond all numbers"),
+        (write("result_x.json", r'{"transcript": "\ud800"}'), "or holds text that is not valid"),
     ],
 )
 def test_a_result_that_is_not_understood_is_named_and_the_record_stays(
