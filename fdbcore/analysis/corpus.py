@@ -228,7 +228,8 @@ def _live(path: Path, table: FactsTable) -> Iterator[Call]:
             outcome = call.recording.meta.get("outcome")
         except RecordingError as error:
             if (call.path / META_FILE).is_file():  # not only not held yet
-                yield _unreadable(replace(call, columns=case_columns(case, None)), error)
+                gone = _unreadable(replace(call, columns=case_columns(case, None)), error)
+                yield replace(gone, status=WAITING)  # it will be held again
                 continue
         call = replace(call, columns=case_columns(case, outcome))
         if outcome is None:

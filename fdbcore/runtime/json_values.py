@@ -30,7 +30,7 @@ def parsed_json(text: str | bytes, as_value: Callable[[dict[str, Any]], Any] | N
         value = None
     else:
         # Few texts have so many brackets that the depth of their values must be looked at.
-        if text.count("[") + text.count("{") <= _MOST_DEPTH_OF_A_FILE or _is_flat(value, _MOST_DEPTH_OF_A_FILE):
+        if text.count("[") + text.count("{") <= _MOST_DEPTH_OF_A_FILE or is_flat(value, _MOST_DEPTH_OF_A_FILE):
             return value
     raise ValueError("it is nested too deep")
 
@@ -96,12 +96,12 @@ def _finite(number: str) -> float:
     return value
 
 
-def _is_flat(value: object, depth: int) -> bool:
+def is_flat(value: object, depth: int) -> bool:
     """Whether the lists and objects of a value are nested no deeper than `depth`."""
     if not isinstance(value, list | dict):
         return True
     inner = value.values() if isinstance(value, dict) else value
-    return depth > 0 and all(_is_flat(item, depth - 1) for item in inner)
+    return depth > 0 and all(is_flat(item, depth - 1) for item in inner)
 
 
 def _is_sound(value: object, depth: int) -> bool:

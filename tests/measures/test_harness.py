@@ -34,7 +34,8 @@ def delay(tick: int, samples: int, side: str = "B") -> dict[str, Any]:
 
 
 def arrivals(log: DelayLog, samples: int) -> dict[str, Any]:
-    return {"tick": 2999, "side": "B", "kind": "arrivals", "delay_samples": samples, **log.waits.take()}
+    none = {"at_us": [], "start_sample": [], "samples": []}
+    return {"tick": 2999, "side": "B", "kind": "arrivals", **none, "delay_samples": samples, **log.waits.take()}
 
 
 def test_both_legs_of_side_b_are_taken_off_as_they_were_when_it_answered(tmp_path: Path) -> None:

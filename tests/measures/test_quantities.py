@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values, from_json, to_json
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-1e8, 1e8)
+UNITS = st.sampled_from(["ms", "s", "share", "1/min", "s/min"])
 COUNTS = st.integers(0, 10_000)
 REASONS = st.dictionaries(st.text(max_size=9), COUNTS, max_size=3)
 QUANTITIES = st.one_of(
-    st.builds(Values, st.text(), st.lists(NUMBERS), REASONS),
-    st.builds(Share, COUNTS, COUNTS, REASONS, st.none() | NUMBERS),
-    st.builds(Ratio, st.text(), NUMBERS, NUMBERS, COUNTS),
+    st.builds(Values, UNITS, st.lists(NUMBERS), REASONS),
+    st.builds(Share, COUNTS, COUNTS.map(lambda n: 10_000 + n), REASONS, st.none() | st.floats(0, 1)),
+    st.builds(Ratio, UNITS, NUMBERS, st.floats(0, 1e8), COUNTS),
 )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
-from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
@@ -353,12 +353,13 @@ def _lines(path: Path) -> list[tuple[str, str]]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        parsed_json(text)
         value = json.loads(text, object_pairs_hook=_unlike)
     except InputError:
         raise
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"expected JSON, got {_short(text)} ({error})") from error
+    if not is_flat(value, MOST_DEPTH):
+        raise InputError(f"expected JSON nested up to {MOST_DEPTH} deep, got a deeper value")
     if not isinstance(value, dict):
         raise InputError(f"expected a JSON object, got {_short(value)}")
     return value
