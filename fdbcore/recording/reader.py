@@ -62,6 +62,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 _BYTES_PER_S: Final = SAMPLE_RATE_HZ * 2 * 2
 """Of session.wav: stereo, int16."""
+_OF_EACH_EVENT: Final = frozenset({"tick", "side", "kind"})
 _OF_DAMAGED_ARRAYS: Final = (
     OSError, EOFError, ValueError, LookupError, AttributeError, MemoryError, BadZipFile, zlib.error
 )  # fmt: skip
@@ -184,7 +185,12 @@ class Recording:
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The voice activity of A and of B, bool (n_ticks,) each."""
         with self._derived() as (stored, n_ticks):
-            packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
+            return self._activity_in(stored, n_ticks)
+
+    def _activity_in(
+        self, stored: Mapping[str, npt.NDArray[Any]], n_ticks: int
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
         a, b = (np.unpackbits(each, count=n_ticks).view(np.bool_) for each in packed)
         return a, b
 
@@ -192,7 +198,10 @@ class Recording:
     def peaks(self) -> npt.NDArray[np.uint16]:
         """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
         with self._derived() as (stored, n_ticks):
-            return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
+            return self._peaks_in(stored, n_ticks)
+
+    def _peaks_in(self, stored: Mapping[str, npt.NDArray[Any]], n_ticks: int) -> npt.NDArray[np.uint16]:
+        return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """The values from which the detector decided the activity of A and B, float32 (n,) each.
@@ -229,9 +238,10 @@ class Recording:
     @cached_property
     def health(self) -> Health | None:
         """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
-        return self._read_health()
+        return self._stored_health
 
-    def _read_health(self) -> Health | None:
+    @cached_property
+    def _stored_health(self) -> Health | None:
         path = self.path / HEALTH
         if not path.is_file():
             return None
@@ -340,9 +350,10 @@ class Recording:
         from fdbcore.recording.event_types import ANY_EVENT, FORMS
 
         for number, event in enumerate(events, 1):
-            kind = event.get("kind") if isinstance(event, dict) else None
-            form = FORMS.get(kind, ANY_EVENT) if isinstance(kind, str) else ANY_EVENT
-            of_form(path, event, form, f"expected tick, side and kind in each line, and what its kind has; {number}: ")
+            if not (isinstance(event, dict) and event.keys() >= _OF_EACH_EVENT):
+                raise damaged(path, "expected tick, side and kind in each line, got something else")
+            kind = event["kind"]
+            of_form(path, event, FORMS.get(kind if isinstance(kind, str) else "", ANY_EVENT), f"line {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
         if torn and self.meta.get("status") == "complete":
@@ -351,7 +362,9 @@ class Recording:
 
     def check(self) -> None:
         """RecordingError if a file that figures come from is damaged: one rule for all that count calls."""
-        _ = self.turn_events, self.activity, self.peaks, self.events, self._read_health()
+        _ = self.turn_events, self.events, self._stored_health
+        with self._derived() as (stored, n_ticks):
+            self._activity_in(stored, n_ticks), self._peaks_in(stored, n_ticks)
         self.refuse_cut_audio()
 
     def refuse_cut_audio(self) -> None:

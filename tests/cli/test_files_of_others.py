@@ -137,7 +137,10 @@ def test_a_name_that_leads_out_of_its_run_is_refused(here: Path, name: str) -> N
     (here / "R/corpus.json").write_text(json.dumps(corpus))
     (here / "P").mkdir()
     (here / "P/linked").symlink_to(here / "precious")
-    (here / "P/run.json").write_text(json.dumps({"schema": "fdbcore.run/1", "plan": {}, "cases": corpus["calls"]}))
+    plan = {"systems": {}, "a": {}, "trials": 1, "seed": 0, "clock": "real", "max_s": 1, "vad": "energy", "turns": {}}
+    cases = [{"name": each["name"], "system": "x", "trial": 1, "clip": None} for each in corpus["calls"]]
+    planned = {"schema": "fdbcore.run/1", "created": "", "versions": {}, "plan": plan, "cases": cases}
+    (here / "P/run.json").write_text(json.dumps(planned))
     for words in ("report R", "score R", "export R --format csv --out x", "report P", "score --suite fdb-v1 P --out S"):
         told = fdbcore(*words.split())
         assert told.exit_code
