@@ -326,14 +326,15 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
             return {"kind": "clicks"}
 
     user = opened(clip.address)
-    case = {"clip": clip.to_json(), "system": system, "trial": trial}
+    name = f"{clip.name}-{system.partition(':')[0]}-{trial}"
+    case = {"name": name, "clip": clip.to_json(), "system": system, "trial": trial}
     meta: Any = {
         "settings": {"turns": {}, "vad": {"A": {}, "B": {}}},
         "case": case,
         "parties": {"A": dict(user.describe())},
         **more,
     }
-    path = run_path / f"{clip.name}-{system.partition(':')[0]}-{trial}"
+    path = run_path / name
     with RecordingWriter(path, meta, keep_audio=True) as recording:
         over = lambda tick, a_left, b_left: a_left or b_left  # noqa: E731
         run(user, System(), VirtualClock(), (LoudVad(), LoudVad()), TurnSettings(), recording, over=over)
