@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._version import __version__
+from fdbcore.analysis.summary_types import Scores
 from fdbcore.errors import RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
@@ -42,7 +43,7 @@ from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, PooledRecordings, Scores, Summary
+    from fdbcore.analysis.summary_types import Measures, PooledRecordings, Summary
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
@@ -357,8 +358,6 @@ def _kept_scores(reading: Reading) -> Scores | None:
     kept = read_json(path)
     if isinstance(kept, dict) and kept.get("schema") not in (None, SCORES_SCHEMA):  # an earlier version's
         return None
-    from fdbcore.analysis.summary_types import Scores
-
     of_form(path, kept, Scores)
     return cast("Scores", kept)
 

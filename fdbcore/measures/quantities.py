@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeAlias
 
+import msgspec
+
 from fdbcore.measures.measure import Unit
+from fdbcore.recording.form import converted
 from fdbcore.types import Span
 
 
@@ -87,12 +90,10 @@ def without_spans(quantity: Quantity) -> Quantity:
 def from_json(values: Mapping[str, Any]) -> Quantity:
     """The quantity that `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else, such as a share
     of 5 in 3."""
-    import msgspec
-
     kind = _KINDS[values["kind"]]
     quantity = kind(**{name: value for name, value in values.items() if name not in ("kind", *_PLACES)})
     try:
-        msgspec.convert(values, kind)
+        converted(values, kind)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
     if isinstance(quantity, Share):

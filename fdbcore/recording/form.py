@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
+
+import msgspec
 
 from fdbcore.errors import FdbError, RecordingError
 
@@ -27,15 +30,22 @@ NOT_OF_FORM: Final = (
 """The errors of code that meets a value whose form nobody has checked."""
 
 
+_ALONE: Final = Lock()  # msgspec crashes if two threads meet a form for the first time
+
+
+def converted(value: Any, form: Any) -> Any:  # noqa: ANN401
+    """`value` as a value of the type `form`. msgspec.ValidationError if it is none."""
+    with _ALONE:
+        return msgspec.convert(value, form)
+
+
 def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa: ANN401
     """`value`, which stands in the file `path`, as a value of the type `form`. RecordingError if it is none.
 
     where: its place in the file, for the message. Fields that the type does not have are no fault, and left out.
     """
-    import msgspec
-
     try:
-        return msgspec.convert(value, form)
+        return converted(value, form)
     except (msgspec.ValidationError, RecursionError) as error:
         raise damaged(path, f"{where}{error}") from None
 

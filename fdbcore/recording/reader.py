@@ -24,6 +24,8 @@ import numpy.typing as npt
 
 from fdbcore.audio.lengths import stated_data
 from fdbcore.errors import RecordingError, nearest
+from fdbcore.recording.agent_log_types import AgentLog
+from fdbcore.recording.event_types import ANY_EVENT, FORMS
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -43,18 +45,14 @@ from fdbcore.recording.files import (
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
+from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
+from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 
 if TYPE_CHECKING:
     from fdbcore.audio.file_types import SourceFile
-    from fdbcore.recording.agent_log_types import AgentLog
-    from fdbcore.recording.recorded_types import (
-        Health,
-        Parties,
-        RecordingMeta,
-    )
     from fdbcore.recording.run_types import Outcome
     from fdbcore.types.timing_types import MeasuredSide
 
@@ -230,8 +228,6 @@ class Recording:
         found = read_json(path) if path.is_file() else None
         if found is None or (isinstance(found, dict) and found.get("schema") != MARKS_SCHEMA):
             return None
-        from fdbcore.recording.agent_log_types import AgentLog
-
         of_form(path, found, AgentLog)
         return cast("AgentLog", found)
 
@@ -245,8 +241,6 @@ class Recording:
         path = self.path / HEALTH
         if not path.is_file():
             return None
-        from fdbcore.recording.recorded_types import EarlierHealth, Health
-
         found = read_json(path)
         is_now = isinstance(found, dict) and found.get("schema") == HEALTH_SCHEMA
         of_form(path, found, Health if is_now else EarlierHealth)
@@ -298,8 +292,6 @@ class Recording:
         path = self.path / "derived" / f"{side}.json"
         if not path.is_file():
             return None
-        from fdbcore.recording.word_types import KnownWords
-
         return cast("Mapping[str, Any]", of_form(path, read_json(path), KnownWords))
 
     @cached_property
@@ -347,8 +339,6 @@ class Recording:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
-        from fdbcore.recording.event_types import ANY_EVENT, FORMS
-
         for number, event in enumerate(events, 1):
             if not (isinstance(event, dict) and event.keys() >= _OF_EACH_EVENT):
                 raise damaged(path, "expected tick, side and kind in each line, got something else")
@@ -433,8 +423,6 @@ def _read_meta(path: Path) -> RecordingMeta:
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != RECORDING_SCHEMA:
         raise RecordingError(f"{path}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
-    from fdbcore.recording.recorded_types import RecordingMeta
-
     of_form(path, found, RecordingMeta)
     if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")

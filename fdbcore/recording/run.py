@@ -16,21 +16,21 @@ from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
 from fdbcore.recording.form import damaged, of_form
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.run_types import (
+    Corpus,
+    CorpusCall,
+    CorpusSettings,
+    Decisions,
+    Outcome,
+    PlannedCase,
+    PlannedRun,
+    Standing,
+)
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.recording.run_types import (
-        Corpus,
-        CorpusCall,
-        CorpusSettings,
-        Decisions,
-        Outcome,
-        PlannedCase,
-        PlannedRun,
-        Standing,
-    )
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
@@ -64,8 +64,6 @@ def is_run(path: Path) -> bool:
 
 def read_corpus(path: Path) -> Corpus:
     """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another form."""
-    from fdbcore.recording.run_types import Corpus
-
     corpus: Corpus = _read(path / CORPUS, CORPUS_SCHEMA, Corpus)
     _check_names(path / CORPUS, [call["name"] for call in corpus["calls"]])
     return corpus
@@ -269,8 +267,6 @@ def read_plan(path: Path) -> PlannedRun:
 
     RecordingError if it cannot be read or is of another form.
     """
-    from fdbcore.recording.run_types import PlannedRun
-
     run: PlannedRun = _read(path / RUN, RUN_SCHEMA, PlannedRun)
     _check_names(path / RUN, [case["name"] for case in run["cases"]])
     return run

@@ -11,17 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import WORDS, read_json, write_json
 from fdbcore.recording.form import of_form
+from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
 from fdbcore.types.words import TimedWord, as_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
 
 WORDS_SCHEMA: Final = "fdbcore.words/1"
 
@@ -91,8 +89,6 @@ def _read(path: Path, side: Side) -> Iterator[SideWords | None]:
         if content is None or content["schema"] != WORDS_SCHEMA:
             content = None
         else:
-            from fdbcore.recording.word_types import SideWords
-
             of_form(file, content, SideWords)
         yield content
     except (KeyError, TypeError, AttributeError) as error:
