@@ -334,6 +334,7 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
         "parties": {"A": dict(user.describe())},
         **more,
     }
+    meta = {field: value for field, value in meta.items() if value is not None}
     path = run_path / name
     with RecordingWriter(path, meta, keep_audio=True) as recording:
         over = lambda tick, a_left, b_left: a_left or b_left  # noqa: E731
@@ -398,7 +399,7 @@ def test_what_has_no_such_form_is_left_out_by_name(benchmark: Path, tmp_path: Pa
     clips = clips_in(benchmark)
     recorded(tmp_path / "run", clips[1])
     recorded(tmp_path / "run", clips[2], case=None)
-    recorded(tmp_path / "run", clips[3], outcome={"kind": "invalid", "reason": "9 of 90 ticks missed"})
+    recorded(tmp_path / "run", clips[3], outcome={"kind": "invalid", "side": None, "reason": "9 of 90 ticks missed"})
     other = Clip("other", write_wav(tmp_path / "other.wav", pcm_of(0.1)))
     recorded(tmp_path / "run", other)
     result = export(tmp_path / "run")
