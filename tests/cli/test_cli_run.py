@@ -351,8 +351,8 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
             "--set short_ms=-5: expected milliseconds as a whole",
         ),
         (["--a", A, "--system", "fake:", "--set", "short_ms=5"], "--set: short_ms: expected an int, a multiple of 10"),
-        (["--a", A, "--system", "fake:", "--max-s", "nan"], "expected a finite number, got nan"),
-        (["--a", A, "--system", "fake:", "--max-s", "inf", "--dry-run"], "expected a finite number, got inf"),
+        (["--a", A, "--system", "fake:", "--max-s", "nan"], "'nan' is no finite number"),
+        (["--a", A, "--system", "fake:", "--max-s", "inf", "--dry-run"], "'inf' is no finite number"),
         (
             ["--a", A, "--system", "webrtc:?silent_s=-3"],
             "silent_s: expected a number from 0.001 to 86400, got '-3'",
