@@ -34,7 +34,7 @@ def delay(tick: int, samples: int, side: str = "B") -> dict[str, Any]:
 
 
 def arrivals(log: DelayLog, samples: int) -> dict[str, Any]:
-    none = {"at_us": [], "start_sample": [], "samples": []}
+    none: dict[str, list[int]] = {"at_us": [], "start_sample": [], "samples": []}
     return {"tick": 2999, "side": "B", "kind": "arrivals", **none, "delay_samples": samples, **log.waits.take()}
 
 
