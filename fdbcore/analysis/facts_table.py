@@ -208,9 +208,8 @@ class FactsTable:
         with suppress(OSError, ArrowException):
             file = ParquetFile(self.path / TABLE, page_checksum_verification=True)
             made = file.schema_arrow
-            return (
-                file if (made.metadata or {}).get(b"fdbcore") == _made_by() and {*_columns()} <= {*made.names} else None
-            )
+            is_ours = (made.metadata or {}).get(b"fdbcore") == _made_by() and {*_columns()} <= {*made.names}
+            return file if is_ours else None
         return None
 
     @cached_property

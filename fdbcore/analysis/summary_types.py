@@ -1,6 +1,6 @@
 """The types of what is pooled over sessions, as JSON values: the summary of a measure, and the scores of a recording.
 
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
 """
 
 from __future__ import annotations

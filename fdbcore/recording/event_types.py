@@ -1,6 +1,6 @@
 """The forms of the lines of events.jsonl, with the fields that measures and reports rest on; other fields are free.
 
-A recording checks its lines by them as it reads these. Importing this module needs msgspec.
+A recording checks its lines by them as it reads these.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The plain types that the files of runs and recordings and all documents share.
 
-The types need msgspec. They are for type checkers and for the schemas; nothing imports this module at run time.
+They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The types of what the files of a recording say: meta.json and health.json, as JSON values.
 
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
 """
 
 from __future__ import annotations
