@@ -53,9 +53,9 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     from .report_pages import write_pages
 
     with one_line("fdbcore score", "the new scores of single calls are kept"):
-        content = _score(path, asked, out or path, quiet or as_json)
+        run = Run(path, since=asked.since)
+        content = _score(run, asked, out or path, quiet or as_json)
         if out is None:  # otherwise the run stays as it is
-            run = Run(path, since=asked.since)
             write_pages(run, without_page(run.calls, longer_moments(content["longer"])), WHOLE, quiet=True)
         page = write_statements(content, out or path)
         if as_json:
@@ -67,12 +67,11 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     return FAILED if content["unread"] else DONE
 
 
-def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statements:
-    from fdbcore.analysis.corpus import Run
+def _score(run: Run, asked: ScoreOptions, out: Path, quiet: bool) -> Statements:
     from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import score
 
-    run, reference = Run(path, since=asked.since), None
+    reference = None
     options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
     done = Counter[str]()
     with Status(quiet) as status:

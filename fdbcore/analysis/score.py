@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._version import __version__
-from fdbcore.analysis.summary_types import Scores
+from fdbcore.analysis.summary_types import KeptQuantities, Scores
 from fdbcore.errors import RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
@@ -37,7 +37,7 @@ from fdbcore.recording.files import (
     read_json,
     write_json,
 )
-from fdbcore.recording.form import of_form
+from fdbcore.recording.form import damaged, kept_of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
@@ -136,17 +136,19 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
 
 def _kept_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]] | None:
     """The stored quantities; None without any, or if they are by other definitions: comparisons need the same."""
-    path = reading.path / QUANTITIES
-    if not path.is_file():
-        return None
+    kept = kept_of_form(reading.path / QUANTITIES, QUANTITIES_SCHEMA, KeptQuantities)
+    return (
+        None
+        if kept is None
+        else (_quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"]))
+    )
+
+
+def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:
     try:
-        kept = read_json(path)
-        if kept["schema"] != QUANTITIES_SCHEMA:
-            return None
-        found, with_echo = (_from_json(kept[key]) for key in ("quantities", "with_echo"))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
-    return found, with_echo
+        return stored.all_from_json(items)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(reading.path / QUANTITIES, str(error)) from error
 
 
 def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
@@ -155,17 +157,13 @@ def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
     It would if the same version of fdbcore stored them, and no file that they are computed from is newer.
     """
     path, parts = reading.path / QUANTITIES, (reading.path / part for part in _SCORED_FROM)
-    with suppress(OSError, RecordingError, AttributeError, KeyError, TypeError, ValueError):
+    with suppress(OSError, RecordingError):
         made_ns = path.stat().st_mtime_ns
         if (reading.path / SCORES).is_file() and all(p.stat().st_mtime_ns < made_ns for p in parts if p.is_file()):
-            kept = read_json(path)
-            if (kept["schema"], kept["fdbcore"]) == (QUANTITIES_SCHEMA, __version__) and not reading.damaged_beside:
-                return _from_json(kept["quantities"])
+            kept = kept_of_form(path, QUANTITIES_SCHEMA, KeptQuantities)
+            if kept and kept["fdbcore"] == __version__ and not reading.damaged_beside:
+                return _quantities_in(reading, kept["quantities"])
     return None
-
-
-def _from_json(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Quantity]:
-    return {name: stored.from_json(values) for name, values in items.items()}
 
 
 def _computed(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
@@ -353,13 +351,9 @@ def read_scores(reading: Reading) -> Scores:
 
 def _kept_scores(reading: Reading) -> Scores | None:
     path = reading.path / SCORES
-    if not path.is_file():
+    if kept_of_form(path, SCORES_SCHEMA, Scores) is None:
         return None
-    kept = read_json(path)
-    if isinstance(kept, dict) and kept.get("schema") not in (None, SCORES_SCHEMA):  # an earlier version's
-        return None
-    of_form(path, kept, Scores)
-    return cast("Scores", kept)
+    return cast("Scores", read_json(path))  # as it was written: whole numbers stay whole
 
 
 def check(reading: Reading) -> None:
@@ -368,4 +362,4 @@ def check(reading: Reading) -> None:
     One rule for all commands: such a call counts nowhere. What is damaged beside it is in `damaged_beside`.
     """
     reading.check()
-    _ = _kept_quantities(reading), _kept_scores(reading)
+    _ = _kept_quantities(reading), kept_of_form(reading.path / SCORES, SCORES_SCHEMA, Scores)

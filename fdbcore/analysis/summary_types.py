@@ -5,7 +5,7 @@ They are for type checkers and the schemas, and the forms by which the files of 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
@@ -62,6 +62,15 @@ class Curves(TypedDict):
     """Curves, for drawing."""
 
     response: ResponseCurve
+
+
+class KeptQuantities(TypedDict):
+    """The quantities of a call by name, as `measures.quantities.to_json` writes them."""
+
+    schema: Literal["fdbcore.quantities/2"]
+    fdbcore: str
+    quantities: dict[str, dict[str, Any]]
+    with_echo: Annotated[dict[str, dict[str, Any]], Meta(description="those that differ if echo counts as speech")]
 
 
 class Scores(TypedDict):

@@ -90,18 +90,31 @@ def without_spans(quantity: Quantity) -> Quantity:
 def from_json(values: Mapping[str, Any]) -> Quantity:
     """The quantity that `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else, such as a share
     of 5 in 3."""
-    kind = _KINDS[values["kind"]]
-    quantity = kind(**{name: value for name, value in values.items() if name not in ("kind", *_PLACES)})
+    return all_from_json({"": values})[""]
+
+
+def all_from_json(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Quantity]:
+    """The quantities that `to_json` wrote, by name. Raises as `from_json` does."""
+    of_kind: dict[type[Quantity], dict[str, Any]] = {}
+    for name, values in items.items():
+        of_kind.setdefault(_KINDS[values["kind"]], {})[name] = values
+    found: dict[str, Quantity] = {}
     try:
-        converted(values, kind)
+        for kind, of_one in of_kind.items():  # a hundred at once take a fifth of the time
+            found |= converted(of_one, dict[str, kind])  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
+    for quantity in found.values():
+        if not _is_sound(quantity):
+            raise ValueError(f"{quantity} cannot be")
+    return {name: found[name] for name in items}
+
+
+def _is_sound(quantity: Quantity) -> bool:
+    if isinstance(quantity, Ratio):
+        return quantity.exposure >= 0 and quantity.n >= 0 and abs(quantity.total) <= _MOST
+    if min(quantity.excluded.values(), default=0) < 0:
+        return False
     if isinstance(quantity, Share):
-        is_sound = 0 <= quantity.count <= quantity.n and 0 <= (quantity.chance or 0) <= 1
-    elif isinstance(quantity, Ratio):
-        is_sound = quantity.exposure >= 0 and quantity.n >= 0 and abs(quantity.total) <= _MOST
-    else:
-        is_sound = all(abs(value) <= _MOST for value in quantity.values)
-    if not is_sound or (not isinstance(quantity, Ratio) and min(quantity.excluded.values(), default=0) < 0):
-        raise ValueError(f"{quantity} cannot be")
-    return quantity
+        return 0 <= quantity.count <= quantity.n and 0 <= (quantity.chance or 0) <= 1
+    return all(abs(value) <= _MOST for value in quantity.values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,13 +110,10 @@ def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", "
     yield "}"
 
 
-def read_json(path: Path, as_value: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
-    """The JSON value in `path`. RecordingError if it cannot be read or is not JSON.
-
-    as_value: what stands for each JSON object, as soon as it is read.
-    """
+def read_json(path: Path) -> Any:  # noqa: ANN401
+    """The JSON value in `path`. RecordingError if it cannot be read or is not JSON."""
     try:
-        return parsed_json(path.read_text(encoding="utf-8"), as_value)
+        return parsed_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

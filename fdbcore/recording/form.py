@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import msgspec
 
@@ -48,6 +48,32 @@ def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa:
         return converted(value, form)
     except (msgspec.ValidationError, RecursionError) as error:
         raise damaged(path, f"{where}{error}") from None
+
+
+def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401
+    """The JSON value in the file `path` as a value of the type `form`. RecordingError if it is none.
+
+    It takes a tenth of the time and a fraction of the memory of `of_form`, which is for values that are kept as read.
+    """
+    try:
+        data = path.read_bytes()
+        with _ALONE:
+            return msgspec.json.decode(data, type=form)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise damaged(path, str(error)) from None
+
+
+class _Schema(TypedDict):
+    schema: str
+
+
+def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
+    """What `read_of_form` reads; None if there is no such file, or if it has another schema (an earlier version's)."""
+    if not path.is_file() or read_of_form(path, _Schema)["schema"] != schema:
+        return None
+    return read_of_form(path, form)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -38,11 +38,10 @@ from fdbcore.recording.files import (
     META,
     RECORDING_SCHEMA,
     TURNS,
-    TURNS_SCHEMA,
     part_of,
     read_json,
 )
-from fdbcore.recording.form import MOST_TICKS, damaged, of_form
+from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
 from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
@@ -66,6 +65,12 @@ _OF_DAMAGED_ARRAYS: Final = (
 )  # fmt: skip
 _MOST_BYTES_PER_TICK: Final = 64
 """Of activity.npz, unpacked; the shipped detectors need 7."""
+
+
+class _Turns(TypedDict):
+    """What is read of turns.json."""
+
+    events: list[TurnEvent]
 
 
 class Arrivals(NamedTuple):
@@ -169,10 +174,7 @@ class Recording:
         path = self.path / TURNS
         if not path.is_file():
             raise self._unfinished()
-        content = read_json(path, partial(_event_or_settings, path))
-        events = content.get("events") if isinstance(content, dict) else None
-        if not isinstance(events, list) or not all(isinstance(event, TurnEvent) for event in events):
-            raise damaged(path, f"expected turn events of schema {TURNS_SCHEMA}")
+        events = cast("list[TurnEvent]", read_of_form(path, _Turns)["events"])
         for event in events:
             end_tick = event.start_tick if event.end_tick is None else event.end_tick
             if not 0 <= event.start_tick <= end_tick <= self.n_ticks <= MOST_TICKS:
@@ -427,11 +429,6 @@ def _read_meta(path: Path) -> RecordingMeta:
     if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
     return cast("RecordingMeta", found)
-
-
-def _event_or_settings(path: Path, values: dict[str, Any]) -> TurnEvent | dict[str, Any]:
-    """A turn event as soon as it is read, since as a mapping it takes several times the memory."""
-    return of_form(path, values, TurnEvent) if "known_tick" in values else values
 
 
 def folders_in(path: Path) -> list[Path]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 MOST_DEPTH: Final = 32
@@ -17,15 +18,13 @@ _REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})((?:\.[\w-]+|\[\d{1,9}\])*)",
 _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
 
 
-def parsed_json(text: str | bytes, as_value: Callable[[dict[str, Any]], Any] | None = None) -> Any:  # noqa: ANN401
+def parsed_json(text: str | bytes) -> Any:  # noqa: ANN401
     """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, a number that is
     read as infinity (1e999), or a value that is nested so deep that code which walks through it would fail.
-
-    as_value: what stands for each JSON object, as soon as it is read.
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, object_hook=as_value)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         value = None
     else:
@@ -98,10 +97,13 @@ def _finite(number: str) -> float:
 
 def is_flat(value: object, depth: int) -> bool:
     """Whether the lists and objects of a value are nested no deeper than `depth`."""
-    if not isinstance(value, list | dict):
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return depth > 0 and all(is_flat(item, depth - 1) for item in inner)
+    inner = [value]
+    for _ in range(depth + 1):
+        nested = [item.values() if isinstance(item, dict) else item for item in inner if isinstance(item, list | dict)]
+        if not nested:
+            return True
+        inner = list(chain.from_iterable(nested))
+    return False
 
 
 def _is_sound(value: object, depth: int) -> bool:

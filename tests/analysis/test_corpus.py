@@ -28,7 +28,7 @@ def test_a_scored_recording_keeps_the_items_of_its_measures(call: Path, tmp_path
     recording = replay(call, out=tmp_path / "run", vad="energy")
     assert read_quantities(recording) == (quantities(recording), {})
     (recording.path / QUANTITIES).write_text('{"quantities": [1]}')
-    with pytest.raises(RecordingError, match=r"quantities.json: expected quantities of schema"):
+    with pytest.raises(RecordingError, match=r"quantities.json: damaged: Object missing required field `schema`"):
         read_quantities(recording)
 
 

@@ -77,13 +77,13 @@ def test_figures_of_calls_in_the_table_read_none_of_their_files(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     kept, read = Run(run), set[str]()
-    real = Path.read_text
+    real = Path.open
 
-    def noted(path: Path, *of: Any, **given: Any) -> str:
+    def noted(path: Path, *of: Any, **given: Any) -> Any:
         read.add(str(path.relative_to(run)) if path.is_relative_to(run) else "")
         return real(path, *of, **given)
 
-    monkeypatch.setattr(Path, "read_text", noted)
+    monkeypatch.setattr(Path, "open", noted)  # by read_text and read_bytes, too
     score(kept, by="language", jobs=1, out=tmp_path / "out")
     compare(kept, by="language")
     assert not [path for path in read if path.endswith((META, QUANTITIES, HEALTH))]

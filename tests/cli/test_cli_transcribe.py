@@ -164,7 +164,7 @@ def test_what_is_left_is_told_with_its_price(
     run: Path, listener: FakeTranscriptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of each side the pieces are sent, with half a second of silence before and after its speech."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
     told = called("transcribe", run, "--transcriber", "openai:whisper-1", "--dry-run").stdout.strip()
     left, _, price = told.partition(", ")
     assert left == "2 of 2 calls left: 0:17 of audio"  # A 1 to 6.5 s, B 3 to 4 s, twice

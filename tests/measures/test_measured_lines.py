@@ -151,8 +151,9 @@ def test_a_line_is_one_that_has_what_input_health_found(tmp_path: Path) -> None:
     told = []
     found_with: dict[str, dict[str, float]] = {"music": {}, "tone": {}, "noise": {}, "noise, hum": {"hum_hz": 50.0}}
     for found, figures in found_with.items():
-        finding = {"id": found, "side": "A", "severity": "warn", "text": "", "means": "", "figures": figures}
-        write_json(recording.path / HEALTH, health_at(clean, clean) | {"findings": [finding]})
+        found_id = found.partition(",")[0]
+        of_a = {"id": found_id, "side": "A", "severity": "warn", "text": "", "means": "", "spans": []}
+        write_json(recording.path / HEALTH, health_at(clean, clean) | {"findings": [of_a | {"figures": figures}]})
         placed = placed_lines(Reading(recording.path))
         assert placed is not None
         assert placed["A"] is not None

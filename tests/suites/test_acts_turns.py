@@ -316,7 +316,9 @@ def test_a_judge_reads_the_replies_that_have_good_ones(monkeypatch: pytest.Monke
         alone = score(SAMPLE, *judge, out=tmp_path / "alone")
     content = document(tmp_path / "out")
     items = [item for item in content["items"] if item["kind"] == "system"]
-    assert f"openai:gpt-5-nano: {len(asked)} of {len(asked)} questions left" in " ".join(dry.output.split()), dry.output
+    assert f"openai:gpt-5-nano at {server.base_url}: {len(asked)} of {len(asked)} questions left" in " ".join(
+        dry.output.split()
+    ), dry.output
     spoken = [item for item in items if item["response"]["text"]]
     assert sorted(each["reply"] for each in asked) == sorted(item["response"]["text"] for item in spoken)
     assert {each["good_replies"][0] for each in asked} == {f"良い返事{item['id'][-1]}" for item in spoken}
