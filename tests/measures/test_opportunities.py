@@ -241,13 +241,10 @@ def test_a_limit_that_cuts_the_answer_off_leaves_none_missing(
 
 
 def test_a_pause_that_the_clip_of_a_call_has_is_waited_through(tmp_path: Path) -> None:
-    clip = {
-        "name": "pause-1",
-        "path": "clips/pause-1",
-        "group": "",
-        "labels": {"pause": [{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]},
-    }
-    meta: dict[str, Any] = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": {"clip": clip}}
+    labels = {"pause": [{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]}
+    clip = {"name": "pause-1", "path": "clips/pause-1", "group": "pause", "labels": labels}
+    case = {"name": "call", "system": "moshi", "trial": 1, "clip": clip}
+    meta: dict[str, Any] = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": case}
     found = opportunities(drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 8.5-9", **meta).dialogue)
     assert (len(found.answered), len(found.missed), len(found.waited)) == (1, 0, 1)
 
