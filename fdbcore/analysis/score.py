@@ -37,7 +37,7 @@ from fdbcore.recording.files import (
     read_json,
     write_json,
 )
-from fdbcore.recording.form import damaged, kept_of_form
+from fdbcore.recording.form import damaged, kept_of_form, of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
@@ -161,7 +161,7 @@ def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
         made_ns = path.stat().st_mtime_ns
         if (reading.path / SCORES).is_file() and all(p.stat().st_mtime_ns < made_ns for p in parts if p.is_file()):
             kept = kept_of_form(path, QUANTITIES_SCHEMA, KeptQuantities)
-            if kept and kept["fdbcore"] == __version__ and not reading.damaged_beside:
+            if kept and kept.get("fdbcore") == __version__ and not reading.damaged_beside:
                 return _quantities_in(reading, kept["quantities"])
     return None
 
@@ -351,9 +351,11 @@ def read_scores(reading: Reading) -> Scores:
 
 def _kept_scores(reading: Reading) -> Scores | None:
     path = reading.path / SCORES
-    if kept_of_form(path, SCORES_SCHEMA, Scores) is None:
+    kept = read_json(path) if path.is_file() else None
+    if kept is None or (isinstance(kept, dict) and kept.get("schema", SCORES_SCHEMA) != SCORES_SCHEMA):
         return None
-    return cast("Scores", read_json(path))  # as it was written: whole numbers stay whole
+    of_form(path, kept, Scores)
+    return cast("Scores", kept)  # as it was written: whole numbers stay whole
 
 
 def check(reading: Reading) -> None:

@@ -68,7 +68,7 @@ class KeptQuantities(TypedDict):
     """The quantities of a call by name, as `measures.quantities.to_json` writes them."""
 
     schema: Literal["fdbcore.quantities/2"]
-    fdbcore: str
+    fdbcore: NotRequired[str]
     quantities: dict[str, dict[str, Any]]
     with_echo: Annotated[dict[str, dict[str, Any]], Meta(description="those that differ if echo counts as speech")]
 

@@ -55,14 +55,7 @@ def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401
 
     It takes a tenth of the time and a fraction of the memory of `of_form`, which is for values that are kept as read.
     """
-    try:
-        data = path.read_bytes()
-        with _ALONE:
-            return msgspec.json.decode(data, type=form)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise damaged(path, str(error)) from None
+    return _decoded(path, _data(path), form)
 
 
 class _Schema(TypedDict):
@@ -71,9 +64,27 @@ class _Schema(TypedDict):
 
 def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
     """What `read_of_form` reads; None if there is no such file, or if it has another schema (an earlier version's)."""
-    if not path.is_file() or read_of_form(path, _Schema)["schema"] != schema:
+    if not path.is_file():
         return None
-    return read_of_form(path, form)
+    data = _data(path)
+    return _decoded(path, data, form) if _decoded(path, data, _Schema)["schema"] == schema else None
+
+
+def _data(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decoded(path: Path, data: bytes, form: Any) -> Any:  # noqa: ANN401
+    try:
+        with _ALONE:
+            return msgspec.json.decode(data, type=form)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise damaged(path, str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordingError(f"{path}: expected JSON, got something else ({error})") from None
 
 
 @contextmanager

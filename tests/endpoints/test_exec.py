@@ -274,6 +274,8 @@ while True:
     ) as us:
         assert us.stdout is not None
         us.stdout.readline()
+        while not (pid.is_file() and pid.read_text().endswith("\n")):  # far: it starts while we go on
+            time.sleep(0.01)
         us.kill()
     child = int(pid.read_text())
     deadline = time.monotonic() + PROMPT_S
