@@ -12,7 +12,7 @@ from typing import Any, Final
 from fdbcore.errors import RecordingError, writes
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.redaction import clean
-from fdbcore.runtime.whole_files import whole_file
+from fdbcore.runtime.whole_files import read_whole, whole_file
 from fdbcore.types import Side
 
 RECORDING_SCHEMA: Final = "fdbcore.recording/1"
@@ -113,7 +113,7 @@ def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", "
 def read_json(path: Path) -> Any:  # noqa: ANN401
     """The JSON value in `path`. RecordingError if it cannot be read or is not JSON."""
     try:
-        return parsed_json(path.read_text(encoding="utf-8"))
+        return parsed_json(read_whole(path))
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:

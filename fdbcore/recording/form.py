@@ -14,6 +14,7 @@ from typing import Any, Final, TypedDict
 import msgspec
 
 from fdbcore.errors import FdbError, RecordingError
+from fdbcore.runtime.whole_files import read_whole
 
 MOST_TICKS: Final = 7 * 24 * 3600 * 100
 """No recording is longer than a week."""
@@ -72,7 +73,7 @@ def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
 
 def _data(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
 

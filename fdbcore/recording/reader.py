@@ -48,6 +48,7 @@ from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, Rec
 from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class Recording:
         """
         path = self.path / EVENTS
         try:
-            *lines, torn = path.read_bytes().split(b"\n")
+            *lines, torn = read_whole(path).split(b"\n")
             events = [parsed_json(line) for line in lines]
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Writes files atomically: a reader sees the old file or the whole new one, however many processes write it."""
+"""Reads files whole, and writes them atomically: a reader sees the old file or the whole new one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
+
+
+def read_whole(path: Path) -> bytes:
+    """The bytes of a file. OSError if it cannot be read, or is a pipe or a device that lies among files: it may never
+    end. What a shell hands over (/dev/stdin, /dev/fd/63) is read."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path.parts[:2] == ("/", "dev")):
+        raise OSError(errno.EINVAL, "it is a pipe or a device")
+    return path.read_bytes()
 
 
 def no_link(path: str, flags: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -129,3 +130,17 @@ def test_a_list_of_calls_of_another_form_is_refused(change: Any, made: Path, tmp
         assert found.exit_code in (1, 2)
         assert f"{run / CORPUS}: damaged: " in found.stderr
         assert len(found.stderr.splitlines()) <= 4  # usage and the line
+
+
+@pytest.mark.parametrize("file", [META, EVENTS, TURNS])
+@pytest.mark.parametrize("device", [None, "/dev/zero"])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_never_waited_for(
+    file: str, device: str | None, made: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    path = run / "c1" / file
+    path.unlink()
+    os.mkfifo(path) if device is None else path.symlink_to(device)
+    score, errors, exit_code = told(["score", str(run)])
+    assert (score["calls"], exit_code) == (2, 1)
+    assert str(run / "c1") in errors

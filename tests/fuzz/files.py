@@ -95,8 +95,8 @@ class TooLong(BaseException):
 @cache
 def seeds() -> tuple[Path, str]:
     """The folder of the files that cases change, made once in each process, and the address of a judge."""
-    folder = Path(tempfile.mkdtemp(prefix="fdbcore-fuzz-"))
-    server = FakeOpenAI(lambda asked: Path("answer.json").read_text(errors="replace")).__enter__()
+    folder, answer = Path(tempfile.mkdtemp(prefix="fdbcore-fuzz-")), Path("answer.json")
+    server = FakeOpenAI(lambda asked: answer.read_text(errors="replace") if answer.is_file() else "").__enter__()
     atexit.register(server.__exit__)
     sys.addaudithook(lambda event, given: connected.append(given[1]) if event == "socket.connect" else None)
     os.environ[FakeOpenAI.VARIABLE] = FakeOpenAI.KEY
