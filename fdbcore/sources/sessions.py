@@ -10,14 +10,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, RecordingError, SettingsError
-from fdbcore.recording.files import AUDIO, META, read_json
+from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.reader import Recording
@@ -29,7 +29,7 @@ from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
 if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Channel, RecordingMeta, Source, SourceSide
+    from fdbcore.recording.recorded_types import Channel, Source, SourceSide
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
 MOST_OFFSET_MS: Final = 600_000
@@ -173,8 +173,8 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
     """
     source: Source = {}
     if not (folder / AUDIO).is_file():
-        with suppress(RecordingError, AttributeError):  # a broken meta.json is reported when the session is opened
-            source = cast("RecordingMeta", read_json(folder / META)).get("source") or {}
+        with suppress(RecordingError):  # a broken meta.json is reported when the session is opened
+            source = Recording(folder).meta.get("source") or {}
     if not source.get("files"):
         return SessionInput(name, folder / AUDIO, recording=folder)
     files = tuple(folder / file["path"] for file in source["files"])
