@@ -16,7 +16,7 @@ class ThreadedServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         return self
 
