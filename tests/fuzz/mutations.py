@@ -140,7 +140,7 @@ def place(path: Path, rng: Random) -> str:
             for part in {path.parent / f"{name}.part", path.parents[1] / f"{name}.part"}:
                 part.unlink(missing_ok=True)
                 part.symlink_to(victim / "own.txt")
-    elif how == "parent" and path.parents[1] != victim.parent:
+    elif how == "parent" and path.parents[1] not in (victim.parent, victim.parent / "work"):  # which users name
         shutil.rmtree(path.parent)
         path.parent.symlink_to(victim / ("derived" if path.parent.name == "derived" else "."))
     else:
