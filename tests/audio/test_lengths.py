@@ -250,3 +250,8 @@ def test_an_ogg_stream_without_its_end_is_named(tmp_path: Path) -> None:
     for end in (content.rindex(b"OggS"), -1):
         path.write_bytes(content[:end])
         assert read(path)[1] == ["its last page is not marked as the end of its stream: the rest may be missing"]
+
+
+def test_a_chunk_that_states_more_than_any_file_holds_ends_the_search(tmp_path: Path) -> None:
+    (tmp_path / "a.caf").write_bytes(b"caff\0\1\0\0" + b"desc" + (2**63 - 1).to_bytes(8, "big") + bytes(100))
+    assert stated_data(tmp_path / "a.caf") is None
