@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import re
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, NamedTuple
@@ -172,7 +171,9 @@ def stated_data(path: Path) -> StatedData | None:
                 return _data(file, form, at + form.before_audio, size - form.before_audio)
             if header[:4] == b"ds64":
                 stated_64 = int.from_bytes(file.read(16)[8:], "little") or None
-            file.seek(min(at + max(size, 0) + -size % form.align, sys.maxsize))
+            if size > os.fstat(file.fileno()).st_size:
+                break
+            file.seek(at + max(size, 0) + -size % form.align)
     return None
 
 
