@@ -209,6 +209,7 @@ class FactsTable:
             file = ParquetFile(self.path / TABLE, page_checksum_verification=True)
             made = file.schema_arrow
             is_ours = (made.metadata or {}).get(b"fdbcore") == _made_by() and {*_columns()} <= {*made.names}
+            is_ours = is_ours and {str(kind) for kind in made.types} == {"string"}
             return file if is_ours else None
         return None
 

@@ -364,4 +364,7 @@ def check(reading: Reading) -> None:
     One rule for all commands: such a call counts nowhere. What is damaged beside it is in `damaged_beside`.
     """
     reading.check()
-    _ = _kept_quantities(reading), kept_of_form(reading.path / SCORES, SCORES_SCHEMA, Scores)
+    kept, scores = _kept_quantities(reading), kept_of_form(reading.path / SCORES, SCORES_SCHEMA, Scores)
+    if kept and scores and kept[0].keys() != scores["measures"].keys():
+        names = ", ".join(sorted(kept[0].keys() ^ scores["measures"].keys())[:3])
+        raise damaged(reading.path / QUANTITIES, f"expected the measures of {SCORES}, got others: {names}")

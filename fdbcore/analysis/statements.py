@@ -69,7 +69,8 @@ def score(
     told = f"scored, of {len(run.scored):,} calls"
     calls, unread = rescored(run, workers, lambda: watch(told), keep)
     if not calls.calls or run.settings is None:
-        raise SettingsError(f"{run.path}: expected calls that are scored, got none")
+        why = next((f": {name}: {reason}" for name, reason in (gone | unread).items()), "")
+        raise SettingsError(f"{run.path}: expected calls that are scored, got none{why}")
     found = groups(calls, by) if by else []
     content: Statements = {
         **_evidence(run, run.settings, by, gone | unread),

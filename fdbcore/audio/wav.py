@@ -24,6 +24,20 @@ _IN_DS64: Final = 0xFFFFFFFF  # as a 32-bit size: the real size stands in the ds
 _LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
 
 
+def is_session_format(path: Path) -> bool:
+    """Whether the header of a WAV file states int16 of two channels at 48 kHz. Raises OSError."""
+    with open(path, "rb") as file:
+        return _format(2) in file.read(HEADER_BYTES)
+
+
+def _format(channels: int) -> bytes:
+    """The chunk that states int16 at 48 kHz."""
+    block_bytes = channels * _SAMPLE_BYTES
+    return struct.pack(
+        "<4sIHHIIHH", b"fmt ", 16, 1, channels, SAMPLE_RATE_HZ, SAMPLE_RATE_HZ * block_bytes, block_bytes, 16
+    )
+
+
 def wav_header(channels: int, data_bytes: int) -> bytes:
     """The header of 80 bytes before `data_bytes` of int16 audio at 48 kHz.
 
@@ -31,14 +45,11 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
     3306).
     """
     riff_bytes = HEADER_BYTES - 8 + data_bytes
-    block_bytes = channels * _SAMPLE_BYTES
-    form = struct.pack(
-        "<4sIHHIIHH", b"fmt ", 16, 1, channels, SAMPLE_RATE_HZ, SAMPLE_RATE_HZ * block_bytes, block_bytes, 16
-    )
+    form = _format(channels)
     if riff_bytes <= _LARGEST_RIFF_BYTES:
         start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_bytes, b"WAVE", b"JUNK", 28)
         return start + form + struct.pack("<4sI", b"data", data_bytes)
-    sizes = struct.pack("<QQQI", riff_bytes, data_bytes, data_bytes // block_bytes, 0)
+    sizes = struct.pack("<QQQI", riff_bytes, data_bytes, data_bytes // (channels * _SAMPLE_BYTES), 0)
     start = struct.pack("<4sI4s4sI", b"RF64", _IN_DS64, b"WAVE", b"ds64", 28) + sizes
     return start + form + struct.pack("<4sI", b"data", _IN_DS64)
 

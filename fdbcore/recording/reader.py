@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.audio.lengths import stated_data
+from fdbcore.audio.wav import is_session_format
 from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.event_types import ANY_EVENT, FORMS
@@ -33,11 +34,15 @@ from fdbcore.recording.files import (
     EVENTS,
     HEALTH,
     HEALTH_SCHEMA,
+    LABELS,
     MARKS,
     MARKS_SCHEMA,
     META,
+    QUANTITIES,
     RECORDING_SCHEMA,
+    SCORES,
     TURNS,
+    WORDS,
     part_of,
     read_json,
 )
@@ -311,6 +316,7 @@ class Recording:
         """What is damaged of what others said about the call (words, labels, an agent's log), a line each: what rests
         on it is missing, and nothing else."""
         reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_marks]
+        reads += [partial(_refuse_no_file, self.path / part) for part in (LABELS, MARKS, *WORDS.values())]
         for side in SIDES:
             reads += [partial(self._read_words, side), partial(transcripts, self.path, side)]
         found = []
@@ -355,21 +361,28 @@ class Recording:
 
     def check(self) -> None:
         """RecordingError if a file that figures come from is damaged: one rule for all that count calls."""
+        for part in (EVENTS, TURNS, ACTIVITY, HEALTH, AUDIO, QUANTITIES, SCORES):
+            _refuse_no_file(self.path / part)
         _ = self.turn_events, self.events, self._stored_health
         with self._derived() as (stored, n_ticks):
             self._activity_in(stored, n_ticks), self._peaks_in(stored, n_ticks)
+            if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile
+                raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
         self.refuse_cut_audio()
 
     def refuse_cut_audio(self) -> None:
-        """RecordingError if session.wav is shorter than the call: words in the rest would count as not said.
-
-        A recording without its audio is whole.
+        """RecordingError if session.wav is shorter than the call (words in the rest would count as not said), or of
+        another format than it was written in. A recording without its audio is whole.
         """
         path = self.path / AUDIO
         if not path.is_file():
             return
         try:
             data = stated_data(path)
+            if data is not None and not is_session_format(path):
+                raise damaged(path, "expected int16 of two channels at 48 kHz")
+        except RecordingError:
+            raise
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         held_bytes = 0 if data is None else data.held_bytes
@@ -430,6 +443,12 @@ def _read_meta(path: Path) -> RecordingMeta:
     if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
     return cast("RecordingMeta", found)
+
+
+def _refuse_no_file(path: Path) -> None:
+    """RecordingError for a folder, a pipe or a broken link in the place of a file: it would count as missing."""
+    if os.path.lexists(path) and not path.is_file():
+        raise damaged(path, "expected a file")
 
 
 def folders_in(path: Path) -> list[Path]:

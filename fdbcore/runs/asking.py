@@ -28,6 +28,7 @@ from fdbcore.recording.form import NOT_OF_FORM
 from fdbcore.runs.budget import Budget
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.json_values import json_value, parsed_json
+from fdbcore.runtime.numbers import number_of
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
 
@@ -111,7 +112,7 @@ class KeptAnswers:
                 return
             known = parsed_json(text) if text else {}
             for usage in chain.from_iterable(known.get("usage", {}).values()):
-                cost_of([usage]), sum(ModelUsage.from_json(usage).counts.values())
+                cost_of([usage]), number_of(sum(ModelUsage.from_json(usage).counts.values()))
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be read: {error.strerror}") from error
         except NOT_OF_FORM:

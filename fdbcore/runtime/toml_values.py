@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.runtime.json_values import MOST_DEPTH
+
+_MOST_DOTS: Final = 1_000
 
 
 def toml_values(text: str) -> dict[str, Any]:
     """The values of a TOML text; ValueError, which says where, if it is none or is nested deeper than MOST_DEPTH."""
+    if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):  # tomllib takes their square in time and memory
+        raise ValueError(f"a line has more than {_MOST_DOTS:,} points, as of a dotted key")
     try:
         values = tomllib.loads(text)
     except RecursionError:

@@ -8,9 +8,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from fdbcore.runtime.locks import lock
+
+_MOST_BYTES: Final = 2**29
+"""Of a text: a week of events takes less."""
 
 
 @contextmanager
@@ -35,9 +38,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def read_whole(path: Path) -> bytes:
     """The bytes of a file. OSError if it cannot be read, or is a pipe or a device that lies among files: it may never
     end. What a shell hands over (/dev/stdin, /dev/fd/63) is read."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path.parts[:2] == ("/", "dev")):
+    found = path.stat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or path.parts[:2] == ("/", "dev")):
         raise OSError(errno.EINVAL, "it is a pipe or a device")
+    if found.st_size > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, at most {_MOST_BYTES:,} are read")
     return path.read_bytes()
 
 

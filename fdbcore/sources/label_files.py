@@ -80,7 +80,8 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     if the file lies in a folder below `path`, lies in a folder of the same name. SettingsError if a single file cannot
     be read (in a folder, such a file is noted instead), or if there is no label at all.
     """
-    files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if os.path.isdir(path) else [path]
+    named_so = (file for file in path.rglob("*") if _suffix(file) in PARSERS)
+    files = sorted(filter(os.path.isfile, named_so)) if os.path.isdir(path) else [path]  # a pipe may never end
     labels: list[FileLabel] = []
     named = False
     for file in files:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -93,6 +94,8 @@ def _quantity(name: str, **values: object) -> Any:
         (QUANTITIES, _quantity("response_latency_ms", values=[1e308] * 3)),
         (QUANTITIES, _quantity("response_latency_ms", values=[True])),
         (QUANTITIES, _quantity("response_latency_ms", unit="h")),
+        (QUANTITIES, lambda content: content.update(quantities={})),
+        (QUANTITIES, lambda content: content["quantities"].pop("answered_per_turn")),
         (HEALTH, lambda content: content["suspect"].pop("B")),
         (HEALTH, lambda content: content.pop("sides")),
         (META, lambda content: content.update(n_ticks=10**12)),
@@ -144,3 +147,51 @@ def test_a_pipe_or_a_device_in_the_place_of_a_file_is_never_waited_for(
     score, errors, exit_code = told(["score", str(run)])
     assert (score["calls"], exit_code) == (2, 1)
     assert str(run / "c1") in errors
+
+
+def _folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def _evidence(path: Path) -> None:
+    """One byte of what the detector decided from is another."""
+    data = bytearray(path.read_bytes())
+    with ZipFile(path) as stored:
+        (values, *_) = (each for each in stored.infolist() if each.filename not in ("a.npy", "b.npy", "peaks.npy"))
+    data[values.header_offset + 150] ^= 255
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"), [*((file, _folder) for file in [EVENTS, TURNS, QUANTITIES, HEALTH]), (ACTIVITY, _evidence)]
+)
+def test_what_is_no_file_or_not_as_it_was_written_does_not_count_as_missing(
+    file: str, damage: Callable[[Path], None], made: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    damage(run / "c1" / file)
+    for calls, errors, exit_code in counted(run, made / "old"):
+        assert (calls, exit_code) == (2, 1)
+        assert str(run / "c1" / file) in errors
+
+
+def test_a_session_of_another_rate_is_no_session(tmp_path: Path) -> None:
+    clip = write(tmp_path / "c.wav", voices("A 1-3 | B ", 4)[:, 0])
+    command = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
+    assert CliRunner().invoke(main, [*command, "--max-s", "4", "--out", str(tmp_path / "run")]).exit_code == 0
+    (audio,) = tmp_path.glob("run/*/session.wav")
+    header = audio.read_bytes()
+    at = header.index((48_000).to_bytes(4, "little"))
+    audio.write_bytes(header[:at] + (16_000).to_bytes(4, "little") + header[at + 4 :])
+    found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
+    assert found.exit_code != 0
+    assert f"{audio}: damaged: expected int16 of two channels at 48 kHz" in " ".join(found.stderr.split())
+
+
+def test_figures_without_input_health_say_so(made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    for part in (HEALTH, QUANTITIES, SCORES):
+        (run / "c1" / part).unlink()
+    assert CliRunner().invoke(main, ["report", str(run), "--quiet"]).exit_code == 0
+    assert "the input health is not known" in CliRunner().invoke(main, ["report", str(run / "c1")]).output
