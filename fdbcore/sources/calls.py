@@ -17,6 +17,7 @@ from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in
+from fdbcore.sources.channels import ChannelColumn
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs
@@ -28,7 +29,7 @@ from fdbcore.types import other_side
 
 AGENT_CHANNEL: Final = "agent_channel"
 LISTS: Final = frozenset({".txt", ".list"})
-_SWAPPED: Final = {"left": True, "l": True, "1": True, "right": False, "r": False, "2": False}
+_SWAPPED: Final = {"left": True, "l": True, "right": False, "r": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +188,9 @@ def _listed(path: Path) -> list[Path]:
 def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities: Oddities) -> list[PlannedCall]:
     """The sessions, each with its row of the table. `NameIndex` finds the file that a row names.
 
-    The column agent_channel (left, right, 1 or 2) says on which channel side B is. Rows without a file and files
-    without a row are noted in `oddities`. SettingsError if a row fits several files, if a file has several rows that
-    differ, or if no row fits any file.
+    The column agent_channel (left and right, 1 and 2, or 0 and 1) says on which channel side B is. Rows without a file
+    and files without a row are noted in `oddities`. SettingsError if a row fits several files, if a file has several
+    rows that differ, or if no row fits any file.
     """
     _note_doubles(sessions, oddities)
     if table is None:
@@ -210,7 +211,11 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
     oddities.add(f"files without a row in {table.path.name}", without)
     with_log = [replace(session, log=table.log(rows.get(number, {}))) for number, session in enumerate(sessions)]
-    return [_with_row(session, table.columns(rows.get(number, {}))) for number, session in enumerate(with_log)]
+    channels = ChannelColumn(map(_agent_channel, table.rows), f"{table.path}, column {AGENT_CHANNEL}")
+    if channels.is_from_0:
+        oddities.add(f"{table.path.name} counts channels from 0", [f"{AGENT_CHANNEL} 0 is left, 1 is right"])
+    columns = [table.columns(rows.get(number, {})) for number in range(len(sessions))]
+    return [_with_row(session, own, channels) for session, own in zip(with_log, columns, strict=True)]
 
 
 def _said(table: CallTable, row: Mapping[str, str]) -> tuple[object, ...]:
@@ -286,18 +291,23 @@ def _known(session: SessionInput) -> tuple[str, list[Path]]:
     return session.name, [path.absolute() for path in paths]
 
 
-def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:
+def _with_row(session: SessionInput, columns: dict[str, str], channels: ChannelColumn) -> PlannedCall:
     """The session with its columns. They may exchange its sides (agent_channel), and say what to leave out of it."""
     try:
         leave_out = with_row(session.leave_out, columns)
-        return PlannedCall(replace(_on_channel(session, columns), leave_out=leave_out), columns)
+        return PlannedCall(
+            replace(_on_channel(session, channels.name(_agent_channel(columns))), leave_out=leave_out), columns
+        )
     except SettingsError as error:
         return PlannedCall(session, columns, str(error))
 
 
-def _on_channel(session: SessionInput, columns: Mapping[str, str]) -> SessionInput:
-    """The session with side B on the channel that the column agent_channel names."""
-    channel = next((text for name, text in columns.items() if name.lower() == AGENT_CHANNEL), "")
+def _agent_channel(row: Mapping[str, str]) -> str:
+    return next((text for name, text in row.items() if name.lower() == AGENT_CHANNEL), "")
+
+
+def _on_channel(session: SessionInput, channel: str) -> SessionInput:
+    """The session with side B on a channel; as it is for an empty text."""
     if not channel:
         return session
     swap = _SWAPPED.get(channel.lower())

@@ -5,7 +5,6 @@ An entry that cannot be read as a label is left out. It is noted with what is wr
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import re
@@ -17,19 +16,24 @@ from urllib.parse import quote, unquote
 from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
 from fdbcore.runtime.numbers import number_of, whole_of
+from fdbcore.sources.channels import ChannelColumn
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
-from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
-from fdbcore.sources.tables import csv_rows
+from fdbcore.sources.names import FILE_COLUMNS, Oddities
+from fdbcore.sources.tables import table_rows, text_of
+from fdbcore.sources.times import TimeColumn
 from fdbcore.types import TurnKind
 
 _PLACES: Final[Mapping[Place, Sequence[str]]] = {
     "A": ("a", "user", "caller", "customer", "human", "examiner"),
     "B": ("b", "system", "agent", "bot", "assistant", "evaluatee"),
-    "left": ("left", "l", "1"),
+    "left": ("left", "l", "0", "1"),
     "right": ("right", "r", "2"),
 }
 SIDE_NAMES: Final = {name: place for place, names in _PLACES.items() for name in names}
-"""The names that a side may have, in upper or lower case. Left and right become A or B once the call is known."""
+"""The names that a side may have, in upper or lower case. Left and right become A or B once the call is known.
+
+Whether 1 is left or right is decided by all labels, see `ChannelColumn`.
+"""
 
 _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
     "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot", "turn", "turns"),
@@ -55,6 +59,8 @@ _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the 
 # Seconds per unit of a time, by the name of its column.
 _START: Final = {"start_s": 1.0, "start": 1.0, "begin_s": 1.0, "begin": 1.0, "onset": 1.0, "start_ms": 0.001}
 _END: Final = {"end_s": 1.0, "end": 1.0, "stop": 1.0, "offset": 1.0, "end_ms": 0.001}
+_LENGTH: Final = {"duration_s": 1.0, "duration": 1.0, "length_s": 1.0, "length": 1.0, "duration_ms": 0.001}
+_UNITS: Final = _START | _END | _LENGTH
 _SIDE_COLUMNS: Final = ("side", "channel", "speaker")
 _KIND_COLUMNS: Final = ("kind", "label", "type", "event")
 
@@ -82,17 +88,22 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     """
     named_so = (file for file in path.rglob("*") if _suffix(file) in PARSERS)
     files = sorted(filter(os.path.isfile, named_so)) if os.path.isdir(path) else [path]  # a pipe may never end
-    labels: list[FileLabel] = []
-    named = False
+    entries_of: dict[Path, list[Entry]] = {}
     for file in files:
         try:
-            entries = list(_parser(file)(_decoded(file), file, oddities))
+            entries_of[file] = list(_parser(file)(text_of(file), file, oddities))
         except SettingsError as error:
             if file == path:
                 raise
             oddities.add("label files that cannot be read, left out", [str(error)])
-            continue
+    channels = ChannelColumn((entry.side for entries in entries_of.values() for entry in entries), f"{path}: sides")
+    if channels.is_from_0:
+        oddities.add("labels that count channels from 0", [f"{path.name}: 0 is left, 1 is right"])
+    labels: list[FileLabel] = []
+    named = False
+    for file, entries in entries_of.items():
         call = _call_of_file(file, path)
+        entries = [entry._replace(side=channels.name(entry.side)) for entry in entries]
         found = [label for entry in entries if (label := _label(entry, call, oddities)) is not None]
         oddities.add("label files without a label", [] if found else [str(file)])
         named = named or any(entry.call is not None for entry in entries)
@@ -121,21 +132,6 @@ def _parser(path: Path) -> Parser:
     if parser is None:
         raise SettingsError(f"{path}: expected a label file ({', '.join(sorted(PARSERS))}), got {_suffix(path)!r}")
     return parser
-
-
-def _decoded(path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16, which Praat writes."""
-    try:
-        data = path.read_bytes()
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return data.decode("utf-16")
-        if b"\0" in data[:2]:  # UTF-16 without a byte order mark: half of an ASCII character is zero
-            return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: expected text in UTF-8 or UTF-16, got: {error}") from error
 
 
 def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
@@ -182,12 +178,10 @@ def _number(text: str) -> float | None:
 
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """The entries of a table with a header. The columns may have any order, and unknown ones are skipped."""
-    head = _lines(text)[0]
-    delimiter = max(DELIMITERS, key=head.count)
-    rows = csv_rows(path, io.StringIO(text, newline=""), delimiter)
+    rows = table_rows(path, text)
     header = [_plain(name) for name in next(rows, (0, []))[1]]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
-    start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
+    start, end, length, call = (_column(header, tuple(names)) for names in (_START, _END, _LENGTH, FILE_COLUMNS))
     censored = _column(header, ("censored",))
     if side is None or kind is None or start is None:
         got, what = ", ".join(header) or "none", ""
@@ -196,30 +190,45 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         elif all(each is None for each in (side, kind, start, end, call)):
             what = "none of its headers is known: "
         raise SettingsError(f"{path}: {what}expected the columns side, kind, start_s, end_s; got {got}")
+    whole: list[tuple[str, list[str]]] = []
     for line, row in rows:
         where = f"{path.name}, line {line}"
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) < len(header):
+        if len(row) >= len(header):
+            whole.append((where, row))
+        elif any(cell.strip() for cell in row):
             oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
-            continue
+    columns = _time_columns(path, header, [at for at in (start, end, length) if at is not None], whole)
+    for where, row in whole:
         is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # censored speech was still heard
-        if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
+        if not any(cell.strip() for cell in row) or (
+            censored is not None and row[censored].strip().lower() == "true" and not is_speech
+        ):
             continue
-        times = [at for at in (start, end) if at is not None]
-        for at in times if delimiter != "," else ():  # between commas, a comma in a cell may part thousands
-            row[at] = row[at].replace(",", ".")
-        if unread := [f"{where}, {header[at]}: {row[at]!r}" for at in times if _is_no_number(row[at])]:
-            oddities.add("labels whose times are not numbers, left out", unread)
-            continue
-        name = row[call].strip() if call is not None else None
-        start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
-        yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
+        times: dict[int | None, float | None] = {}
+        for at, column in columns.items():
+            try:
+                times[at] = column.seconds(row[at])
+            except ValueError:
+                oddities.add("labels whose times are not numbers, left out", [f"{where}, {header[at]}: {row[at]!r}"])
+                break
+        else:
+            start_s, end_s, length_s = times[start], times.get(end), times.get(length)
+            if end is None and start_s is not None and length_s is not None:
+                end_s = start_s + length_s
+            name = row[call].strip() if call is not None else None
+            yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
-def _is_no_number(cell: str) -> bool:
-    """Whether a cell says something that is no number."""
-    return bool(cell.strip()) and _number(cell) is None
+def _time_columns(
+    path: Path, header: Sequence[str], columns: Sequence[int], rows: Sequence[tuple[str, list[str]]]
+) -> dict[int, TimeColumn]:
+    """How each column of times is read: columns of one unit alike, since one program wrote them."""
+    units = {at: _UNITS[header[at]] for at in columns}
+    read = {
+        unit_s: TimeColumn((row[at] for _, row in rows for at in columns if units[at] == unit_s), unit_s, str(path))
+        for unit_s in dict.fromkeys(units.values())
+    }
+    return {at: read[unit_s] for at, unit_s in units.items()}
 
 
 def label_columns(header: Sequence[str]) -> set[str]:
@@ -240,12 +249,6 @@ def _lines(text: str) -> list[str]:
 
 def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
-
-
-def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float]) -> float | None:
-    """The time in a column, converted to seconds; None if the column is missing or holds no number."""
-    number = _number(row[column]) if column is not None else None
-    return None if column is None or number is None else number * units[header[column]]
 
 
 def rttm_name(call: str) -> str:
@@ -281,9 +284,10 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """Lines of start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
-    for number, line in enumerate(_lines(text), 1):
-        fields = line.split("\t", 2)
-        if not line.strip() or fields[0] == "\\":  # a second line of the same label, with its range of frequencies
+    split = [line.split("\t", 2) for line in _lines(text)]
+    column = TimeColumn((cell for fields in split if len(fields) == 3 for cell in fields[:2]), 1.0, str(path))
+    for number, fields in enumerate(split, 1):
+        if not "".join(fields).strip() or fields[0] == "\\":  # of the same label: its range of frequencies
             continue
         where = f"{path.name}, line {number}"
         if len(fields) < 3:
@@ -292,7 +296,10 @@ def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if fields[2].endswith(_CENSORED):
             continue
         side, kind = _side_and_kind(fields[2])
-        start_s, end_s = (_number(field.replace(",", ".")) for field in fields[:2])
+        try:
+            start_s, end_s = map(column.seconds, fields[:2])
+        except ValueError:
+            start_s = end_s = None
         yield Entry(None, side, kind, start_s, end_s, where)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.recording.left_out import NO_END, LeftOut, kept_spans
+from fdbcore.sources.times import clock_s
 from fdbcore.types import TICKS_PER_S, clock_text
 
 FROM: Final = "--from"
@@ -21,7 +22,7 @@ LEAVE_OUT: Final = "leave_out"
 SLACK_TICKS: Final = TICKS_PER_S
 """A span may reach this far past the end of a call: players and reports show its length in whole seconds."""
 
-_TIME: Final = re.compile(r"(-?)(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9}(?:\.\d*)?)", re.ASCII)
+_SECONDS: Final = re.compile(r"\d{1,9}(?:\.\d*)?", re.ASCII)
 _SPAN: Final = re.compile(r"(-?[\d:.]+)\s*(?:-|–|to)\s*(-?[\d:.]+)", re.ASCII)
 
 
@@ -77,14 +78,16 @@ def _outside(start: str | None, end: str | None, by_start: str, by_end: str) -> 
 
 def seconds_of(text: str, by: str) -> float:
     """A time in seconds, from "12.5", "3:40" or "1:02:03"; with a minus it counts from the end. Else SettingsError."""
-    found = _TIME.fullmatch(text.strip())
-    hours, minutes, seconds = (float(part or 0) for part in found.groups()[1:]) if found else (0.0, 0.0, 0.0)
-    if found is None:
-        raise SettingsError(f"{by}: expected a time such as 12.5, 3:40 or 1:02:03, got {text!r}")
-    if (":" in text and seconds >= 60) or (found[2] and minutes >= 60):
-        unit = "minutes" if seconds < 60 else "seconds"
-        raise SettingsError(f"{by}: expected {unit} below 60 after a colon, got {text!r}")
-    return (-1 if found[1] else 1) * (3600 * hours + 60 * minutes + seconds)
+    sign, digits = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text.strip())
+    expected = "a time such as 12.5, 3:40 or 1:02:03"
+    try:
+        if (clock := clock_s(digits)) is not None:
+            return sign * clock
+        if _SECONDS.fullmatch(digits):
+            return sign * float(digits)
+    except ValueError as error:
+        expected = str(error) if ":" in digits else expected
+    raise SettingsError(f"{by}: expected {expected}, got {text!r}")
 
 
 def _span(text: str, by: str) -> tuple[float, float]:

@@ -8,9 +8,11 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
+from urllib.parse import urlsplit
 
+from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
@@ -47,14 +49,14 @@ class CallTable:
 
 
 def read_table(path: Path) -> CallTable:
-    """The table in a CSV file with a header. The delimiter is a comma, a semicolon or a tab.
+    """The table in a CSV file with a header, see `table_rows`.
 
+    A column whose cells are all names of audio files names the files, if no column has one of the usual names.
     SettingsError if it cannot be read, has no column that names files, or has a row with another number of fields than
     the header.
     """
-    lines, skipped, delimiter = _lines(path)
     rows: list[tuple[int, list[str]]] = []
-    for line, row in csv_rows(path, lines, delimiter, skipped):
+    for line, row in table_rows(path, text_of(path, "a CSV table")):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
@@ -62,6 +64,13 @@ def read_table(path: Path) -> CallTable:
     files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
     if A_FILE in by_name and B_FILE in by_name:
         files = (by_name[A_FILE], by_name[B_FILE])
+    if not files:
+        audio = [
+            name
+            for at, name in enumerate(header)
+            if rows and all(map(_is_audio, (row[at : at + 1] for _, row in rows)))
+        ]
+        files = tuple(audio) if len(audio) == 1 else ()
     if not files or len(set(header)) < len(header):
         names = ", ".join(header)
         raise SettingsError(
@@ -73,6 +82,11 @@ def read_table(path: Path) -> CallTable:
             raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
     cells = [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
     return CallTable(path, files, cells)
+
+
+def _is_audio(cell: Sequence[str]) -> bool:
+    suffix = PurePosixPath(urlsplit("".join(cell).strip()).path).suffix.lower()
+    return suffix in AUDIO_SUFFIXES or suffix in OTHER_AUDIO_SUFFIXES
 
 
 def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -95,26 +109,33 @@ def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0)
         raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
 
 
-def _lines(path: Path) -> tuple[list[str], int, str]:
-    """The lines of a table, how many lines were skipped before them, and its delimiter.
+def text_of(path: Path, what: str = "text") -> str:
+    """The text of a file in UTF-8, or in UTF-16, which Praat and spreadsheets write. what: what it should be.
 
-    The file is in UTF-8, or in UTF-16 with a byte order mark. A first line "sep=;", which spreadsheets write, names
-    the delimiter.
+    SettingsError, with the line, if it cannot be read.
     """
     try:
         data = path.read_bytes()
-        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        text = data.decode("utf-16" if wide else "utf-8-sig")
     except OSError as error:
-        raise SettingsError(f"{path}: expected a CSV table, got: {error.strerror}") from error
+        raise SettingsError(f"{path}: expected {what}, got: {error.strerror}") from error
+    try:
+        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return data.decode("utf-16")
+        if b"\0" in data[:2]:  # UTF-16 without a byte order mark: half of an ASCII character is zero
+            return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        got = f"the byte 0x{data[error.start]:02X}"
-        raise SettingsError(
-            f"{path}, line {line}: expected text in UTF-8, got {got}: save the table as UTF-8"
-        ) from error
+        line, got = data[: error.start].count(b"\n") + 1, f"the byte 0x{data[error.start]:02X}"
+        raise SettingsError(f"{path}, line {line}: expected text in UTF-8, got {got}: save it as UTF-8") from error
+
+
+def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table in a text, as `csv_rows` gives them. The delimiter is a comma, a semicolon or a tab.
+
+    A first line "sep=;", which spreadsheets write, names the delimiter.
+    """
     lines = io.StringIO(text, newline="").readlines()
     head = lines[0] if lines else ""
     if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
-        return lines[1:], 1, stated[1]
-    return lines, 0, max(DELIMITERS, key=head.count)
+        return csv_rows(path, lines[1:], stated[1], 1)
+    return csv_rows(path, lines, max(DELIMITERS, key=head.count))

@@ -244,7 +244,7 @@ def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save the table as UTF-8"),
+        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save it as UTF-8"),
         (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
     ],
 )

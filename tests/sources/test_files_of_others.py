@@ -34,7 +34,7 @@ from fdbcore.types import TurnSettings
 DEEP = "[" * 100_000
 OTLP = '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "startTimeUnixNano": %s}]}]}]}'
 FILES: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "a.csv": ('side,kind,start_s,end_s\nA,pause,"%s",2000\n', lambda path: read_labels(path, Oddities())),
+    "a.csv": ('side,kind,start_s,end_s\nA,pause,"%s",200\n', lambda path: read_labels(path, Oddities())),
     "a.rttm": ("SPEAKER c 1 %s 0.5 <NA> <NA> A <NA>\n", lambda path: read_labels(path, Oddities())),
     "a.TextGrid": (
         'File type = "ooTextFile"\n"TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier" "A pause" 0 9 1\n%s 2 "x"\n',
