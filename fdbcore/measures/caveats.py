@@ -37,6 +37,8 @@ def caveats(recording: Recording) -> list[str]:
         found.append("the input health is not known: echo, if there is any, counts as speech")
     if recording.n_ticks:
         for side in SIDES:
+            if unread := recording.unread_words(side):
+                found.append(f"words of {side} not read: {unread}")
             if count := recording.untimed_words(side):
                 found.append(
                     f"{count} word{'s' if count > 1 else ''} of {side} without a start and an end after it: left out"

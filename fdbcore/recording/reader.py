@@ -277,13 +277,17 @@ class Recording:
         """How many words of a side were left out because their times are not known."""
         return int((self._words[side] or {}).get("left_out", 0))
 
+    def unread_words(self, side: Side) -> str | None:
+        """Why the words in the file of a side are not known; None if they are, or if there is no such file."""
+        return (self._words[side] or {}).get("unread")
+
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
         """Text, start and end (s) of each word of a side that begins in a kept span; None if they are not known.
 
         They are not known, too, if none has times: a side that said something is not one that said nothing.
         """
         known = self._words[side]
-        if known is None or (self.untimed_words(side) and not known["words"]):
+        if known is None or "unread" in known or (self.untimed_words(side) and not known["words"]):
             return None
         words = [(word["text"], word["start_s"], word["end_s"]) for word in known["words"]]
         return [word for word in words if is_kept(int(word[1] * TICKS_PER_S), self.kept)] if self.left_out else words

@@ -22,10 +22,12 @@ class KnownWord(TypedDict):
 
 
 class KnownWords(TypedDict):
-    """The words of a side in a Full-Duplex-Bench v1 folder. left_out: how many have no times."""
+    """The words of a side in a Full-Duplex-Bench v1 folder. left_out: how many have no times. unread: why none is
+    known, although there is a file of them."""
 
     words: list[KnownWord]
     left_out: NotRequired[Count]
+    unread: NotRequired[str]
 
 
 class Doubts(TypedDict):

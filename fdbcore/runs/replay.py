@@ -233,7 +233,7 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> Kno
 def words_beside(session: SessionInput) -> dict[Side, dict[str, Any]]:
     """The words beside the audio of a Full-Duplex-Bench folder, by side, as its recording keeps them.
 
-    InputError if they cannot be read.
+    What cannot be read costs the words alone: no measure of the audio needs them.
     """
     return {side: {"source": str(path.resolve())} | _words_in(path) for side, path in session.words.items()}
 
@@ -245,7 +245,10 @@ def annotations_beside(session: SessionInput) -> list[Annotation]:
 
 def _words_in(path: Path) -> dict[str, Any]:
     """The words that have both times, and how many were left out because the recogniser gave only one."""
-    found = chunks_in(path)
+    try:
+        found = chunks_in(path)
+    except (InputError, RecordingError) as error:
+        return {"words": [], "unread": str(error).removeprefix(f"{path}: ")}
     words = [{"text": text, "start_s": start_s, "end_s": end_s} for text, start_s, end_s in found.words]
     return {"words": words, "left_out": found.untimed}
 

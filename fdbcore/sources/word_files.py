@@ -35,21 +35,29 @@ class Chunks(NamedTuple):
 def chunks_in(path: Path) -> Chunks:
     """The words in a file. InputError if it is of another form, RecordingError if it cannot be read."""
     try:
-        chunks = read_json(path)["chunks"]
+        content = read_json(path)
+        if not isinstance(content, dict) or "chunks" not in content:
+            raise InputError(
+                f'{path}: expected words as {{"chunks": [{{"text", "timestamp": [start, end]}}]}}, got none'
+            )
+        chunks = content["chunks"]
         timed = [
             (_text(chunk).strip(), number_of(chunk["timestamp"][0]), number_of(chunk["timestamp"][1]))
             for chunk in chunks
             if None not in chunk["timestamp"]
         ]
+    except InputError:
+        raise
     except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
+        fault = str(error) if isinstance(error, ValueError) else "one of another form"
+        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {fault}") from error
     words = [word for word in timed if 0 <= word[1] <= word[2]]
     return Chunks(words, len(chunks) - len(words))
 
 
 def _text(chunk: Mapping[str, Any]) -> str:
     if not isinstance(text := chunk["text"], str):
-        raise TypeError(f"the text {text!r}")
+        raise ValueError(f"the text {text!r}")
     return text
 
 

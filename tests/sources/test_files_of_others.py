@@ -10,15 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.gate_file import parse
+from fdbcore.analysis.score import quantities
 from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import read_brief
 from fdbcore.errors import InputError, RecordingError, writes
+from fdbcore.measures.caveats import caveats
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import find_clock
 from fdbcore.recording.labels import Label, within_session
 from fdbcore.registry import endpoint
+from fdbcore.runs.replay import replay
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.agent_logs import Mark, read_marks
@@ -121,3 +125,18 @@ def test_a_failed_write_names_its_own_file_and_cause(tmp_path: Path) -> None:
         raise RecordingError("other: damaged")
     with pytest.raises(RecordingError, match=r"gone: cannot be written: Is a dir"), writes("gone"):
         tmp_path.write_text("")
+
+
+@pytest.mark.parametrize("words", ['[{"start": 1, "end": 2}]', "{", '{"chunks": [{"text": "a"}]}', '{"chunks": [3]}'])
+def test_words_that_cannot_be_read_cost_no_measure_of_the_audio(tmp_path: Path, words: str) -> None:
+    stereo = voices(DIALOGUE)
+    for number, side in enumerate("AB"):
+        write(tmp_path / "call" / f"{side}.wav", stereo[:, number])
+    without = replay(tmp_path / "call", out=tmp_path / "without", vad="energy")
+    (tmp_path / "call" / "A.json").write_text(words)
+    recording = replay(tmp_path / "call", out=tmp_path / "run", vad="energy")
+    assert quantities(recording) == quantities(without)
+    (told,) = [line for line in caveats(recording) if "words" in line]
+    assert told.startswith("words of A not read: expected")
+    assert "Error" not in told
+    assert recording.spoken("A") is None
