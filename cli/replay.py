@@ -88,7 +88,7 @@ def replay(
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.store import Store
-    from fdbcore.sources.agent_logs import read_marks
+    from fdbcore.sources.agent_logs import read_log
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
     from fdbcore.sources.names import Oddities
@@ -114,7 +114,7 @@ def replay(
         elif store is not None:
             raise SettingsError("--store: expected several calls, got one, which this machine replays itself")
         elif calls[0].session.log is not None:
-            read_marks(calls[0].session.log.path)
+            read_log(calls[0].session.log.path)
     except (InputError, MissingExtraError) as error:
         raise click.UsageError(str(error)) from error
     if several:

@@ -37,14 +37,14 @@ def calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
 
 def log_of(asked: ReportOptions) -> LogFile | None:
     """The log that the options name, None without one. Raises InputError if it is unusable or is of several calls."""
-    from fdbcore.sources.agent_logs import LogFile, read_marks
+    from fdbcore.sources.agent_logs import LogFile, read_log
 
     path, offset_ms, calls = asked.marks, asked.marks_offset_ms, len(asked.names)
     if path is None:
         return None
     if calls != 1:
         raise SettingsError(f"--marks {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
-    read_marks(path)
+    read_log(path)
     return LogFile(path, offset_ms)
 
 

@@ -66,6 +66,8 @@ class AgentLog(TypedDict):
     refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
     clock: ClockOfLog | None
     marks: list[MarkOnTimeline]
+    left_out: NotRequired[Annotated[list[str], Meta(description="entries that cannot be read, the first ones")]]
+    left_out_count: NotRequired[Count]
     outside: Annotated[Count, Meta(description="marks beyond the recording")]
     events: Annotated[dict[str, str], Meta(description="the events of answers, each with its name in the log")]
     answers: list[SplitAnswer]

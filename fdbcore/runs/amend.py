@@ -16,7 +16,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
-from fdbcore.sources.agent_logs import LogFile, Mark, read_marks
+from fdbcore.sources.agent_logs import LogFile, Mark, read_log
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 from fdbcore.types import ticks_to_s
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _STAGE_NAMES: Final = {"speech_started": "user started speaking", "speech_stopped": "user stopped speaking"}
 """What a vendor's detector found, in the words of agents' logs."""
 
+_MOST_TOLD: Final = 20  # of the entries that cannot be read; what is wrong with the first tells of the others
+
 
 def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     """Lay an agent's log on the recording's timeline, store it with the recording, and return the document.
@@ -36,9 +38,12 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     A log that cannot be read, or whose clock cannot be found, is stored without marks and answers, and with the reason.
     """
     try:
-        marks = read_marks(log.path)
+        marks, left_out = read_log(log.path)
         clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else LogClock(log.offset_ms / 1000)
         found = laid(marks, reading.dialogue, clock)
+        if left_out:
+            found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]
+            found["left_out_count"] = len(left_out)
     except InputError as error:
         found = refused(str(error))
     found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}

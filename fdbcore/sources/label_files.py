@@ -19,7 +19,8 @@ from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.sources.channels import ChannelColumn
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import FILE_COLUMNS, Oddities
-from fdbcore.sources.tables import table_rows, text_of
+from fdbcore.sources.tables import table_rows
+from fdbcore.sources.texts import text_of
 from fdbcore.sources.times import TimeColumn
 from fdbcore.types import TurnKind
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import re
@@ -17,6 +16,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
 from fdbcore.sources.text_cells import unmarked
+from fdbcore.sources.texts import text_of
 
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
@@ -107,26 +107,6 @@ def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0)
     except csv.Error as error:
         quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
         raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
-
-
-def text_of(path: Path, what: str = "text") -> str:
-    """The text of a file in UTF-8, or in UTF-16, which Praat and spreadsheets write. what: what it should be.
-
-    SettingsError, with the line, if it cannot be read.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path}: expected {what}, got: {error.strerror}") from error
-    try:
-        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return data.decode("utf-16")
-        if b"\0" in data[:2]:  # UTF-16 without a byte order mark: half of an ASCII character is zero
-            return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line, got = data[: error.start].count(b"\n") + 1, f"the byte 0x{data[error.start]:02X}"
-        raise SettingsError(f"{path}, line {line}: expected text in UTF-8, got {got}: save it as UTF-8") from error
 
 
 def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:

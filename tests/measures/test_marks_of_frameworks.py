@@ -16,7 +16,7 @@ from helpers.logged import Exchange, exchanges
 from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.agent_log import laid
 from fdbcore.measures.log_clock import find_clock
-from fdbcore.sources.agent_logs import read_marks
+from fdbcore.sources.agent_logs import read_log
 
 CLOCK_S = 1_793_500_000.0
 DECIDED_S, MODEL_S, VOICE_S, SENT_S = 0.3, 0.35, 0.2, 0.05
@@ -140,7 +140,7 @@ def test_the_stages_of_each_form(
     drawing, found = exchanges(rng, 14)
     found = [of for of in found if of.onset_s - of.end_s > DECIDED_S + MODEL_S + VOICE_S + SENT_S] or found
     (tmp_path / "log").write_text(written(found))
-    marks, talk = read_marks(tmp_path / "log"), dialogue(drawing)
+    marks, talk = read_log(tmp_path / "log").marks, dialogue(drawing)
     log = laid(marks, talk, find_clock(marks, talk))
     assert set(log["events"]) == set(events)
     table = stage_table([log])

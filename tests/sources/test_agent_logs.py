@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fdbcore.errors import InputError
-from fdbcore.sources.agent_logs import Mark, read_marks
+from fdbcore.sources.agent_logs import Mark, read_log
 
 START_S = 1_793_500_000.125
 """Of a call, as seconds since 1970; with three digits every form can say it."""
@@ -226,7 +226,7 @@ def test_every_form_gives_its_entries(
     tmp_path: Path, text: str, start_s: float, entries: list[tuple[float, str]]
 ) -> None:
     (tmp_path / "log").write_text(text)
-    found = [(mark.time_s - start_s, mark.name) for mark in read_marks(tmp_path / "log")]
+    found = [(mark.time_s - start_s, mark.name) for mark in read_log(tmp_path / "log").marks]
     wanted = sorted(entries)
     assert [name for _, name in found] == [name for _, name in wanted]
     assert [time_s for time_s, _ in found] == pytest.approx([time_s for time_s, _ in wanted], abs=1e-3)
@@ -236,7 +236,7 @@ def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path)
     """OpenTelemetry Protocol File Exporter, "Examples": times in nanoseconds, as text."""
     span = {"name": "operationA", "startTimeUnixNano": "1581452772000000321", "endTimeUnixNano": "1581452773000000789"}
     (tmp_path / "log").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {}, "spans": [span]}]}]}))
-    begins, ends = read_marks(tmp_path / "log")
+    begins, ends = read_log(tmp_path / "log").marks
     assert begins == Mark(pytest.approx(1_581_452_772.0, abs=1e-6), "operationA begins")  # type: ignore[arg-type]
     assert ends == Mark(pytest.approx(1_581_452_773.0, abs=1e-6), "operationA ends")  # type: ignore[arg-type]
 
@@ -246,28 +246,63 @@ def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path)
     [
         ("", "expected marks, got an empty file"),
         ("{", 'line 1: expected {"time": seconds or ISO 8601, "name": text}'),
-        ('{"time": 1, "name": "x"}\n\n{"t": 1}', "line 3: expected"),
+        ('{"time": 1, "name": "x"}\n\n{"t": 1}\n{"t": 2}', "line 3: expected"),
         ('{"time": "1", "name": "x"}', "line 1: time: expected seconds as a number, or ISO 8601, got '1'"),
         ('{"time": NaN, "name": "x"}', "line 1: expected"),
         ('{"time": true, "name": "x"}', "line 1: time: expected seconds"),
         ('{"time": 1, "name": ""}', "line 1: name: expected a text, got ''"),
         ("[1]", "entry 1: expected"),
-        ('[{"time": 1, "name": "x"}, {"time": 2}]', "entry 2: expected"),
+        ('[{"time": 1, "name": "x"}, {"time": 2}, 3]', "entry 2: expected"),
         ("09:30 hello", "line 1: expected"),
         (
             '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}',
-            "an entry has no 'startTimeUnixNano'",
+            "span 1: expected",
         ),
         ('{"resourceSpans": []}', "expected marks, got none in it"),
         ('{"messages": [{"role": "bot", "message": "x"}]}', "expected marks, got none in it"),
-        ('{"timestamp": "yesterday", "message": "x"}', "with a fault: Invalid isoformat string: 'yesterday'"),
+        (
+            '{"timestamp": "yesterday", "message": "x"}',
+            "line 1: timestamp: expected seconds",
+        ),
     ],
 )
 def test_a_log_that_is_none_is_one_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "log.jsonl").write_text(text)
     with pytest.raises(InputError) as caught:
-        read_marks(tmp_path / "log.jsonl")
+        read_log(tmp_path / "log.jsonl")
     text = str(caught.value)
     assert message in text
     assert text.count("expected") == 1
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ('{"time": 1, "name": "x"}\n{"time": 2, "name": "y"}\n{"time": 61.2, "na', ["line 3"]),
+        ('[{"time": 1, "name": "x"}, {"time": 2, "name": "y"}, {"time": null, "name": "z"}]', ["entry 3"]),
+        (
+            '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "startTimeUnixNano": 1000000000}, '
+            '{"name": 3}, {"name": "y", "startTimeUnixNano": "2000000000"}]}]}]}',
+            ["span 2"],
+        ),
+        (
+            '{"messages": [{"role": "x", "secondsFromStart": 1}, {"role": "y", "secondsFromStart": 2}, 7, '
+            '{"role": "z", "secondsFromStart": "soon"}]}',
+            ["message 3", "message 4"],
+        ),
+    ],
+)
+def test_an_entry_that_cannot_be_read_costs_itself_and_is_named(tmp_path: Path, text: str, places: list[str]) -> None:
+    (tmp_path / "log.json").write_text(text)
+    marks, left_out = read_log(tmp_path / "log.json")
+    assert [(mark.time_s, mark.name[0]) for mark in marks] == [(1, "x"), (2, "y")]
+    assert [each.removeprefix(f"{tmp_path / 'log.json'}: ").partition(":")[0] for each in left_out] == places
+    assert not any(word in each for each in left_out for word in ("Error", "object", "isoformat"))
+
+
+def test_times_of_a_livekit_report_may_be_texts(tmp_path: Path) -> None:
+    item = {"role": "assistant", "metrics": {"started_speaking_at": "2026-01-05T09:30:07.800000Z"}}
+    text = json.dumps({"chat_history": {"items": [item]}, "events": []})
+    (tmp_path / "log.json").write_text(text)
+    assert read_log(tmp_path / "log.json").marks == [Mark(1767605407.8, "assistant begins")]

@@ -25,7 +25,7 @@ from fdbcore.registry import endpoint
 from fdbcore.runs.replay import replay
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.session.turns import detect_turns
-from fdbcore.sources.agent_logs import Mark, read_marks
+from fdbcore.sources.agent_logs import Mark, read_log
 from fdbcore.sources.clips import clips_in
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import seconds_of
@@ -44,9 +44,9 @@ FILES: dict[str, tuple[str, Callable[[Path], object]]] = {
         'File type = "ooTextFile"\n"TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier" "A pause" 0 9 1\n%s 2 "x"\n',
         lambda path: read_labels(path, Oddities()),
     ),
-    "own.jsonl": ('{"time": %s, "name": "x"}', read_marks),
-    "otlp.json": (OTLP, read_marks),
-    "text.json": (OTLP.replace("%s", '"%s"'), read_marks),
+    "own.jsonl": ('{"time": %s, "name": "x"}', read_log),
+    "otlp.json": (OTLP, read_log),
+    "text.json": (OTLP.replace("%s", '"%s"'), read_log),
     "A.json": ('{"chunks": [{"text": "a", "timestamp": ["%s", 2]}]}', chunks_in),
 }
 TEXTS: list[Callable[[str], object]] = [
@@ -87,7 +87,7 @@ def test_words_from_before_the_call_are_counted_as_untimed(tmp_path: Path) -> No
     assert chunks_in(tmp_path / "A.json") == ([("a", 1.0, 2.0)], 3)
 
 
-@pytest.mark.parametrize(("name", "read"), [("x.jsonl", read_marks), ("c.jsonl", clips_in), ("b.json", read_brief)])
+@pytest.mark.parametrize(("name", "read"), [("x.jsonl", read_log), ("c.jsonl", clips_in), ("b.json", read_brief)])
 def test_deep_json_is_one_line_in_every_file(tmp_path: Path, name: str, read: Callable[[Path], object]) -> None:
     (tmp_path / name).write_text(f'{{"path": {DEEP}\n')
     with pytest.raises(InputError, match=rf"^.*{name}[^\n]*$"):

@@ -74,6 +74,8 @@ def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
     found = table.cautions if table else ["no answer has an event of the log"]
     if log["outside"]:
         found.append(f"{log['outside']:,} marks lie beyond the recording")
+    if count := log.get("left_out_count", 0):
+        found.append(f"{count:,} {'entries' if count > 1 else 'entry'} of the log left out: {log['left_out'][0]}")
     return found
 
 
