@@ -213,6 +213,8 @@ class AudioFile:
         notes = []
         if self._is_wav and self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
+        if self._data and self._data.another_bytes:
+            notes.append(f"{self._data.another_bytes:,} bytes after its audio hold another file: not read")
         if (delay := self._unknown_delay) is not None:
             notes.append(
                 f"{self.container.split(',')[0]} does not store the {self.codec} encoder's delay:"

@@ -49,10 +49,12 @@ _FORMS: Final = {
     (b"FORM", b"AIFC"): _aiff,
     (b"riff", b""): _Form(40, 1 << 62, b"data", 16, 8, "little", 8, includes_header=True),  # Wave64
     (b"caff", b""): _Form(8, 1 << 62, size_bytes=8, align=1, before_audio=4),
-    (b".snd", b""): _Form(4, 0xFFFF_FFFF),
+    (b".snd", b""): (_AU := _Form(4, 0xFFFF_FFFF)),
 }
 """By the first four bytes, and those at 8: uncompressed audio, whose header states how many bytes it has."""
 
+_STARTS: Final = frozenset({*(start for start, _ in _FORMS), b"fLaC", b"OggS"})
+"""The first bytes of an audio file: what begins so after the audio is another one."""
 _AFTER_AUDIO: Final = frozenset(
     {b"LIST", b"id3 ", b"ID3 ", b"bext", b"cue ", b"fact", b"smpl", b"inst", b"iXML", b"_PMX", b"PEAK"}
 )
@@ -130,12 +132,13 @@ class StatedData(NamedTuple):
 
     stated_bytes: as its header says; None if the writer left it open (0, or an enormous size), as streams and crashed
     recorders do. held_bytes: up to the end of the file, or up to the chunks that follow the stated bytes. is_wav:
-    whether it is WAV, RF64 or BW64.
+    whether it is WAV, RF64 or BW64. another_bytes: how many bytes after it another audio file has.
     """
 
     stated_bytes: int | None
     held_bytes: int
     is_wav: bool = True
+    another_bytes: int = 0
 
     @property
     def missing_bytes(self) -> int:
@@ -167,7 +170,8 @@ def stated_data(path: Path) -> StatedData | None:
             size, at = form.size(header), file.tell()
             if header[:4] == form.audio:
                 if form is _WAV and size == _IN_DS64:
-                    return StatedData(stated_64, _held_bytes(file, form, at, stated_64))
+                    held_bytes = _held_bytes(file, form, at, stated_64)
+                    return StatedData(stated_64, held_bytes, True, _another_bytes(file, form, at + held_bytes))
                 return _data(file, form, at + form.before_audio, size - form.before_audio)
             if header[:4] == b"ds64":
                 stated_64 = int.from_bytes(file.read(16)[8:], "little") or None
@@ -179,7 +183,18 @@ def stated_data(path: Path) -> StatedData | None:
 
 def _data(file: BinaryIO, form: _Form, start: int, size: int) -> StatedData:
     stated_bytes = size if 0 < size < form.left_open else None
-    return StatedData(stated_bytes, _held_bytes(file, form, start, stated_bytes), form is _WAV)
+    held_bytes = _held_bytes(file, form, start, stated_bytes)
+    return StatedData(stated_bytes, held_bytes, form is _WAV, _another_bytes(file, form, start + held_bytes))
+
+
+def _another_bytes(file: BinaryIO, form: _Form, at: int) -> int:
+    """How many bytes from `at` on are another audio file: streams and recorders that cut write several in a row."""
+    end = file.seek(0, os.SEEK_END)
+    for start in (at, at + -at % form.align):
+        file.seek(start)
+        if file.read(4) in _STARTS:
+            return end - start
+    return 0
 
 
 def _held_bytes(file: BinaryIO, form: _Form, start: int, stated_bytes: int | None) -> int:
@@ -197,6 +212,8 @@ def _is_no_audio(file: BinaryIO, form: _Form, start: int, end: int) -> bool:
     first = file.read(form.header_bytes)
     few_bytes = form.header_bytes if form is _WAV else 1  # some writers of WAV leave some bytes
     if len(first) < few_bytes or first.startswith(_TAGS) or first[:4] in _AFTER_AUDIO:
+        return True
+    if form is not _AU and first[:4] in _STARTS:  # FFmpeg reads all of an AU file as audio
         return True
     if end - start <= _MOST_PADDING_BYTES and not any(first + file.read()):
         return True

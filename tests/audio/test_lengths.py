@@ -255,3 +255,17 @@ def test_an_ogg_stream_without_its_end_is_named(tmp_path: Path) -> None:
 def test_a_chunk_that_states_more_than_any_file_holds_ends_the_search(tmp_path: Path) -> None:
     (tmp_path / "a.caf").write_bytes(b"caff\0\1\0\0" + b"desc" + (2**63 - 1).to_bytes(8, "big") + bytes(100))
     assert stated_data(tmp_path / "a.caf") is None
+
+
+@pytest.mark.parametrize("first", ["wav", "aiff", "caf", "rf64", "w64"])
+@pytest.mark.parametrize("second", ["wav", "flac", "ogg", "aiff"])
+def test_another_file_after_the_audio_is_told_and_not_read(tmp_path: Path, first: str, second: str) -> None:
+    """Streams, and recorders that cut, write several files in a row."""
+    pcm = noise(4801)
+    soundfile.write(tmp_path / "first", pcm, 16_000, format=first, subtype="PCM_16")
+    soundfile.write(tmp_path / "rest", pcm[:2000], 16_000, format=second)
+    rest = (tmp_path / "rest").read_bytes()
+    (tmp_path / f"both.{first}").write_bytes((tmp_path / "first").read_bytes() + rest)
+    samples, notes, damage = read(tmp_path / f"both.{first}")
+    assert (len(samples), damage) == (len(pcm), None)
+    assert f"{len(rest):,} bytes after its audio hold another file: not read" in notes
