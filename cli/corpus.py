@@ -236,14 +236,19 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 
 def _say_next(path: Path) -> None:
-    """Print how to compare a run with the newest one beside it that it can be compared with, if there is one."""
+    """Print how to compare a run with the newest complete one beside it that it can be compared with, if any."""
     from fdbcore.analysis.comparison import differing
     from fdbcore.analysis.corpus import Run
-    from fdbcore.recording.run import runs_beside
+    from fdbcore.recording.form import NOT_OF_FORM
+    from fdbcore.recording.run import WAITING, runs_beside
 
+    made = Run(path)
     for other in runs_beside(path)[:_MOST_BESIDE]:
-        with suppress(FdbError):
-            differing(Run(path), Run(other), allowed=False)
+        with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
+            earlier = Run(other)
+            if any(call.status == WAITING for call in earlier.calls):
+                continue
+            differing(made, earlier, allowed=False)
             run, baseline = (shlex.quote(str(each)) for each in (path, other))
             click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
             return

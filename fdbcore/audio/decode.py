@@ -105,6 +105,14 @@ def state_of(path: Path) -> FileState:
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
 
 
+_ON_ONE_CLOCK: Final = "-af aresample=async=1:first_pts=0"  # silence up to where a track begins
+_ONE_TRACK: Final = "extract one: ffmpeg -i FILE -map 0:a:0 OUT"
+_A_TRACK_A_SIDE: Final = (
+    f"if each side has a track: ffmpeg -i FILE -map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then "
+    "give -a A.wav -b B.wav"
+)
+
+
 class ToSessionRate(Protocol):
     """A streaming resampler of mono int16 to 48 kHz. It compensates its own delay.
 
@@ -337,7 +345,7 @@ class AudioFile:
     def _open_stream(self) -> None:
         container, streams = self._container, self._container.streams.audio
         if len(streams) != 1:
-            remedy = " (extract one: ffmpeg -i FILE -map 0:a:0 OUT)" if streams else ""
+            remedy = f" ({_A_TRACK_A_SIDE})" if len(streams) == 2 else f" ({_ONE_TRACK})" if streams else ""
             raise self._error(f"{len(streams) or 'none'}{remedy}", expected="one audio stream")
         if streams[0].codec_context is None:
             raise self._error("a codec that no decoder knows")

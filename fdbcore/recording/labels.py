@@ -105,6 +105,10 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
     return source, labels
 
 
+_EARLY: Final = 100
+"""Labels that all lie within this part of a call are hardly of all of it."""
+
+
 def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) -> tuple[list[Label], list[str]]:
     """The labels without doubles, and cut at the edges of the kept spans; and notes, a line each, on what was changed.
 
@@ -125,7 +129,12 @@ def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) 
         if label not in outside
     ]
     measured, unmeasured, cut = _within_spans(within, n_ticks, kept)
+    are_early = len(once) > 1 and max(each.end_tick for each in once) <= n_ticks // _EARLY
     noted = (
+        (
+            f"in the first {length_s / _EARLY:.2f} s of {length_s:.2f} s, and no other: are their times in another unit?",
+            once if are_early else [],
+        ),
         ("given twice, counted once", [label for label, count in Counter(labels).items() if count > 1]),
         (f"after the end at {length_s:.2f} s, left out", sorted(outside)),
         (f"past the end at {length_s:.2f} s, cut there", beyond),
