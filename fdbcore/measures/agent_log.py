@@ -10,19 +10,23 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import event_of, events_of
-from fdbcore.types import TICK_MS, ticks_to_s
+from fdbcore.types import TICK_MS, Side, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 EARLIEST_S: Final = -0.5
 """An event belongs to an answer from this time after A's end (or B's onset, if that is earlier) until B's onset."""
+BESIDE_S: Final = 0.3
+"""A mark fits a turn if it is no farther from it."""
+FEWEST_STRAYS: Final = 5
 LEAST_SHARE: Final = 0.2
 """A known event is shown if this share of the answers has it; a name that stands for no known event needs half."""
 
@@ -49,6 +53,31 @@ def laid(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> AgentLog
         "events": {event: name for name, event in names.items()},
         "answers": [_split(span, times_s, names) for span, times_s in answers],
     }
+
+
+def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> None:
+    """InputError if many of the marks that the clock rests on fit no turn of their side: it holds other calls too.
+
+    Their marks would fall into answers of this one, where nobody can tell them apart.
+    """
+    if clock.anchor is None or clock.place is None:
+        return
+    side: Side = "B" if clock.place.endswith("B's turns") else "A"
+    length_s = ticks_to_s(dialogue.n_ticks)
+    own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == clock.anchor]
+    within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
+    turns = [
+        (ticks_to_s(turn.start_tick) - BESIDE_S, ticks_to_s(turn.end_tick or dialogue.n_ticks) + BESIDE_S)
+        for turn in dialogue.events
+        if turn.kind == "turn" and turn.side == side
+    ]
+    strays = sum(not any(start_s <= time_s <= end_s for start_s, end_s in turns) for time_s in within_s)
+    # A detector of the user's speech also hears noise; what the system plays is its own turns.
+    if strays >= FEWEST_STRAYS and strays > clock.matched * (0.5 if side == "B" else 2):
+        raise InputError(
+            f"it seems to hold other calls too: {strays} of the {len(within_s)} {clock.anchor!r} within the recording "
+            f"fit no turn of {side}. Give a log of this call alone"
+        )
 
 
 def refused(why: str | None) -> AgentLog:

@@ -132,7 +132,7 @@ def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) 
     are_early = len(once) > 1 and max(each.end_tick for each in once) <= n_ticks // _EARLY
     noted = (
         (
-            f"in the first {length_s / _EARLY:.2f} s of {length_s:.2f} s, and no other: are their times in another unit?",
+            f"in the first {length_s / _EARLY:.2f} s of {length_s:.2f} s, and no other: in another unit?",
             once if are_early else [],
         ),
         ("given twice, counted once", [label for label, count in Counter(labels).items() if count > 1]),

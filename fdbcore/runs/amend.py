@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError, InputError
-from fdbcore.measures.agent_log import laid, refused
+from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
@@ -40,6 +40,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     try:
         marks, left_out = read_log(log.path)
         clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else LogClock(log.offset_ms / 1000)
+        refuse_other_calls(marks, reading.dialogue, clock)
         found = laid(marks, reading.dialogue, clock)
         if left_out:
             found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]

@@ -252,3 +252,17 @@ def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     missing = command(*shared, "--marks", tmp_path / "missing.jsonl")
     assert (missing.exit_code, "missing.jsonl: expected a log, got: No such file" in missing.stderr) == (2, True)
     assert command("report", tmp_path / "run", "--marks", log).exit_code == 2
+
+
+@pytest.mark.parametrize(("others", "is_refused"), [(0, False), (2, True), (5, True)])
+def test_a_log_that_holds_other_calls_gives_no_stages(tmp_path: Path, others: int, is_refused: bool) -> None:
+    """Calls of one process that logs all of them: each of the others answers at times of its own."""
+    run, _, pairs = planted_call(tmp_path)
+    rng, length_s = np.random.default_rng(7), pairs[-1][1]
+    for _ in range(others):
+        ends = np.sort(rng.uniform(0, length_s, len(pairs)))
+        pairs = [*pairs, *((end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends)]
+    log = save(tmp_path / "log.jsonl", planted_log(pairs))
+    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    assert ("no stage times: it" in " ".join(told.stderr.replace(f"{log}: ", "").split())) == is_refused
+    assert ("stage" in told.stdout) == (not is_refused)
