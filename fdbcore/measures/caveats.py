@@ -33,8 +33,6 @@ def caveats(recording: Recording) -> list[str]:
             found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
         found += audio_missing(recording)
     found += _oddities_of_files(recording)
-    if recording.source_files and recording.health is None:
-        found.append("the input health is not known: echo, if there is any, counts as speech")
     if recording.n_ticks:
         for side in SIDES:
             if unread := recording.unread_words(side):

@@ -187,11 +187,3 @@ def test_a_session_of_another_rate_is_no_session(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
     assert found.exit_code != 0
     assert f"{audio}: damaged: expected int16 of two channels at 48 kHz" in " ".join(found.stderr.split())
-
-
-def test_figures_without_input_health_say_so(made: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(made / "run", tmp_path / "run")
-    for part in (HEALTH, QUANTITIES, SCORES):
-        (run / "c1" / part).unlink()
-    assert CliRunner().invoke(main, ["report", str(run), "--quiet"]).exit_code == 0
-    assert "the input health is not known" in CliRunner().invoke(main, ["report", str(run / "c1")]).output

@@ -140,14 +140,14 @@ def test_a_server_redirected_to_is_sent_nothing_and_that_is_said() -> None:
 def test_a_server_that_the_answer_names_is_sent_nothing_and_that_is_told() -> None:
     first, last = sent_to(lambda port: (WhipServer(elsewhere=f"http://127.0.0.1:{port}/y"), "?key_variable=LAB_TOKEN"))
     assert (first, last) == ([("POST", f"Bearer {BEARER}")], [])
-    server = WhipServer(elsewhere="http://user@127.0.0.1:1/all")
 
     async def told() -> object:
+        server = WhipServer(elsewhere="http://user@127.0.0.1:1/all")
         async with server.serving():
             await joined(party := endpoint(f"whip://127.0.0.1:{server.port}/x"))
         return party.describe()["not_deleted"]
 
-    assert await_result(told(), 30) == server.elsewhere
+    assert await_result(told(), 30) == "http://user@127.0.0.1:1/all"
 
 
 @pytest.mark.parametrize(("kind", "status"), [("whip", 201), ("pipecat", 200), ("whip", 500)])
