@@ -365,6 +365,9 @@ class Recording:
 
     def check(self) -> None:
         """RecordingError if a file that figures come from is damaged: one rule for all that count calls."""
+        if self.meta["status"] == "running":
+            remedy = f"`fdbcore replay {self.path}` recovers it"
+            raise RecordingError(f"{self.path / META}: expected a finished recording, got a running one: {remedy}")
         for part in (EVENTS, TURNS, ACTIVITY, HEALTH, AUDIO, QUANTITIES, SCORES):
             _refuse_no_file(self.path / part)
         _ = self.turn_events, self.events, self._stored_health

@@ -100,6 +100,7 @@ def _quantity(name: str, **values: object) -> Any:
         (HEALTH, lambda content: content.pop("sides")),
         (META, lambda content: content.update(n_ticks=10**12)),
         (META, lambda content: content.update(settings=None)),
+        (META, lambda content: content.update(status="running")),
         (SCORES, lambda content: content.update(findings=[{}])),
     ],
 )
