@@ -73,7 +73,7 @@ def read_log(path: Path) -> ReadLog:
 
     InputError if there is none that can be used, or if most of them cannot.
     """
-    text = text_of(path, "a log")
+    text = text_of(path)
     document, left_out, marks = _document(text), list[str](), list[Mark]()
     try:
         items = [*(_lines(text.splitlines()) if document is None else _items(document))]

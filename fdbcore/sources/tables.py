@@ -56,7 +56,7 @@ def read_table(path: Path) -> CallTable:
     the header.
     """
     rows: list[tuple[int, list[str]]] = []
-    for line, row in table_rows(path, text_of(path, "a CSV table")):
+    for line, row in table_rows(path, text_of(path)):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []

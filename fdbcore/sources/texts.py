@@ -8,15 +8,15 @@ from pathlib import Path
 from fdbcore.errors import SettingsError
 
 
-def text_of(path: Path, what: str = "text") -> str:
-    """The text of a file in UTF-8, or in UTF-16, which Praat and spreadsheets write. what: what it should be.
+def text_of(path: Path) -> str:
+    """The text of a file in UTF-8, or in UTF-16, which Praat and spreadsheets write.
 
     SettingsError, with the line, if it cannot be read.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise SettingsError(f"{path}: expected {what}, got: {error.strerror}") from error
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return data.decode("utf-16")

@@ -276,7 +276,8 @@ while True:
         us.stdout.readline()
         started_by = time.monotonic() + 60
         while not (pid.is_file() and pid.read_text().endswith("\n")):  # far: it starts while we go on
-            assert us.poll() is None and time.monotonic() < started_by, "it never started"
+            assert us.poll() is None
+            assert time.monotonic() < started_by, "it never started"
             time.sleep(0.01)
         us.kill()
     child = int(pid.read_text())

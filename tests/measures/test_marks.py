@@ -250,7 +250,7 @@ def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
         assert broken.exit_code == 2
         assert f"{tmp_path / 'broken.jsonl'}: " in broken.stderr
     missing = command(*shared, "--marks", tmp_path / "missing.jsonl")
-    assert (missing.exit_code, "missing.jsonl: expected a log, got: No such file" in missing.stderr) == (2, True)
+    assert (missing.exit_code, "missing.jsonl: cannot be read: No such file" in missing.stderr) == (2, True)
     assert command("report", tmp_path / "run", "--marks", log).exit_code == 2
 
 
