@@ -37,9 +37,7 @@ def chunks_in(path: Path) -> Chunks:
     try:
         content = read_json(path)
         if not isinstance(content, dict) or "chunks" not in content:
-            raise InputError(
-                f'{path}: expected words as {{"chunks": [{{"text", "timestamp": [start, end]}}]}}, got none'
-            )
+            raise InputError(f"{path}: expected words as chunks with text and timestamp, got no chunks")
         chunks = content["chunks"]
         timed = [
             (_text(chunk).strip(), number_of(chunk["timestamp"][0]), number_of(chunk["timestamp"][1]))
