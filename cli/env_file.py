@@ -19,8 +19,8 @@ _NEVER: Final = re.compile(r"(?:LD|DYLD|XDG|FDBCORE)_(?!TOKEN$).*|PYTHON.*|.*(?:
 _NAMED: Final = re.compile(rf"\b{KEY_VARIABLE.name}=([^&\s]+)")
 _SHOWABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*", re.ASCII)
 """Other names may be parts of a secret that stands there by mistake."""
-
 _MOST_BYTES: Final = 65_536
+"""Of the file: Linux starts no process with a variable of twice that length."""
 
 
 def take_secrets(path: Path, typed: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ def take_secrets(path: Path, typed: Iterable[str]) -> None:
     named = {unquote(name) for word in typed for name in _NAMED.findall(word)}
     found: dict[str, str] = {}
     left_out: list[str] = []
-    if path.stat().st_size > _MOST_BYTES:  # no process can be started with more in its environment
+    if path.stat().st_size > _MOST_BYTES:
         click.echo(f"fdbcore: {path}: expected at most {_MOST_BYTES:,} bytes, left out as a whole", err=True)
         return
     with open(path, encoding="utf-8", errors="surrogateescape") as file:

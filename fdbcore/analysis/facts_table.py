@@ -208,9 +208,9 @@ class FactsTable:
         with suppress(OSError, ArrowException):
             file = ParquetFile(self.path / TABLE, page_checksum_verification=True)
             made = file.schema_arrow
-            is_ours = (made.metadata or {}).get(b"fdbcore") == _made_by() and {*_columns()} <= {*made.names}
-            is_ours = is_ours and {str(kind) for kind in made.types} == {"string"}
-            return file if is_ours else None
+            is_ours = (made.metadata or {}).get(b"fdbcore") == _made_by()
+            has_all = {*_columns()} <= {*made.names} and {str(kind) for kind in made.types} == {"string"}
+            return file if is_ours and has_all else None
         return None
 
     @cached_property

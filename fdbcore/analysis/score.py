@@ -137,11 +137,9 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
 def _kept_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]] | None:
     """The stored quantities; None without any, or if they are by other definitions: comparisons need the same."""
     kept = kept_of_form(reading.path / QUANTITIES, QUANTITIES_SCHEMA, KeptQuantities)
-    return (
-        None
-        if kept is None
-        else (_quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"]))
-    )
+    if kept is None:
+        return None
+    return _quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"])
 
 
 def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:

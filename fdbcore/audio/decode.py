@@ -91,6 +91,12 @@ _PLAYABLE: Final = {  # codecs that every current browser plays, by container an
     ("mov,mp4,m4a,3gp,3g2,mj2", ".m4a"): {"aac"},
     ("matroska,webm", ".webm"): {"opus", "vorbis"},
 }
+_ON_ONE_CLOCK: Final = "-af aresample=async=1:first_pts=0"  # silence up to where a track begins
+_ONE_TRACK: Final = "extract one: ffmpeg -i FILE -map 0:a:0 OUT"
+_A_TRACK_A_SIDE: Final = (
+    f"if each side has a track: ffmpeg -i FILE -map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then "
+    "give -a A.wav -b B.wav"
+)
 
 
 def content_hash(path: Path) -> str:
@@ -103,14 +109,6 @@ def state_of(path: Path) -> FileState:
     """Size and modification time of a file: if both are the same, its content counts as the same. Raises OSError."""
     stat = path.stat()
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
-
-
-_ON_ONE_CLOCK: Final = "-af aresample=async=1:first_pts=0"  # silence up to where a track begins
-_ONE_TRACK: Final = "extract one: ffmpeg -i FILE -map 0:a:0 OUT"
-_A_TRACK_A_SIDE: Final = (
-    f"if each side has a track: ffmpeg -i FILE -map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then "
-    "give -a A.wav -b B.wav"
-)
 
 
 class ToSessionRate(Protocol):

@@ -7,15 +7,13 @@ No measure of `fdbcore.measures` counts them. The words that a Full-Duplex-Bench
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from fdbcore.errors import RecordingError
-from fdbcore.recording.files import WORDS, read_json, write_json
-from fdbcore.recording.form import of_form
+from fdbcore.recording.files import WORDS, write_json
+from fdbcore.recording.form import kept_of_form
 from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
@@ -66,8 +64,8 @@ def transcripts(path: Path, side: Side) -> list[Transcript]:
 
     RecordingError if they cannot be read.
     """
-    with _read(path, side) as content:
-        return [_from_json(side, each) for each in content["transcripts"]] if content else []
+    content = _read(path, side)
+    return [_from_json(side, each) for each in content["transcripts"]] if content else []
 
 
 def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None:
@@ -75,24 +73,14 @@ def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None
 
     RecordingError if it cannot be read.
     """
-    with _read(path, side) as content:
-        audio = content.get("audio") if content else None
-        return audio["sha256"] if audio and audio["state"] == state else None
+    content = _read(path, side)
+    audio = content.get("audio") if content else None
+    return audio["sha256"] if audio and audio["state"] == state else None
 
 
-@contextmanager
-def _read(path: Path, side: Side) -> Iterator[SideWords | None]:
-    """The stored words of a side, None if there are none; RecordingError for what the `with` block cannot read."""
-    file = path / WORDS[side]
-    try:
-        content: SideWords | None = read_json(file) if file.is_file() else None
-        if content is None or content["schema"] != WORDS_SCHEMA:
-            content = None
-        else:
-            of_form(file, content, SideWords)
-        yield content
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(f"{file}: expected words of schema {WORDS_SCHEMA}, got {error!r}") from error
+def _read(path: Path, side: Side) -> SideWords | None:
+    """The stored words of a side; None if there are none, or of another schema. RecordingError if they are damaged."""
+    return cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
 
 
 def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]) -> None:

@@ -34,18 +34,16 @@ class Chunks(NamedTuple):
 
 def chunks_in(path: Path) -> Chunks:
     """The words in a file. InputError if it is of another form, RecordingError if it cannot be read."""
+    content = read_json(path)
+    chunks = content.get("chunks") if isinstance(content, dict) else None
     try:
-        content = read_json(path)
-        if not isinstance(content, dict) or "chunks" not in content:
-            raise InputError(f"{path}: expected words as chunks with text and timestamp, got no chunks")
-        chunks = content["chunks"]
+        if not isinstance(chunks, list):
+            raise ValueError("no chunks")
         timed = [
             (_text(chunk).strip(), number_of(chunk["timestamp"][0]), number_of(chunk["timestamp"][1]))
             for chunk in chunks
             if None not in chunk["timestamp"]
         ]
-    except InputError:
-        raise
     except (KeyError, TypeError, IndexError, ValueError) as error:
         fault = str(error) if isinstance(error, ValueError) else "one of another form"
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {fault}") from error
