@@ -242,13 +242,12 @@ def _say_next(path: Path) -> None:
     from fdbcore.recording.form import NOT_OF_FORM
     from fdbcore.recording.run import WAITING, runs_beside
 
-    made = Run(path)
     for other in runs_beside(path)[:_MOST_BESIDE]:
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
             earlier = Run(other)
             if any(call.status == WAITING for call in earlier.calls):
                 continue
-            differing(made, earlier, allowed=False)
+            differing(Run(path), earlier, allowed=False)
             run, baseline = (shlex.quote(str(each)) for each in (path, other))
             click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
             return

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -66,12 +67,14 @@ def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogCloc
     length_s = ticks_to_s(dialogue.n_ticks)
     own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == clock.anchor]
     within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
-    turns = [
-        (ticks_to_s(turn.start_tick) - BESIDE_S, ticks_to_s(turn.end_tick or dialogue.n_ticks) + BESIDE_S)
+    turns = sorted(
+        (turn.start_tick, turn.end_tick or dialogue.n_ticks)
         for turn in dialogue.events
         if turn.kind == "turn" and turn.side == side
-    ]
-    strays = sum(not any(start_s <= time_s <= end_s for start_s, end_s in turns) for time_s in within_s)
+    )
+    starts_s = [ticks_to_s(start_tick) - BESIDE_S for start_tick, _ in turns]
+    ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + BESIDE_S for _, end_tick in turns), max)]
+    strays = sum(ends_s[bisect_right(starts_s, time_s)] < time_s for time_s in within_s)
     # A detector of the user's speech also hears noise; what the system plays is its own turns.
     if strays >= FEWEST_STRAYS and strays > clock.matched * (0.5 if side == "B" else 2):
         raise InputError(

@@ -99,7 +99,7 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
             raise RecordingError(f"{path}: expected schema {LABELS_SCHEMA}, got {values['schema']!r}")
         source, labels = str(values["source"]), [of_form(path, label, Label) for label in values["labels"]]
     except (KeyError, TypeError) as error:
-        raise RecordingError(f"{path}: expected labels of schema {LABELS_SCHEMA}, got {error!r}") from error
+        raise RecordingError(f"{path}: expected labels of schema {LABELS_SCHEMA}, got another form") from error
     if wrong := next((each for each in labels if not 0 <= each.start_tick <= each.end_tick <= MOST_TICKS), None):
         raise damaged(path, f"expected labels within a week, got {wrong}")
     return source, labels

@@ -322,6 +322,7 @@ class Recording:
         reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_marks]
         reads += [partial(_refuse_no_file, self.path / part) for part in (LABELS, MARKS, *WORDS.values())]
         for side in SIDES:
+            reads += [partial(_refuse_no_file, self.path / DERIVED / f"{side}.json")]
             reads += [partial(self._read_words, side), partial(transcripts, self.path, side)]
         found = []
         for read in reads:

@@ -29,6 +29,7 @@ from fdbcore.runs.budget import Budget
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.json_values import json_value, parsed_json
 from fdbcore.runtime.numbers import number_of
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
 
@@ -107,7 +108,7 @@ class KeptAnswers:
     def _read(self, sets_aside: bool = False) -> None:
         """Take what is in the file, unless this object has written it. RecordingError if it cannot be read."""
         try:
-            text = self._path.read_text(encoding="utf-8") if self._path.is_file() else ""
+            text = read_whole(self._path).decode() if self._path.is_file() else ""
             if text == self._text:
                 return
             known = parsed_json(text) if text else {}

@@ -87,8 +87,7 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     if the file lies in a folder below `path`, lies in a folder of the same name. SettingsError if a single file cannot
     be read (in a folder, such a file is noted instead), or if there is no label at all.
     """
-    named_so = (file for file in path.rglob("*") if _suffix(file) in PARSERS)
-    files = sorted(filter(os.path.isfile, named_so)) if os.path.isdir(path) else [path]  # a pipe may never end
+    files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if os.path.isdir(path) else [path]
     entries_of: dict[Path, list[Entry]] = {}
     for file in files:
         try:
@@ -235,8 +234,8 @@ def _time_columns(
 def label_columns(header: Sequence[str]) -> set[str]:
     """The columns of a CSV that say what each row labels; the others tell of its call. Empty if rows are no labels."""
     names = {_plain(name): name for name in reversed(header)}
-    found = [next((names[name] for name in of if name in names), None)
-             for of in (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), ("censored",))]  # fmt: skip
+    of_labels = (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), tuple(_LENGTH), ("censored",))
+    found = [next((names[name] for name in of if name in names), None) for of in of_labels]
     side, kind, start, *_ = found
     if side is None or kind is None or start is None:
         return set()

@@ -51,8 +51,7 @@ def joined_logs(path: Path, known: Sequence[tuple[str, Sequence[Path]]], odditie
 def _found(path: Path) -> tuple[Path, list[Path]]:
     """The logs that a path names, and the folder below which they lie."""
     if os.path.isdir(path):
-        named = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and not is_fork(file.name))
-        files = sorted(filter(os.path.isfile, named))  # who reads a pipe may wait for ever
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and not is_fork(file.name))
         if not files:
             counts = Counter(file.suffix.lower() for file in path.rglob("*") if file.is_file())
             got = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in counts.most_common(3)) or "no file"

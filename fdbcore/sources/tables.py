@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
-from urllib.parse import urlsplit
 
 from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
@@ -64,12 +63,8 @@ def read_table(path: Path) -> CallTable:
     files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
     if A_FILE in by_name and B_FILE in by_name:
         files = (by_name[A_FILE], by_name[B_FILE])
-    if not files:
-        audio = [
-            name
-            for at, name in enumerate(header)
-            if rows and all(map(_is_audio, (row[at : at + 1] for _, row in rows)))
-        ]
+    if not files and rows:
+        audio = [name for at, name in enumerate(header) if all(_is_audio("".join(row[at : at + 1])) for _, row in rows)]
         files = tuple(audio) if len(audio) == 1 else ()
     if not files or len(set(header)) < len(header):
         names = ", ".join(header)
@@ -84,9 +79,8 @@ def read_table(path: Path) -> CallTable:
     return CallTable(path, files, cells)
 
 
-def _is_audio(cell: Sequence[str]) -> bool:
-    suffix = PurePosixPath(urlsplit("".join(cell).strip()).path).suffix.lower()
-    return suffix in AUDIO_SUFFIXES or suffix in OTHER_AUDIO_SUFFIXES
+def _is_audio(cell: str) -> bool:
+    return PurePosixPath(cell.strip()).suffix.lower() in AUDIO_SUFFIXES | OTHER_AUDIO_SUFFIXES
 
 
 def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:

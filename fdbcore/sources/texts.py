@@ -6,6 +6,7 @@ import codecs
 from pathlib import Path
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.whole_files import read_whole
 
 
 def text_of(path: Path) -> str:
@@ -14,7 +15,7 @@ def text_of(path: Path) -> str:
     SettingsError, with the line, if it cannot be read.
     """
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     try:

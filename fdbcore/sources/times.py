@@ -52,7 +52,12 @@ class TimeColumn:
             if clock is None:
                 raise ValueError(f"{text[:60]!r} is no time")
             return clock
-        return number_of(text.replace(self._thousands, "").replace(",", ".")) * self._unit_s
+        form = {",": _BY_COMMA, ".": _BY_POINT}.get(self._thousands)
+        if form is not None and self._thousands in text:
+            if not form.fullmatch(text):  # 2,5 where others have 2,793.5
+                raise ValueError(f"{text[:60]!r} has no thousands where they are parted")
+            text = text.replace(self._thousands, "")
+        return number_of(text.replace(",", ".")) * self._unit_s
 
     def _separator(self, numbers: list[str], where: str) -> str:
         """What stands between thousands: a comma or a point; a blank if nothing does."""
@@ -65,7 +70,8 @@ class TimeColumn:
         if commas:
             if not all(map(_BY_COMMA.fullmatch, commas)):
                 return " "
-            if self._unit_s == _MS or any(number.count(",") > 1 for number in commas):
+            has_points = any("." in number for number in marked)
+            if self._unit_s == _MS or has_points or any(number.count(",") > 1 for number in commas):
                 return ","
         elif not marked or self._unit_s != _MS or not all(map(_BY_POINT.fullmatch, marked)):
             return " "

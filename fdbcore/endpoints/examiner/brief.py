@@ -91,7 +91,7 @@ def read_brief(path: Path) -> Brief:
     except OSError as error:
         raise SettingsError(f"{path}: expected a brief, got: {error.strerror}") from error
     except (ValueError, TypeError, KeyError) as error:
-        raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got: {error!r}") from error
+        raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got another form") from error
 
 
 def _plain(text: str) -> str:

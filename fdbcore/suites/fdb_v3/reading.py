@@ -13,6 +13,7 @@ from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import misfits
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
 from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
@@ -28,7 +29,7 @@ def holds_scenarios(path: Path) -> bool:
     if path.is_dir():
         return any(path.rglob("input.*"))
     try:
-        return path.suffix == ".json" and SCHEMA_FIELD in path.read_bytes()
+        return path.suffix == ".json" and SCHEMA_FIELD in read_whole(path)
     except OSError:
         return False
 
@@ -39,7 +40,7 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
     Recordings and results must be where the file says.
     """
     try:
-        content = json_value(path.read_text(encoding="utf-8"))
+        content = json_value(read_whole(path))
     except (OSError, ValueError) as error:
         return None, [Problem(str(path), f"expected recorded scenarios as JSON, got: {error}")]
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.checks import scenario_faults
 from fdbcore.suites.staged.families import Family, builtin_families, family_faults
 from fdbcore.suites.staged.scenario_types import FamilyEntry, ScenarioEntry, ScenarioFile
@@ -73,7 +74,7 @@ def holds_scenarios(path: Path) -> bool:
     if path.is_dir():
         return any(path.glob("*.toml"))
     try:
-        return path.suffix == ".json" and SCHEMA_FIELD not in path.read_bytes()
+        return path.suffix == ".json" and SCHEMA_FIELD not in read_whole(path)
     except OSError:
         return False
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypedDict
 from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.reading import SCHEMA
 from fdbcore.suites.staged.scenario_types import CorrectionEntry, GoalEntry, ScenarioEntry, ScenarioFile
 
@@ -72,14 +73,14 @@ class ReleasedTask(TypedDict):
 def import_released(path: Path) -> ScenarioFile:
     """The scenarios in the released file. InputError in one line if it is not of that form."""
     try:
-        content = parsed_json(path.read_bytes())
+        content = parsed_json(read_whole(path))
         splits = content["splits"]
         tasks = [(split, task) for split in splits for task in splits[split]["tasks"]]
         language = content["settings"]["language"].partition("-")[0]
     except OSError as error:
         raise InputError(f"{path}: expected {_FORM}, got: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: expected {_FORM}, got another form: {error!r}") from error
+        raise InputError(f"{path}: expected {_FORM}, got another form") from error
     if not tasks:
         raise InputError(f"{path}: expected tasks, got none")
     entries = [_scenario(split, task, language, f"{path}: task {n}") for n, (split, task) in enumerate(tasks, 1)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs
@@ -111,7 +112,7 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
 def released_json(path: Path) -> Any:  # noqa: ANN401
     """The content of a file of the release. InputError if it is no JSON; NaN and infinity are none."""
     try:
-        return json_value(path.read_text(encoding="utf-8"))
+        return json_value(read_whole(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: expected JSON, got: {error}") from None
 

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from fdbcore.errors import InputError
 from fdbcore.report.format import counted
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.text_cells import marked
 from fdbcore.suites.staged.families import LEVELS
 from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
@@ -55,7 +56,7 @@ def judged(folder: Path) -> Judged:
     problems: list[Problem] = []
     for path, key in _files(folder):
         try:
-            reply = read_reply(path.read_text(encoding="utf-8-sig"))
+            reply = read_reply(read_whole(path).decode("utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             problems.append(Problem(str(path), f"expected a reply of a judge, got: {error}"))
             continue
