@@ -15,7 +15,7 @@ from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
 from fdbcore.recording.reader import Recording
-from fdbcore.runtime.whole_files import whole_file
+from fdbcore.runtime.whole_files import read_whole, whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
@@ -121,7 +121,7 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
 
 def _sha256(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_whole(path)).hexdigest()
     except OSError:
         return None
 

@@ -26,6 +26,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
 from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
 
@@ -227,7 +228,7 @@ def _labels(path: Path, is_sample: bool) -> dict[str, Any]:
 
 def _json(file: Path) -> Any:  # noqa: ANN401
     try:
-        return parsed_json(file.read_bytes())
+        return parsed_json(read_whole(file))
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: expected labels as JSON, got: {error}") from error
 

@@ -176,3 +176,45 @@ def test_a_run_that_moved_scores_to_the_same_bytes(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir((tmp_path / "old").rename(tmp_path / "new"))
     assert fdbcore("score", "--suite", "fdb-v3", "R", "--out", "T").exit_code == 0
     assert Path("S/scores.json").read_bytes() == Path("T/scores.json").read_bytes()
+
+
+def test_a_large_env_file_is_left_out_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values would be in the environment of every process that is started, and none could be."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text(f"BIG_KEY={'x' * 400_000}")
+    result = fdbcore("gate", "--help")
+    assert result.exit_code == 0
+    assert result.stderr == "fdbcore: .env: expected at most 65,536 bytes, left out as a whole\n"
+    assert "BIG_KEY" not in os.environ
+
+
+def test_a_pipe_among_logs_is_named_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        write(tmp_path / "calls" / f"{name}.wav", voices(DIALOGUE))
+    (tmp_path / "logs").mkdir()
+    os.mkfifo(tmp_path / "logs" / "a.jsonl")
+    result = fdbcore(*REPLAY, "--marks", "logs")
+    assert result.exit_code == 0
+    told = " ".join(result.output.split())
+    assert "a: no stage times: logs/a.jsonl: cannot be read: it is a pipe or a device" in told
+
+
+def test_after_a_replay_only_a_complete_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        write(tmp_path / "calls" / f"{name}.wav", voices(DIALOGUE))
+    command = ("replay", "calls", "--vad", "energy", "--jobs", 1, "--out")
+    assert "--baseline" not in fdbcore(*command, "runs/1").output
+    assert "fdbcore report runs/2 --baseline runs/1" in fdbcore(*command, "runs/2").output
+    for name in "12":
+        corpus = tmp_path / "runs" / name / "corpus.json"
+        content = json.loads(corpus.read_text())
+        content["calls"][0].update(status="waiting", unscored="not replayed yet")  # as one that was killed leaves it
+        shutil.rmtree(corpus.parent / "a")
+        corpus.write_text(json.dumps(content))
+    assert "--baseline" not in fdbcore(*command, "runs/3").output
+    for name in "12":
+        (tmp_path / "runs" / name / "corpus.json").write_text("{}")
+    last = fdbcore(*command, "runs/4")
+    assert (last.exit_code, "fdbcore report runs/4 --baseline runs/3" in last.output) == (0, True)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from fdbcore.analysis.gate_file import read_gates
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError
+from fdbcore.runtime.toml_values import toml_values
 
 DEEP = "x = " + 3000 * "[" + 3000 * "]"
 
@@ -35,3 +36,8 @@ def test_gates_nested_without_end_are_a_line(tmp_path: Path) -> None:
     path.write_text(DEEP)
     with pytest.raises(InputError, match="expected TOML: it is nested deeper than 32"):
         read_gates(path)
+
+
+def test_a_key_of_many_parts_is_refused_before_it_takes_all_memory() -> None:
+    with pytest.raises(ValueError, match="more than 1,000 points"):
+        toml_values(".".join("a" * 30_000) + " = 1")

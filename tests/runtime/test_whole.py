@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fdbcore.recording.files import write_text
+from fdbcore.runtime.whole_files import read_whole
 
 WRITE = """
 import sys
@@ -59,3 +63,22 @@ def test_what_a_kill_leaves_is_written_over(tmp_path: Path) -> None:
     write_text(path, "new")
     assert path.read_text() == "new"
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_what_may_never_end_or_is_too_large_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(2**30)
+    for name, why in (("pipe", "a pipe"), ("zeros", "a device"), ("large", r"at most 536,870,912 are read")):
+        with pytest.raises(OSError, match=why):
+            read_whole(tmp_path / name)
+
+
+def test_what_a_shell_hands_over_is_read() -> None:
+    """As in `--labels <(...)`."""
+    reader, writer = os.pipe()
+    os.write(writer, b"told")
+    os.close(writer)
+    assert read_whole(Path(f"/dev/fd/{reader}")) == b"told"
+    os.close(reader)

@@ -199,6 +199,42 @@ def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap:
     assert (call.session.swap, call.error) == (swap, None)
 
 
+@pytest.mark.parametrize(
+    ("cells", "swapped"),
+    [
+        (["1", "2", "1"], [True, False, True]),
+        (["0", "1", "0"], [True, False, True]),
+        (["1", "1", "0"], [False, False, True]),
+        (["1.0", "2.0", "NaN"], [True, False, False]),
+        (["0", "right", "1"], [True, False, False]),
+    ],
+)
+def test_the_whole_column_says_from_where_channels_are_counted(
+    tmp_path: Path, cells: list[str], swapped: list[bool]
+) -> None:
+    sessions = session_inputs([tmp_path / f"{name}.wav" for name in "abc"])
+    rows = "".join(f"{name}.wav,{cell}\n" for name, cell in zip("abc", cells, strict=True))
+    calls, oddities = joined(f"file,agent_channel\n{rows}", sessions, tmp_path)
+    assert [(call.session.swap, call.error) for call in calls] == [(swap, None) for swap in swapped]
+    told = oddities.get("meta.csv counts channels from 0")
+    assert told == (["agent_channel 0 is left, 1 is right"] if "0" in cells else None)
+
+
+def test_channels_from_0_beside_those_from_1_are_refused_as_a_whole(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.wav"])
+    with pytest.raises(SettingsError, match=r"column agent_channel: .* from 0 or from 1, got 0 and 2: write left and"):
+        joined("file,agent_channel\na.wav,0\nb.wav,2\n", sessions, tmp_path)
+
+
+@pytest.mark.parametrize("header", ["clip", "Recording file", "wav"])
+def test_a_column_of_audio_files_names_the_calls_whatever_its_name(tmp_path: Path, header: str) -> None:
+    sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.flac"])
+    calls, _ = joined(f"language,{header}\nfr,b.flac\nen,a.wav\n", sessions, tmp_path)
+    assert [call.columns for call in calls] == [{"language": "en"}, {"language": "fr"}]
+    with pytest.raises(SettingsError, match="one of them file"):
+        joined("x,y\na.wav,b.flac\n", sessions, tmp_path)
+
+
 def test_a_channel_that_is_none_fails_that_call_alone(tmp_path: Path) -> None:
     sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.wav"])
     calls, _ = joined("file,agent_channel\na.wav,middle\nb.wav,\n", sessions, tmp_path)

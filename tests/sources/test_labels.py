@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -378,3 +379,46 @@ def test_exports_are_read_back(fmt: str, suffix: str, tmp_path: Path) -> None:
         assert spans == recording.dialogue.ipus[side].tolist()
     pauses = [label for label in labels if label.kind == "pause"]
     assert pauses == ([] if fmt == "rttm" else [FileLabel("call", "A", "pause", 2.0, 2.5)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "side,kind,start_s,end_s\nA,pause,2.793,9.2\n",
+        "sep=;\nside;kind;start_s;end_s\nA;pause;2,793;9,2\n",
+        'side,kind,start_ms,end_ms\nA,pause,"2,793","9,200"\n',
+        "side;kind;start_ms;end_ms\nA;pause;2.793,0;9.200,0\n",
+        "side\tkind\tstart\tduration\nA\tpause\t00:02.793\t00:00:06.407\n",
+        "side,kind,start_ms,duration_ms\nA,pause,2793.0,6407.0\n",
+    ],
+)
+def test_a_table_is_read_as_it_was_meant(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    (label,) = read_labels(tmp_path / "a.csv", oddities := Oddities()).labels
+    assert [label.start_s, label.end_s] == pytest.approx([2.793, 9.2])
+    assert oddities.found == {}
+
+
+def test_sides_that_are_counted_from_0_are_not_exchanged(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("channel,kind,start,end\n0,pause,1,2\n1,pause,3,4\n")
+    labels = read_labels(tmp_path / "a.csv", oddities := Oddities()).labels
+    assert [label.place for label in labels] == ["left", "right"]
+    assert oddities.found == {"labels that count channels from 0": ["a.csv: 0 is left, 1 is right"]}
+
+
+def test_labels_in_the_first_hundredth_of_a_call_are_told() -> None:
+    early = [Label("A", "turn_end", n / 100, n / 100) for n in (1, 40)]
+    assert within_session(early, 6000, [(0, 6000)])[1] == [
+        "2 labels in the first 0.60 s of 60.00 s, and no other: in another unit?: A turn_end at 0.01 s, "
+        "A turn_end at 0.40 s"
+    ]
+    assert within_session([*early, Label("A", "turn_end", 0.7, 0.7)], 6000, [(0, 6000)])[1] == []
+
+
+def test_a_pipe_in_a_folder_of_labels_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("side,kind,start,end\nA,pause,1,2\n")
+    os.mkfifo(tmp_path / "b.csv")
+    assert len(read_labels(tmp_path, oddities := Oddities()).labels) == 1
+    assert oddities.found == {
+        "label files that cannot be read, left out": [f"{tmp_path / 'b.csv'}: cannot be read: it is a pipe or a device"]
+    }

@@ -74,3 +74,14 @@ def test_no_clock_shows_these(text: str) -> None:
 
 def test_a_clock_time_is_in_hours_minutes_and_seconds() -> None:
     assert [clock_s(text) for text in ("3:40", "1:02:03.5", "12.5", "")] == [220.0, 3723.5, None, None]
+
+
+@pytest.mark.parametrize(("others", "odd"), [(["2,793.5"], "2,5"), (["2.793,5"], "2.5")])
+def test_a_cell_of_another_form_than_its_column_is_no_time(others: list[str], odd: str) -> None:
+    column = TimeColumn([*others, odd], 1.0, "a.csv")
+    with pytest.raises(ValueError, match=r"no thousands where they are parted"):
+        column.seconds(odd)
+
+
+def test_a_decimal_point_elsewhere_makes_a_comma_one_of_thousands() -> None:
+    assert read(["2,793", "2.5"], 1.0) == [2793.0, 2.5]

@@ -139,7 +139,7 @@ def _files(name: str) -> list[tuple[str, Traversable]]:
     path = Path(name)
     if not path.is_dir():
         return [(name, path)]
-    if not (inside := sorted(path.glob("*.toml"))):
+    if not (inside := sorted(filter(Path.is_file, path.glob("*.toml")))):
         raise InputError(f"{name}: expected files of scenarios (*.toml), found none")
     return [(str(each), each) for each in inside]
 
