@@ -29,6 +29,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
+from unittest.mock import patch
 
 from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
@@ -153,7 +154,7 @@ def ended(words: Sequence[str], work: Path) -> tuple[str, str]:
     connected.clear()
     environment = {"HOME": str(box / "home"), "XDG_CACHE_HOME": None, FakeOpenAI.VARIABLE: FakeOpenAI.KEY}
     try:
-        with chdir(work), limits():
+        with chdir(work), limits(), patch.dict(os.environ):  # a `.env` sets variables
             result = CliRunner().invoke(main, words, env=environment)
             error = None if isinstance(result.exception, SystemExit) else result.exception
     except TooLong as late:

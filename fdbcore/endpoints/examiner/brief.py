@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -77,8 +77,8 @@ class Brief:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The brief that `to_json` gave. TypeError for missing and unknown fields."""
-        fields = {name: value for name, value in values.items() if name != "schema"}
-        return cls(**{**fields, "goals": tuple(Goal(**goal) for goal in values["goals"])})
+        given = {name: value for name, value in values.items() if name != "schema"}
+        return cls(**{**given, "goals": tuple(Goal(**goal) for goal in values["goals"])})
 
 
 def read_brief(path: Path) -> Brief:
@@ -87,9 +87,15 @@ def read_brief(path: Path) -> Brief:
         values = parsed_json(path.read_bytes())
         if values["schema"] != BRIEF_SCHEMA:
             raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got {values['schema']!r}")
+        expected, got = {"schema", *(each.name for each in fields(Brief))}, set(values)
+        if expected != got:
+            missing, unknown = (", ".join(sorted(each)) or "none" for each in (expected - got, got - expected))
+            raise SettingsError(f"{path}: expected the fields of a brief; missing: {missing}; unknown: {unknown}")
         return Brief.from_json(values)
     except OSError as error:
         raise SettingsError(f"{path}: expected a brief, got: {error.strerror}") from error
+    except SettingsError:  # it is a ValueError, too
+        raise
     except (ValueError, TypeError, KeyError) as error:
         raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got another form") from error
 
