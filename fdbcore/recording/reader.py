@@ -45,6 +45,7 @@ from fdbcore.recording.files import (
     WORDS,
     part_of,
     read_json,
+    settings_hash,
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
@@ -371,7 +372,13 @@ class Recording:
             raise RecordingError(f"{self.path / META}: expected a finished recording, got a running one: {remedy}")
         for part in (EVENTS, TURNS, ACTIVITY, HEALTH, AUDIO, QUANTITIES, SCORES):
             _refuse_no_file(self.path / part)
-        _ = self.turn_events, self.events, self._stored_health
+        _ = self.turn_events, self.events
+        replayed = [party["kind"] == "replay" for party in (self.meta.get("parties") or {}).values()]
+        if self._stored_health is None and replayed and all(replayed):
+            remedy = f"`fdbcore replay {self.path}` examines it"
+            raise damaged(self.path / HEALTH, f"it is gone: echo would count as speech; {remedy}")
+        if settings_hash(self.meta["settings"]) != self.meta["settings_sha256"]:
+            raise damaged(self.path / META, "its settings are not those of its settings_sha256")
         with self._derived() as (stored, n_ticks):
             self._activity_in(stored, n_ticks), self._peaks_in(stored, n_ticks)
             if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile

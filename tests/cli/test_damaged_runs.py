@@ -101,6 +101,7 @@ def _quantity(name: str, **values: object) -> Any:
         (META, lambda content: content.update(n_ticks=10**12)),
         (META, lambda content: content.update(settings=None)),
         (META, lambda content: content.update(status="running")),
+        (META, lambda content: content["settings"]["turns"].update(min_silence_ms=900)),
         (SCORES, lambda content: content.update(findings=[{}])),
     ],
 )
@@ -165,7 +166,8 @@ def _evidence(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "damage"), [*((file, _folder) for file in [EVENTS, TURNS, QUANTITIES, HEALTH]), (ACTIVITY, _evidence)]
+    ("file", "damage"),
+    [*((file, _folder) for file in [EVENTS, TURNS, QUANTITIES, HEALTH]), (ACTIVITY, _evidence), (HEALTH, Path.unlink)],
 )
 def test_what_is_no_file_or_not_as_it_was_written_does_not_count_as_missing(
     file: str, damage: Callable[[Path], None], made: Path, tmp_path: Path

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from helpers.drawn import Activity, activity
 
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import HEALTH, HEALTH_SCHEMA, settings_hash, write_json
+from fdbcore.recording.recorded_types import SideFigures
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.silero_model import VERSION
 from fdbcore.session.turns import detect_turns
@@ -22,6 +24,12 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
 
 SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
 SIDES: Final = {"A": {"file": 0, "channel": "left"}, "B": {"file": 0, "channel": "right"}}
+UNMEASURED: Final = {
+    **dict.fromkeys(SideFigures.__annotations__),
+    **dict.fromkeys(("speech_s", "peak_dbov", "dc_of_full_scale"), 0.0),
+}
+NO_SPANS: Final[Mapping[str, list[Any]]] = {"A": [], "B": []}
+SOUND: Final = {"verdict": "ok", "sides": {"A": UNMEASURED, "B": UNMEASURED}, "findings": [], "suspect": NO_SPANS}
 META: Final[Mapping[str, Any]] = {
     "created": "2026-01-31T09:30:00.125Z",
     "parties": {"A": {"kind": "replay"}, "B": {"kind": "replay"}},
@@ -36,7 +44,6 @@ META: Final[Mapping[str, Any]] = {
             for side in "AB"
         },
     },
-    "settings_sha256": "0" * 64,
     "versions": {"fdbcore": "0.1.0", "python": "3.11"},
     "timing": {"realtime": False, "clock": {"name": "virtual", "hardware": None}},
 }
@@ -77,6 +84,7 @@ def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, m
     file = {"path": "call.wav", "sha256": "2" * 64}
     source = {"files": [file], "sides": SIDES, "playable_in_browser": False}
     known: Any = {**META, "source": source, **meta}
+    known["settings_sha256"] = settings_hash(known["settings"])
     if "timing" in known:  # what every certificate has
         known["timing"] = {"realtime": True, **known["timing"]}
     frames = pcm[: len(a) * FRAME_SAMPLES].reshape(len(a), FRAME_SAMPLES, 2)
@@ -85,4 +93,5 @@ def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, m
             recording.write(frame[:, 0], frame[:, 1])
             recording.activity(bool(a[tick]), bool(b[tick]))
         recording.turns(detect_turns(a, b, vad_delay_ticks=20))
+    write_json(path / HEALTH, {"schema": HEALTH_SCHEMA, **SOUND})
     return Reading(path)

@@ -13,7 +13,16 @@ import numpy.typing as npt
 from fdbcore.analysis.score import score
 from fdbcore.clock import utc_now
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import ACTIVITY, EVENTS, META, RECORDING_SCHEMA, TURNS, TURNS_SCHEMA, write_json
+from fdbcore.recording.files import (
+    ACTIVITY,
+    EVENTS,
+    META,
+    RECORDING_SCHEMA,
+    TURNS,
+    TURNS_SCHEMA,
+    settings_hash,
+    write_json,
+)
 from fdbcore.recording.run import DONE, write_corpus
 from fdbcore.recording.run_types import CorpusCall
 from fdbcore.recording.versions import versions
@@ -87,7 +96,7 @@ def _write_recording(path: Path, activity: tuple[Activity, Activity], decided: A
     a, b = activity
     (path / "derived").mkdir(parents=True)
     meta = {"schema": RECORDING_SCHEMA, "status": "complete", "reason": None, "n_ticks": len(a), "versions": versions()}
-    write_json(path / META, meta | {"settings": decided, "settings_sha256": str(decided)})
+    write_json(path / META, meta | {"settings": decided, "settings_sha256": settings_hash(decided)})
     (path / EVENTS).write_text("")
     peaks = np.stack([a, b], axis=1).astype(np.uint16) * 8000
     packed = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": peaks}

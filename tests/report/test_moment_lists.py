@@ -94,7 +94,7 @@ def test_a_number_of_a_run_leads_to_a_moment_of_a_call_and_back(browser: tuple[P
         ("premature_per_turn", "Cut off"),
     ):
         page.evaluate(f"location.hash = 'moments={address}'")
-        page.wait_for_function(f"document.getElementById('moments-title').textContent.startsWith('{title}: ')")
+        page.wait_for_selector(f"#moments-title:has-text('{title}: ')")
     page.fill("#filter", "language=fr")
     (only,) = page.locator("#moments-list .told").all_inner_texts()
     assert re.fullmatch(r"0\.[67]\d s\nmixed 0:06", only)

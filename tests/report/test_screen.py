@@ -33,6 +33,8 @@ def test_the_sample(tmp_path: Path) -> None:
     recording = sample_recording(tmp_path / "sample")
     lines = screen(recording, document_of(recording)).splitlines()
     assert lines[0] == "sample.flac 1:06   A left   B right   VAD silero 0.4.0-2, 10 ms"
+    assert lines[1] == "health           ok"
+    del lines[1]
     assert lines[1] == "B answers        6/7  median 0.60 s | cut off 1/7 | no answer within 10 s 0/7"
     assert re.fullmatch(
         r"A talks over B   3  B stopped 2 of 3 \(1\.\d by chance, had it heard nothing\), median 0\.38 s \| "

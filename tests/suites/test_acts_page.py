@@ -467,7 +467,7 @@ def browser_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bro
 
 def opened(browser: BrowserPage, document: dict[str, Any], folder: Path) -> None:
     browser.goto(write_report(document, folder / "report.html").as_uri())
-    browser.wait_for_function("document.documentElement.dataset.drawn")
+    browser.wait_for_selector("html[data-drawn]")
 
 
 def shown_scores(browser: BrowserPage) -> list[str]:
