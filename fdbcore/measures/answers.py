@@ -73,6 +73,11 @@ MEASURES: Final = (
         "answer; silences that a label calls a pause are left out.",
         better="less", shown=_NONE,
     ),
+    Measure(
+        "ends_unanswered_per_call", "share", "share", GROUP, "Ends unanswered",
+        "Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word of B.",
+        better="less", of="Calls in which A spoke",
+    ),
 )  # fmt: skip
 
 
@@ -108,6 +113,7 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
         "premature_per_turn": Share.of(premature, answers + missing, excluded),
         "no_response_per_turn": Share.of(missing, answers + premature, excluded),
         "a_unanswered_wait_s": Values("s", waits_s, spans=[e.span for e in waits]),
+        "ends_unanswered_per_call": Share.of(*dialogue.ends_after_a),
     }
 
 

@@ -129,6 +129,22 @@ class Dialogue:
                 tracks[side][start:end] = True
         return tracks
 
+    @cached_property
+    def ends_after_a(self) -> tuple[list[Span], list[Span]]:
+        """The silences after A's last words in each kept span in which it speaks: unanswered, and all others.
+
+        Unanswered: B said nothing more, and more than lapse_ms were recorded: B may have died, or A hung up.
+        """
+        unanswered: list[Span] = []
+        others: list[Span] = []
+        for start, end in self.spans:
+            last = {s: max((b for a, b in x.tolist() if start <= a < end), default=0) for s, x in self.ipus.items()}
+            if not last["A"]:
+                continue
+            is_long = end - last["A"] > self.settings.ticks("lapse_ms") and self.line_at(end) != "closed"
+            (unanswered if last["A"] > last["B"] and is_long else others).append((last["A"], end))
+        return unanswered, others
+
     def speech_min(self, side: Side) -> float:
         """Minutes of speech of a side: the total length of its IPUs."""
         return float(np.diff(self.ipus[side]).sum()) / TICKS_PER_S / 60

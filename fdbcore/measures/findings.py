@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue, Spans
-from fdbcore.measures.health.finding import ECHOES
+from fdbcore.measures.health.finding import ECHOES, near
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import kept_ticks
 from fdbcore.recording.reader import Recording
-from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, clock_text, other_side, ticks_to_s
+from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, Span, clock_text, other_side, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.measures import finding_types
@@ -34,6 +34,10 @@ MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
 FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
 SILENT: Final = "digitally silent"
+AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
+LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
+UNEVEN: Final = 4  # times as loud as the softest fifth: 12 dB; noise that does not change is 3 to 6
+ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 
@@ -103,6 +107,17 @@ class CheckedCall:
         """When each side spoke: IPUs less than resume_ms apart are joined. int64 (n, 2) in ticks."""
         return {side: _joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
 
+    def unheard_sound(self, side: Side, start_tick: int, end_tick: int) -> Span | None:
+        """From where to where a side is as loud as speech in a stretch in which the detector heard none of it: such as
+        a choppy voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
+        """
+        alone = ~near(self.dialogue.speaking[other_side(side)][start_tick:end_tick], ECHO_REACH_TICKS)
+        peaks = self.reading.peaks[start_tick:end_tick, SIDES.index(side)]
+        loud = np.flatnonzero((peaks >= AS_SPEECH_PEAK) & alone)
+        if len(loud) < LEAST_LOUD_TICKS or np.quantile(peaks[alone], 0.2) * UNEVEN > np.quantile(peaks[loud], 0.9):
+            return None
+        return start_tick + int(loud[0]), start_tick + int(loud[-1]) + 1
+
     def silent(self, side: Side) -> bool:
         """Whether a side has no speech."""
         return not len(self.dialogue.ipus[side])
@@ -143,10 +158,18 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
             if heard.reading.suspect_spans[side]:
                 name = f"{side} said nothing of its own"
                 text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.reading, side)}"
+            elif sound := heard.unheard_sound(side, heard.start_tick, heard.end_tick):
+                yield _unheard("never_spoke", side, *sound)
+                continue
             else:
                 name = f"{side} never spoke"
                 text = f"{name}: no speech found, {loudest(heard.peaks[:, number])}"
             yield Finding("never_spoke", side, name, text, heard.start_tick, heard.end_tick)
+
+
+def _unheard(kind: str, side: Side, start: int, end: int) -> Finding:
+    name = f"sound on {side} that the detector takes for no speech"
+    return Finding(kind, side, name, f"{name}: {_clock(start)} to {_clock(end)}", start, end)
 
 
 def _echo_figures(recording: Recording, side: Side) -> str:
@@ -174,11 +197,26 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
             went_on_ticks = heard.dialogue.measured_before(last) - heard.dialogue.measured_before(start)
             gone = side == "B" and end == heard.end_tick and went_on_ticks >= LEAST_SILENT_TICKS
             if len(spoken) >= FEWEST_TIMES and (gone or waits >= FEWEST_TIMES - 1):
+                if sound := heard.unheard_sound(side, start, end):
+                    yield _unheard("fell_silent", side, *sound)
+                    continue
                 until = "the end" if end == heard.reading.n_ticks else _clock(end)
                 text = (
                     f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
                 )
                 yield Finding("fell_silent", side, f"{side} fell silent", text, start, end)
+
+
+def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
+    """A call of several turns ends with A unanswered: B may have died, and no figure may show it."""
+    silence = next((span for span in heard.dialogue.ends_after_a[0] if span[1] == heard.end_tick), None)
+    if silence and heard.dialogue.line != "open" and not heard.silent("B") and not any(fell_silent(heard)):
+        start, end = silence
+        silent_s = (end - start) / TICKS_PER_S
+        text = f"A's last turn is unanswered: {silent_s:.0f} s of silence recorded after it"
+        if end - start < heard.dialogue.settings.ticks("response_window_ms"):
+            text += ", and it counts nowhere (--line-open: as no answer)"
+        yield Finding("ends_unanswered", "B", "the call ends with A unanswered", text, start, end)
 
 
 def one_sided(heard: CheckedCall) -> Iterator[Finding]:
@@ -225,7 +263,8 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
 
 
 CHECKS: Final[Mapping[str, Check]] = {
-    check.__name__: check for check in (never_spoke, fell_silent, one_sided, file_ends, labels_elsewhere)
+    check.__name__: check
+    for check in (never_spoke, fell_silent, ends_unanswered, one_sided, file_ends, labels_elsewhere)
 }
 
 

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fdbcore.errors import InputError
+from fdbcore.recording.files import AUDIO_END
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.benchmark_folders import V1_FILES, is_call, labelled_span
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
-Line: TypeAlias = Literal["closed", "held", "cut", "open"]
+Line: TypeAlias = Literal["closed", "recorded", "held", "cut", "open"]
 """Whether B could still answer after A's last turn. open: yes, until the end of the recording, as in a benchmark of one
 turn; an answer that has not come by then is missing. held: we ran the call ourselves, so A did not hang up; an answer
-is missing if the whole response window was recorded. cut: the same, and we ended the call at its time limit. closed:
-somebody else made the recording, and A may have hung up.
+is missing if the whole response window was recorded. cut: the same, and we ended the call at its time limit. recorded:
+the same for a recording that somebody else made: who hangs up leaves no silence as long as the window behind. closed:
+the file of one side ends before the other's, so the silence after it was not recorded, and A may have hung up.
 """
 
 
@@ -27,10 +29,15 @@ def line_of(recording: Recording) -> Line:
     if recording.meta["settings"].get("line_open") or _is_one_turn(recording):
         return "open"
     if all(kind == "replay" for kind in kinds):
-        return "closed"
+        return "recorded" if _holds_both_sides_to_the_end(recording) else "closed"
     if _is_cut_off(recording):
         return "cut"
     return "open" if "clip" in kinds else "held"
+
+
+def _holds_both_sides_to_the_end(recording: Recording) -> bool:
+    ends = [event["tick"] for event in recording.events if event["kind"] == AUDIO_END]
+    return not ends or min(ends) > recording.n_ticks - TICKS_PER_S
 
 
 def _is_cut_off(recording: Recording) -> bool:
@@ -71,9 +78,7 @@ def _span(start_s: float, end_s: float) -> tuple[int, int]:
 def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
     """Whether B's answer to A's last turn is missing; nobody spoke for the last `silent_ticks` of the recording."""
     ended = silent_ticks >= settings.ticks("min_silence_ms")
-    return ended and (
-        line == "open" or (line in ("held", "cut") and silent_ticks >= settings.ticks("response_window_ms"))
-    )
+    return ended and (line == "open" or (line != "closed" and silent_ticks >= settings.ticks("response_window_ms")))
 
 
 def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings, line: Line) -> list[TurnEvent]:

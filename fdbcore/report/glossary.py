@@ -88,7 +88,7 @@ TERMS: Final = {
     "Opportunity": "A moment at which B should answer: every end of A's turn, and every silence of both longer than "
     "{lapse_ms} in which B did not speak and A went on by itself. A silence that a label or a suite calls a pause is "
     "not one, whether B waited or began in it. "
-    "A's last turn counts as no answer if the call was live and {response_window_ms} of silence were recorded, "
+    "A's last turn counts as no answer if {response_window_ms} of silence were recorded after it on both sides, "
     "or if the line is known to have stayed open (samples of one turn, recorded users, --line-open); otherwise A may "
     "have hung up.",
     "Outcome": "Done; failed, if the system is at fault; invalid, if the harness or side A is. A failed call is scored "

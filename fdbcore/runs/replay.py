@@ -23,6 +23,7 @@ from fdbcore.protocols import Vad
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
+    AUDIO_END,
     EVENTS,
     HEALTH,
     LABELS,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Annotation, KnownMeta
     from fdbcore.types.timing_types import TimingCertificate
 
-AUDIO_END: Final = "audio_end"
 
 _PARTS: Final = frozenset(
     {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}

@@ -117,12 +117,12 @@ def test_a_silent_side_is_said_loudly_and_counted(tmp_path: Path, run_path: Path
     document = json.loads(replay("--json", path, out=run_path).stdout)
     (finding,) = document["findings"]
     assert (finding["text"], finding["side"]) == ("B never spoke: no speech found, digitally silent", "B")
-    assert document["measures"]["no_response_per_turn"]["count"] == 1
+    assert document["measures"]["no_response_per_turn"]["count"] == 2  # 12 s of silence: nobody hung up
     assert "!! B never spoke: no speech found" in replay(path, out=run_path).stdout
 
 
 def test_whether_a_hung_up_after_its_last_turn_is_told_and_kept(tmp_path: Path, run_path: Path) -> None:
-    path = write(tmp_path / "deaf.wav", voices("A 0.3-2 14-15 | ", 12.0))
+    path = write(tmp_path / "deaf.wav", voices("A 0.3-2 14-15 | ", 8.0))
     text = replay(path, out=run_path).stdout
     assert "no answer within 10 s 1/1" in text
     assert "| A's last turn: unanswered, or hung up" in " ".join(text.split())

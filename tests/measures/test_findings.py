@@ -16,7 +16,9 @@ from helpers.drawn import activity
 from fdbcore.analysis.score import score
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
+from fdbcore.measures.findings import findings
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import ACTIVITY, EVENTS
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.call.page import page
 from fdbcore.report.call.screen import screen
@@ -67,6 +69,41 @@ def test_who_was_silent_is_said_in_plain_words(
     drawn: str, expected: list[tuple[str, str, float]], tmp_path: Path
 ) -> None:
     assert found(tmp_path / "call", drawn) == expected
+
+
+def test_a_loud_side_without_speech_is_not_called_silent(tmp_path: Path) -> None:
+    """Only the detector takes it for no speech: B sounds in 20 ms of 40, from 0:51 on, wherever A is silent."""
+    recording = drawn_recording(tmp_path / "call", dead_agent(4))
+    path = recording.path / ACTIVITY
+    with np.load(path) as stored:
+        kept = dict(stored)
+    quiet = np.flatnonzero(~np.unpackbits(kept["a"])[: int(kept["n_ticks"])].astype(bool))
+    chopped = quiet[(quiet > 5_100) & (quiet % 4 < 2)]
+    for peak, told in ((8_000, "sound on B that the detector takes for no speech: "), (100, "B silent from 0:50")):
+        kept["peaks"][chopped, 1] = peak
+        np.savez(path, allow_pickle=False, **kept)
+        (finding, *_) = findings(Reading(recording.path))
+        assert finding.id == "fell_silent"
+        assert finding.text.startswith(told)
+    kept["peaks"][:, 1] = 8_000  # as even as noise
+    np.savez(path, allow_pickle=False, **kept)
+    assert findings(Reading(recording.path))[0].text.startswith("B silent from 0:50")
+
+
+@pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no answer")])
+def test_a_call_that_ends_with_a_unanswered_is_named(tmp_path: Path, tail_s: float, counts: str | None) -> None:
+    drawn = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 2.5-5", tail_s)
+    scores = score(drawn)
+    text = f"A's last turn is unanswered: {tail_s:.0f} s of silence recorded after it"
+    nowhere = ", and it counts nowhere (--line-open: as no answer)" if counts == "nowhere" else ""
+    assert [each["text"] for each in scores["findings"]] == ([text + nowhere] if counts else [])
+    ended = scores["measures"]["ends_unanswered_per_call"]
+    assert (ended["count"], ended["n"]) == (int(counts is not None), 1)
+    assert scores["measures"]["no_response_per_turn"]["count"] == int(counts == "as no answer")
+    ends = [{"tick": 850, "side": "A", "kind": "audio_end"}, {"tick": drawn.n_ticks, "side": "B", "kind": "audio_end"}]
+    drawn = drawn_recording(tmp_path / "two", "A 0-2 6-8 | B 2.5-5", tail_s)
+    (drawn.path / EVENTS).write_text("".join(json.dumps(each) + "\n" for each in ends))
+    assert score(Reading(drawn.path))["findings"] == []  # that silence was recorded on B's side alone
 
 
 def test_one_side_that_holds_nearly_all_of_the_speech(tmp_path: Path) -> None:

@@ -165,7 +165,9 @@ def test_waits_are_a_part_of_the_missing_answers(pauses: list[tuple[int, int]], 
 @pytest.mark.parametrize(
     ("line", "tail_s", "expected"),
     [
-        ("closed", 14, (0, 0, 0, 1)),  # who records for longer is no worse
+        ("closed", 14, (0, 0, 0, 1)),  # nobody recorded this silence
+        ("recorded", 14, (0, 0, 1, 0)),  # who hangs up leaves none behind
+        ("recorded", 9.9, (0, 0, 0, 1)),
         ("held", 14, (0, 0, 1, 0)),
         ("held", 10, (0, 0, 1, 0)),
         ("held", 9.9, (0, 0, 0, 1)),
@@ -213,7 +215,7 @@ HELD = {**META, "schema": RECORDING_SCHEMA, "status": "complete", "parties": {**
 @pytest.mark.parametrize(
     ("meta", "line"),
     [
-        ({}, "closed"),
+        ({}, "recorded"),
         ({"parties": {**PARTY, "B": {"kind": "webrtc"}}}, "held"),
         ({"held": {"path": "", "meta": HELD}}, "held"),
         ({"parties": {**PARTY, "B": {"kind": "webrtc"}}, "settings": META["settings"] | {"max_s": 14.0}}, "cut"),
@@ -225,7 +227,7 @@ HELD = {**META, "schema": RECORDING_SCHEMA, "status": "complete", "parties": {**
 def test_the_line_of_a_recording(meta: dict[str, Any], line: str, tmp_path: Path) -> None:
     drawn = drawn_recording(tmp_path / "call", "A 0-2 |", 12, **meta).dialogue
     assert drawn.line == line
-    assert counts(drawn) == ((0, 0, 0, 1) if line == "closed" else (0, 0, 1, 0))
+    assert counts(drawn) == ((0, 0, 1, 0))
 
 
 @pytest.mark.parametrize(("max_s", "expected"), [(600.0, (0, 0, 1, 0)), (5.0, (0, 0, 0, 1))])
