@@ -43,7 +43,7 @@ TRIES: Final = 2
 NOT_ASKED: Final = "not asked"
 """How the reason of an answer begins that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
-"""After so many requests in a row that a judge did not answer, no other begins."""
+"""After so many requests in a row that a judge did not answer, or not so that it can be used, no other begins."""
 
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
@@ -177,7 +177,7 @@ class Desk:
             return True
 
     def ended(self, cost: Cost, failure: str) -> None:
-        """Take what a request has cost, and why it was not answered ("" if it was)."""
+        """Take what a request has cost, and why its answer cannot be used ("" if it can, or was declined)."""
         with self._changed:
             self._under_way -= 1
             self._ended += 1
@@ -237,7 +237,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     for _ in range(TRIES):
         if not desk.may_begin():
             return JudgeAnswer(None, f"{NOT_ASKED}: {desk.stopped}")
-        marks, failure = None, ""
+        marks, failure, unusable = None, "", ""
         try:
             given = json_value(json.dumps(dict(request.judge.mark(question.rubric, asked))))  # as it will be kept
             question.check(given, question.evidence)
@@ -249,13 +249,13 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
         except PartyError as error:
             reason = failure = str(error)
         except KeyError as error:
-            reason = f"expected {error}, which is missing"
+            reason = unusable = f"expected {error}, which is missing"
         except NOT_OF_FORM as error:
-            reason = str(error)
+            reason = unusable = str(error)
         finally:
             usages = [_stored(usage, request.judge) for usage in request.judge.counted()]
             request.kept.note(key, usages, marks)
-            desk.ended(cost_of(usages), failure)
+            desk.ended(cost_of(usages), failure or unusable)
         if marks is not None:
             return JudgeAnswer(marks)
         if not failure:

@@ -19,6 +19,7 @@ from helpers.voices import DIALOGUE, voices, write
 from fdbcore import registry
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.recording.files import settings_hash
 from fdbcore.suites.fdb_v3.playing import SET, ship
 
 SECRETS = ("OWN_KEY", "OWN_TOKEN", "OWN_SECRET", "AWS_ACCESS_KEY_ID", "FDBCORE_TOKEN", "OWN_CREDENTIAL")
@@ -100,8 +101,9 @@ def test_a_key_goes_by_tls_or_stays_here(kind: str, name: str, monkeypatch: pyte
 
 def test_no_code_that_a_file_names_is_run(here: Path) -> None:
     for call in "ab":
-        meta = (here / "R" / call / "meta.json").read_text()
-        (here / "R" / call / "meta.json").write_text(meta.replace('"name": "energy"', '"name": "evil:Evil"'))
+        path = here / "R" / call / "meta.json"
+        meta = json.loads(path.read_text().replace('"name": "energy"', '"name": "evil:Evil"'))
+        path.write_text(json.dumps(meta | {"settings_sha256": settings_hash(meta["settings"])}))
     for words in ("replay R --out new/R", "replay R/a --out one", "score R --reference calls --out S"):
         told = fdbcore(*words.split())
         assert told.exit_code

@@ -102,7 +102,7 @@ def seeds() -> tuple[Path, str]:
     sys.addaudithook(lambda event, given: connected.append(given[1]) if event == "socket.connect" else None)
     os.environ[FakeOpenAI.VARIABLE] = FakeOpenAI.KEY
     (folder / "seeds").mkdir()
-    with chdir(folder / "seeds"):
+    with chdir(folder / "seeds"), patch.dict(os.environ):
         build(folder / "seeds", judge := server.address_of("openai:gpt-5-nano"))
     return folder, judge
 

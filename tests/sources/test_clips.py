@@ -19,7 +19,7 @@ from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.clip import ClipEndpoint
 from fdbcore.errors import AudioError, InputError, PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.recording.files import AUDIO
+from fdbcore.recording.files import AUDIO, settings_hash
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint
@@ -335,6 +335,7 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
         **more,
     }
     meta = {field: value for field, value in meta.items() if value is not None}
+    meta["settings_sha256"] = settings_hash(meta["settings"])
     path = run_path / name
     with RecordingWriter(path, meta, keep_audio=True) as recording:
         over = lambda tick, a_left, b_left: a_left or b_left  # noqa: E731

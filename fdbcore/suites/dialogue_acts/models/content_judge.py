@@ -20,7 +20,13 @@ from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings, correct
-from fdbcore.suites.dialogue_acts.scoring.content import ReplyPlace, Verdicts, content_comparisons, content_rows
+from fdbcore.suites.dialogue_acts.scoring.content import (
+    NOT_GIVEN,
+    ReplyPlace,
+    Verdicts,
+    content_comparisons,
+    content_rows,
+)
 from fdbcore.suites.dialogue_acts.scoring.scores import no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.types import Problem, Rubric, RubricQuestion
@@ -33,7 +39,6 @@ JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
 TOKENS_OF_A_VERDICT: Final = 60
 """About what a judge writes for a verdict with its reason."""
-NOT_GIVEN: Final = Verdict(False, "")
 LANGUAGES: Final = ("ja", "en")
 """In which a judge is told the rubric; the second for texts in any other language."""
 

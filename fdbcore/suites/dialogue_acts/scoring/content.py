@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CONTENT: Final = "content"
 """The measure of the comparisons: 1 for a reply whose content is right, 0 for one whose content is not."""
+NOT_GIVEN: Final = Verdict(False, "")
+"""On a reply that was not given: no judge is asked."""
 
 
 class ReplyPlace(NamedTuple):
@@ -57,11 +59,16 @@ def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
 
 
 def _known(of: RecordSet, system: str, verdicts: Verdicts) -> dict[str, list[bool]]:
-    """The verdicts on the replies of a system, by record."""
+    """The verdicts on the replies of a system, by record; none if the judge gave none at all: replies that were not
+    given, of which it is not asked, would make a share of their own.
+    """
+    own = {place: each for place, each in verdicts.items() if (place.set, place.system) == (of.name, system)}
     found: defaultdict[str, list[bool]] = defaultdict(list)
-    for place, verdict in verdicts.items():
-        if (place.set, place.system) == (of.name, system) and verdict.right is not None:
-            found[place.id].append(verdict.right)
+    judged = [each.right is not None for each in own.values() if each is not NOT_GIVEN]
+    if any(judged) or not judged:
+        for place, verdict in own.items():
+            if verdict.right is not None:
+                found[place.id].append(verdict.right)
     return found
 
 
