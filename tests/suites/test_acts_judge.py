@@ -161,6 +161,13 @@ def test_no_answer_of_a_judge_ends_the_scoring() -> None:
         assert [(row["right"], row["unscored"]) for row in rows] == [(0, 2), (0, 3)], odd
 
 
+def test_replies_that_were_not_given_make_no_share_of_their_own() -> None:
+    with FakeOpenAI(lambda asked: "I cannot say.") as server:
+        assert score("--judge", server.address_of("openai:gpt-5-nano")).exit_code == 1
+    rows = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["judging"]["rows"]
+    assert [(row["n"], row["unscored"], row["share"]) for row in rows] == [(0, 4, None)] * 2
+
+
 def rubrics() -> list[Rubric]:
     events = [{"event": 1}]
     families = [family for family in builtin_families().values() if family.rubric]

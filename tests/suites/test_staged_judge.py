@@ -290,6 +290,13 @@ def test_one_of_several_requests_that_is_put_off_is_sent_again_as_asked(
     assert [event["marks"]["turn_taking_repeats"] for event in found.events] == [[4, 4, 4, 4]] * 2
 
 
+def test_a_judge_whose_answers_cannot_be_used_is_not_asked_for_ever(dialogue: Path) -> None:
+    with FakeOpenAI(lambda asked: "As a model I cannot say.") as server:
+        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
+        assert len(server.asked) <= MOST_FAILURES + 4
+    assert any("not asked: 8 requests in a row failed" in reason for reason in found.unscored)
+
+
 def test_a_judge_that_is_away_is_not_asked_for_ever(dialogue: Path) -> None:
     with FakeOpenAI(lambda asked: Fails(403, "Not for you.")) as server:
         (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
