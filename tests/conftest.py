@@ -9,6 +9,7 @@ import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,7 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """A test of real time that fails says what the machine had; it is skipped where the host took much of that."""
+    """Variables that a test sets, as by a `.env`, end with it. A test of real time that fails says what the machine had;
+    it is skipped where the host took much of that.
+    """
+    with patch.dict(os.environ):
+        return (yield from _explained(item))
+
+
+def _explained(item: pytest.Item) -> Generator[None, Any, Any]:
     if item.get_closest_marker("live") is None:
         return (yield)
     from fdbcore.runtime.machine import Processors, cause_of_missed_ticks

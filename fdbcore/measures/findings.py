@@ -36,7 +36,7 @@ FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
 SILENT: Final = "digitally silent"
 AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
-UNEVEN: Final = 4  # times as loud as the softest fifth: 12 dB; noise that does not change is 3 to 6
+UNEVEN: Final = 4  # times as loud as the softest fifth, 12 dB; of noise that does not change it is 3 to 6 dB
 ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
@@ -112,6 +112,8 @@ class CheckedCall:
         a choppy voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
         """
         alone = ~near(self.dialogue.speaking[other_side(side)][start_tick:end_tick], ECHO_REACH_TICKS)
+        if self.reading.left_out:
+            alone &= kept_ticks(self.reading.heard, self.reading.n_ticks)[start_tick:end_tick]
         peaks = self.reading.peaks[start_tick:end_tick, SIDES.index(side)]
         loud = np.flatnonzero((peaks >= AS_SPEECH_PEAK) & alone)
         if len(loud) < LEAST_LOUD_TICKS or np.quantile(peaks[alone], 0.2) * UNEVEN > np.quantile(peaks[loud], 0.9):
@@ -215,7 +217,8 @@ def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
         silent_s = (end - start) / TICKS_PER_S
         text = f"A's last turn is unanswered: {silent_s:.0f} s of silence recorded after it"
         if end - start < heard.dialogue.settings.ticks("response_window_ms"):
-            text += ", and it counts nowhere (--line-open: as no answer)"
+            remedy = " (--line-open: as no answer)" if heard.dialogue.line == "recorded" else ""
+            text += f", and it counts nowhere{remedy}"
         yield Finding("ends_unanswered", "B", "the call ends with A unanswered", text, start, end)
 
 

@@ -102,7 +102,7 @@ def seeds() -> tuple[Path, str]:
     sys.addaudithook(lambda event, given: connected.append(given[1]) if event == "socket.connect" else None)
     os.environ[FakeOpenAI.VARIABLE] = FakeOpenAI.KEY
     (folder / "seeds").mkdir()
-    with chdir(folder / "seeds"), patch.dict(os.environ):
+    with chdir(folder / "seeds"), patch.dict(os.environ):  # a `.env` sets variables
         build(folder / "seeds", judge := server.address_of("openai:gpt-5-nano"))
     return folder, judge
 
@@ -154,7 +154,7 @@ def ended(words: Sequence[str], work: Path) -> tuple[str, str]:
     connected.clear()
     environment = {"HOME": str(box / "home"), "XDG_CACHE_HOME": None, FakeOpenAI.VARIABLE: FakeOpenAI.KEY}
     try:
-        with chdir(work), limits(), patch.dict(os.environ):  # a `.env` sets variables
+        with chdir(work), limits(), patch.dict(os.environ):
             result = CliRunner().invoke(main, words, env=environment)
             error = None if isinstance(result.exception, SystemExit) else result.exception
     except TooLong as late:
