@@ -42,8 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Variables that a test sets, as by a `.env`, end with it. A test of real time that fails says what the machine had;
-    it is skipped where the host took much of that.
+    """Variables that a test sets, as by a `.env`, end with it. A test of real time that fails says what the machine
+    had; it is skipped where the host took much of that.
     """
     with patch.dict(os.environ):
         return (yield from _explained(item))
