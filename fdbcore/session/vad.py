@@ -7,7 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,12 @@ from fdbcore._ext.resample import Resampler
 from fdbcore._ext.speech import SpeechDetector
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Vad
-from fdbcore.recording.reader import Recording
 from fdbcore.registry import is_installed_vad, vad
 from fdbcore.session.vad_errors import blame
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, Span
+
+if TYPE_CHECKING:  # the detectors run where NumPy alone is installed
+    from fdbcore.recording.reader import Recording
 
 DEFAULT_VAD: Final = "silero"
 
