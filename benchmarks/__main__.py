@@ -1,6 +1,7 @@
 """Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`. Missed goals are listed last.
 
-`python -m benchmarks voices CLIPS_FOLDER` and `silero CLIPS_FOLDER` need clips, and are run by their names alone.
+`python -m benchmarks voices CLIPS_FOLDER`, `silero CLIPS_FOLDER` and `health CLIPS_FOLDER` need clips, and are run by
+their names alone.
 `day` and `capacity` take long, and are run only if they are named.
 """
 
@@ -16,7 +17,7 @@ NAMES = (
     *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
 LONG = ("capacity", "day")
-OF_CLIPS = ("voices", "silero")
+OF_CLIPS = ("voices", "silero", "health")
 
 
 def main() -> None:

@@ -39,6 +39,9 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @options.vads
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
+@click.option(
+    "--count-bad-input", is_flag=True, help="Recordings that went wrong (health bad, sides out of step) count, too."
+)
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
 @click.option(
     "--from", "start", metavar="TIME", help="Leave out what comes before: 12.5, 0:12 or, from the end, -1:00."
@@ -62,6 +65,7 @@ def replay(
     changes: Sequence[str],
     real_time: bool,
     line_open: bool,
+    count_bad_input: bool,
     start: str | None,
     end: str | None,
     jobs: int | None,
@@ -99,7 +103,7 @@ def replay(
     executor = options.executor(engine, jobs)
     try:
         vad = vads[0] if vads else None
-        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, store)
+        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, count_bad_input, store)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))
         if named.pair is not None and named.is_by_side:
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
@@ -169,6 +173,7 @@ def _replay(
             settings.real_time,
             _shown(session.name, status, SparseLines(quiet)),
             line_open=settings.line_open,
+            count_bad_input=settings.count_bad_input,
         )
         status(f"{session.name}: writing its page")
         content = page_document(reading, score(reading))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
+from fdbcore.analysis.exchanged_calls import exchanged
 from fdbcore.analysis.facts import HEALTH
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
@@ -14,6 +15,7 @@ from fdbcore.types import SIDES
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
+    from fdbcore.recording.recorded_types import HealthSides
 
 MOST_NAMES = 3
 
@@ -27,6 +29,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     missing: list[str] = []
     bad: list[str] = []
     echoing: list[str] = []
+    sound_like: dict[str, HealthSides] = {}
     made_by: dict[str, Settings] = {}
     for call in calls:
         try:
@@ -36,6 +39,8 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
             health = call.fact(HEALTH, reading)
             found = health["findings"] if health else []  # the worst first
             bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
+            if health:
+                sound_like[call.name] = health["sides"]
             echoing += [call.name] if health and any(health["suspect"][side] for side in SIDES) else []
         except RecordingError:
             continue
@@ -45,6 +50,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *earlier(made_by.values()),
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
+        *_line("sides perhaps exchanged", exchanged(sound_like), ": they sound like the other side of the other calls"),
         *_line("echo", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
 

@@ -20,6 +20,7 @@ from fdbcore.measures.caveats import caveats
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import findings, nothing_to_measure
+from fdbcore.measures.health.finding import OFF_THE_CLOCK
 from fdbcore.measures.labelled import labelled
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
@@ -88,7 +89,8 @@ def score(reading: Reading) -> Scores:
 def unscored(recording: Recording) -> str | None:
     """Why a recording has no measures; None if it has.
 
-    It has none if it is invalid, never began, has no speech at all, or was answered in text. A call in which the system
+    It has none if it is invalid, never began, has no speech at all, was answered in text, or if the recorder put its
+    sides where they were not heard (OFF_THE_CLOCK), unless --count-bad-input was given. A call in which the system
     failed has measures: the turns that it did not answer are in the denominators.
     """
     outcome = recording.outcome
@@ -99,8 +101,16 @@ def unscored(recording: Recording) -> str | None:
     if not recording.n_ticks:
         return "nothing was recorded"
     with suppress(RecordingError):  # whoever reads the damaged part reports it
-        return None if outcome else nothing_to_measure(recording)
+        return None if outcome else nothing_to_measure(recording) or _off_the_clock(recording)
     return None
+
+
+def _off_the_clock(recording: Recording) -> str | None:
+    health = recording.health
+    if health is None or recording.meta["settings"].get("count_bad_input"):
+        return None
+    found = [each["text"] for each in health["findings"] if each["id"] in OFF_THE_CLOCK and each["severity"] == "bad"]
+    return f"{found[0]}: not in the figures (--count-bad-input: it counts)" if found else None
 
 
 def quantities(reading: Reading) -> dict[str, Quantity]:

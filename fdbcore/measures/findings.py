@@ -159,7 +159,8 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
         if heard.silent(side) and not heard.silent(other_side(side)):
             if heard.reading.suspect_spans[side]:
                 name = f"{side} said nothing of its own"
-                text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.reading, side)}"
+                echo = _echo_figures(heard.reading, side)
+                text = f"{name}: all of it is {f'echo of {other_side(side)}{echo}' if echo else 'tones'}"
             elif sound := heard.unheard_sound(side, heard.start_tick, heard.end_tick):
                 yield _unheard("never_spoke", side, *sound)
                 continue
@@ -175,7 +176,7 @@ def _unheard(kind: str, side: Side, start: int, end: int) -> Finding:
 
 
 def _echo_figures(recording: Recording, side: Side) -> str:
-    """The level and delay of the echo in a side: " (-10 dB, 45 ms)"; empty if they are not known."""
+    """The level and delay of the echo in a side: " (-10 dB, 45 ms)"; empty if there is none."""
     for finding in recording.health["findings"] if recording.health else ():
         if finding["id"] in ECHOES and finding["side"] == side:
             return " ({level_db:.0f} dB, {delay_ms:.0f} ms)".format_map(finding["figures"])

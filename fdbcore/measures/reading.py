@@ -14,6 +14,7 @@ from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import Moment, moments
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
+from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.reader import Recording
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
@@ -22,6 +23,7 @@ from fdbcore.types.session_events import MUTED
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
+PAUSE: Final = "a pause of the recorder"
 SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
 """Short names of the findings about sound that is not speech."""
 
@@ -40,6 +42,13 @@ class Reading(Recording):
         return super().health or listen_again(self)
 
     @cached_property
+    def left_out(self) -> list[LeftOut]:
+        """The spans that no measure counts, by time: those that the user left out, and pauses of the recorder."""
+        found = health["findings"] if (health := super().health) else []
+        paused = [LeftOut(*span, PAUSE) for each in found if each["id"] == "paused" for span in each["spans"]]
+        return sorted([*super().left_out, *paused], key=lambda span: span.start_tick)
+
+    @cached_property
     def dialogue(self) -> Dialogue:
         """The dialogue without speech that is echo of the other side. Every figure, list and export uses it."""
         return self.dialogue_by(self.dialogue_with_echo.settings) if self.has_suspects else self.dialogue_with_echo
@@ -47,10 +56,12 @@ class Reading(Recording):
     @cached_property
     def dialogue_with_echo(self) -> Dialogue:
         """The dialogue from the stored turn events, echo included. The figures "with echo" use it."""
+        settings = TurnSettings(**self.meta["settings"]["turns"])
+        is_stored = self.left_out == super().left_out  # they were decided before the recorder's pauses were known
         return Dialogue(
-            self.turn_events,
+            self.turn_events if is_stored else detect_turns(*self.activity, settings, kept=self.kept),
             self.n_ticks,
-            TurnSettings(**self.meta["settings"]["turns"]),
+            settings,
             HarnessLegs.of(self, "B"),
             line_of(self),
             pauses_of(self),

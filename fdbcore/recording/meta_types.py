@@ -46,3 +46,4 @@ class Settings(TypedDict):
         ]
     ]
     line_open: NotRequired[Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]]
+    count_bad_input: NotRequired[Annotated[bool, Meta(description="a recording that went wrong is scored, too")]]

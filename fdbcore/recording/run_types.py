@@ -43,6 +43,7 @@ class CorpusSettings(TypedDict):
     changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
     real_time: bool
     line_open: NotRequired[Literal[True]]
+    count_bad_input: NotRequired[Literal[True]]
 
 
 class Corpus(TypedDict):

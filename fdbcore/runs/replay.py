@@ -80,6 +80,7 @@ def replay(
     settings: TurnSettings | None = None,
     real_time: bool = False,
     line_open: bool = False,
+    count_bad_input: bool = False,
     leave_out: Sequence[tuple[float, float | None]] | None = None,
 ) -> Reading:
     """Replay one recorded session and score it. Its folder in `out` gets the recording, the scores and the report.
@@ -88,9 +89,9 @@ def replay(
     recording. Or give `a` and `b`, a file for each side. swap: exchange the sides. offset_ms: how much later B begins
     than A. vad, settings: if not given, those of the recording, else "silero" and the defaults. real_time: keep the
     real clock. line_open: B could have answered until the end, so a last turn of A that B did not answer counts as
-    no answer. leave_out: spans that no measure counts, in seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and
-    negative times count from it. If not given, those of the recording. InputError for files that cannot be used,
-    RecordingError if `out` cannot be written.
+    no answer. count_bad_input: a recording that went wrong is scored, too. leave_out: spans that no measure counts, in
+    seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and negative times count from it. If not given, those of the
+    recording. InputError for files that cannot be used, RecordingError if `out` cannot be written.
     """
     from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import write_report
@@ -104,7 +105,9 @@ def replay(
         )
     changes = asdict(settings) if settings else {}
     session = replace(sessions[0], leave_out=asked_spans(leave_out))
-    reading = replay_session(session, Path(out), vad, changes, real_time, line_open=line_open)
+    reading = replay_session(
+        session, Path(out), vad, changes, real_time, line_open=line_open, count_bad_input=count_bad_input
+    )
     write_report(reading, page_document(reading, score(reading)))
     return reading
 
@@ -118,14 +121,15 @@ def replay_session(
     on_tick: Callable[[float | None, int], None] = lambda stated_s, tick: None,
     keep_audio: bool = True,
     line_open: bool = False,
+    count_bad_input: bool = False,
 ) -> Reading:
     """Run the loop over one recorded session, as fast as it goes or in real time, and return its recording.
 
     vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of the
     session's recording (or from the defaults). on_tick: called after each tick with the session's stated length in
     seconds and the tick's number. keep_audio: write session.wav if a browser cannot play the source itself. line_open:
-    B could have answered until the recording ended. A session without a log keeps that of an earlier recording of its
-    name. InputError and RecordingError as in `replay`.
+    B could have answered until the recording ended. count_bad_input: a recording that went wrong is scored, too. A
+    session without a log keeps that of an earlier recording of its name. InputError and RecordingError as in `replay`.
     """
     path = _case_path(run_path, session)
     held = open_recorded(session.recording) if session.recording is not None else None
@@ -143,7 +147,7 @@ def replay_session(
             vads = vads_of(held, heard)
         else:
             vads = make_vads(vad or DEFAULT_VAD, source.rates_hz, heard)
-        meta = _meta(vads, settings, line_open)
+        meta = _meta(vads, settings, line_open, count_bad_input)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             sides = replayed_sides(probe.tap(source.blocks(), heard))
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
@@ -161,8 +165,8 @@ def replay_session(
             if held is not None:
                 _keep_live_facts(recording, held)
         del recording  # what it still holds of each tick is written
-        reading = Reading(path)
-        keep_health(reading, probe)
+        keep_health(Recording(path), probe)
+    reading = Reading(path)
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
         write_json(path / META, reading.meta)
@@ -212,15 +216,21 @@ def _is_replaceable(path: Path) -> bool:
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
-def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> Settings:
+def decided_by(
+    settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool, count_bad_input: bool
+) -> Settings:
     """The settings of a replay as its recording stores them. vads: the descriptions of the detectors of A and B."""
     a, b = vads
     decided: Settings = {"turns": asdict(settings), "vad": {"A": dict(a), "B": dict(b)}}
-    return {**decided, "line_open": True} if line_open else decided
+    if line_open:
+        decided["line_open"] = True
+    if count_bad_input:
+        decided["count_bad_input"] = True
+    return decided
 
 
-def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> KnownMeta:
-    described = decided_by(settings, [vad.describe() for vad in vads], line_open)
+def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool, count_bad_input: bool) -> KnownMeta:
+    described = decided_by(settings, [vad.describe() for vad in vads], line_open, count_bad_input)
     return {
         "created": utc_now(),
         "parties": {side: {"kind": "replay"} for side in SIDES},

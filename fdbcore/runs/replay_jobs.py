@@ -49,6 +49,7 @@ class ReplaySettings:
     changes: Mapping[str, int]
     real_time: bool = False
     line_open: bool = False
+    count_bad_input: bool = False
     store: str | None = None
 
 
@@ -152,6 +153,7 @@ def _replay(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayR
             settings.real_time,
             keep_audio=session.recording is not None and session.a == session.recording / AUDIO,
             line_open=settings.line_open,
+            count_bad_input=settings.count_bad_input,
         )
         score(reading)
         return _outcome(number, reading)
@@ -251,11 +253,12 @@ def _stated_ticks(session: SessionInput) -> int | None:
 def _expected_settings(source: Mapping[str, Any], held: Recording | None, settings: ReplaySettings) -> str:
     """The hash of the settings that a replay would have now. held: the recording that it replays."""
     turns = replace(settings_of(held) if held else TurnSettings(), **settings.changes)
+    rules = settings.line_open, settings.count_bad_input
     if held and settings.vad is None:
-        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], settings.line_open))
+        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], *rules))
     rates_hz = [source["files"][source["sides"][side]["file"]]["rate_hz"] for side in SIDES]
     vads = [_vad_description(settings.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]
-    return settings_hash(decided_by(turns, vads, settings.line_open))
+    return settings_hash(decided_by(turns, vads, *rules))
 
 
 @cache

@@ -185,6 +185,8 @@ def _save(entries: list[CorpusCall], settings: ReplaySettings, oddities: Odditie
     }
     if settings.line_open:
         asked["line_open"] = True
+    if settings.count_bad_input:
+        asked["count_bad_input"] = True
     write_corpus(settings.run_path, began, asked, oddities.found, entries)
 
 
@@ -196,6 +198,7 @@ def replay_all(
     vad: str | None = None,
     settings: TurnSettings | None = None,
     line_open: bool = False,
+    count_bad_input: bool = False,
     pair: tuple[str, str] | None = None,
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
@@ -219,7 +222,7 @@ def replay_all(
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
     """
     oddities = Oddities()
-    asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, line_open=line_open)
+    asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, False, line_open, count_bad_input)
     if vad is not None:
         vad_of(vad)
     named = NamedInput(

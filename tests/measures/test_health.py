@@ -175,7 +175,7 @@ def test_a_delay_that_changes_is_told_as_a_range() -> None:
 
 def test_speech_of_both_at_once_is_no_echo() -> None:
     together = np.stack([sample()[:, 0], np.roll(sample()[:, 0], 17 * SAMPLE_RATE_HZ)], axis=1)
-    assert [id for id, _ in found(together)] == []
+    assert "echo" not in {id for id, _ in found(together)}
 
 
 def test_clean_sessions_raise_nothing() -> None:
@@ -370,12 +370,14 @@ def test_an_echo_before_its_source_means_misplaced_sides() -> None:
     assert finding["figures"]["at_least_ms"] == pytest.approx(100, abs=0.5)
 
 
-def test_two_files_out_of_step_are_suspected_by_their_overlap() -> None:
+def test_sides_out_of_step_are_suspected_by_their_overlap() -> None:
     pcm = synthetic(seconds=60)
     late = np.stack([pcm[:, 0], np.roll(pcm[:, 1], 3 * SAMPLE_RATE_HZ)], axis=1)
-    figures = found(late, two_files=True)["out_of_step", None]["figures"]
-    assert figures["offset_ms"] == pytest.approx(-3000, abs=600)
-    assert ("out_of_step", None) not in found(late, two_files=False)
+    for two_files in (True, False):
+        finding = found(late, two_files)["out_of_step", None]
+        assert finding["figures"]["least_late_ms"] <= 3000 <= finding["figures"]["most_late_ms"]
+        assert finding["severity"] == "warn"
+        assert "audio alone cannot tell" in finding["text"]
 
 
 def written(path: Path, pcm: Stereo, rate_hz: int = SAMPLE_RATE_HZ, codec: str = "pcm_s16le") -> Path:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -29,10 +30,13 @@ LEAST_DB: Final = -50.0
 
 FRAME_TICKS: Final = 100
 REACH_TICKS: Final = REACH_MS // 10  # also searched before the source: it is no echo, but misplaced files look so
+LONG_REACH_TICKS, FAR_SHARE = 110, 0.8  # an echo found from this share of the reach on may go on beyond it
+FAR_REACH_TICKS: Final = 1_030  # of what sides out of step hear of each other; a good length for Fourier transforms
 WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
+LIKELY_DEVIATIONS: Final = 6.0
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
@@ -57,7 +61,10 @@ EXPLAINED_SHARE: Final = 0.5
 EXPLAINED_OVER_TICKS: Final = 11
 EXPLAIN_TICKS: Final = 3_000  # at a time
 
-_CORRELATED: Final = RealFourier((FRAME_TICKS + 2 * REACH_TICKS) * LOW_TICK)
+
+@cache
+def _correlated(reach_ticks: int) -> RealFourier:
+    return RealFourier((FRAME_TICKS + 2 * reach_ticks) * LOW_TICK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,12 @@ class HeardEcho:
         return float(np.median([path.lag_samples for path in self.paths]))
 
     @property
+    def lag_range_samples(self) -> tuple[int, int]:
+        """The least and the most delay of its paths."""
+        lags = [path.lag_samples for path in self.paths]
+        return min(lags), max(lags)
+
+    @property
     def is_late(self) -> bool:
         """Whether it comes after its source, as every real echo does."""
         return self.lag_samples >= -AT_ONCE_SAMPLES
@@ -132,22 +145,31 @@ def find(
     activity: bool (n_ticks,) per side. one_clock: both sides are known to begin together, so no sound precedes its
     source.
     """
-    possible = {side: _echoes(sides, activity, side, one_clock) for side in SIDES}
-    found = {}
-    for side, echoes in possible.items():
-        others = possible[other_side(side)]
-        genuine = [echo for echo in echoes if not any(_is_mirrored(echo, other) for other in others)]
-        if genuine:
-            found[side] = max(genuine, key=lambda echo: echo.explained_share)
-    return found
+    genuine = all_in(sides, activity, REACH_TICKS, one_clock)
+    lags = [abs(lag) for heard in genuine.values() for echo in heard for lag in echo.lag_range_samples]
+    if max(lags, default=0) > FAR_SHARE * REACH_TICKS * LOW_TICK:
+        genuine = all_in(sides, activity, LONG_REACH_TICKS, one_clock)
+    return {side: max(heard, key=lambda echo: echo.explained_share) for side, heard in genuine.items() if heard}
+
+
+def all_in(
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], reach_ticks: int, one_clock: bool = False
+) -> dict[Side, list[HeardEcho]]:
+    """The same with every echo of a side: one after its source and one before it, at most `reach_ticks` away."""
+    possible = {side: _echoes(sides, activity, side, reach_ticks, one_clock) for side in SIDES}
+    return {
+        side: [echo for echo in echoes if not any(_is_mirrored(echo, other) for other in possible[other_side(side)])]
+        for side, echoes in possible.items()
+    }
 
 
 def _echoes(
-    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, one_clock: bool
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, reach_ticks: int, one_clock: bool
 ) -> list[HeardEcho]:
     """Possible echoes in a side: at most one after its source and, unless on `one_clock`, one before it."""
     source, target, speaking = sides[other_side(side)], sides[side], activity[other_side(side)]
-    windows = (window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS)
+    stretches = _windows(source, target, speaking, reach_ticks)
+    windows = (window for window in stretches if window[3] >= FOUND_DEVIATIONS)
     measured = [path for window in windows if (path := _measured(source, target, speaking, *window)) is not None]
     found = []
     for is_late in (True,) if one_clock else (True, False):
@@ -165,7 +187,8 @@ def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
     the later one is usually real, since an echo follows its source. Only sides that do not begin together have a real
     one before its source; it then explains much more than its mirror image.
     """
-    if abs(echo.lag_samples + other.lag_samples) > MIRRORED_SAMPLES:
+    least, most = (-edge for edge in reversed(other.lag_range_samples))
+    if not (least - MIRRORED_SAMPLES <= echo.lag_samples <= most + MIRRORED_SAMPLES):
         return False
     if echo.is_late and other.is_late:
         return other.alike > echo.alike or echo.explained_share < min(LEAST_SHARE, other.explained_share)
@@ -174,9 +197,16 @@ def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
     return is_early == echo.is_late
 
 
-def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[tuple[int, int, int, float]]:
-    """Yields start tick, end tick, lag and deviations for each stretch of speech of the source (see `_lags`)."""
-    dither = np.random.default_rng(0).standard_normal((2, FRAME_TICKS + 2 * REACH_TICKS, LOW_TICK), np.float32)
+def _windows(
+    source: SideAudio, target: SideAudio, speaking: Bools, reach_ticks: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """Yields start tick, end tick, lag and deviations for each stretch of speech of the source (see `_lags`).
+
+    A stretch is WINDOW_FRAMES frames with speech. An echo behind a jitter buffer, or of another clock, has a lag that
+    moves within them: then each frame is a stretch.
+    """
+    lines = _correlated(reach_ticks).lines
+    dither = np.random.default_rng(0).standard_normal((2, FRAME_TICKS + 2 * reach_ticks, LOW_TICK), np.float32)
     dither_x, dither_y = dither.reshape(2, -1) * np.float32(DITHER)
     starts: list[int] = []
     rows: tuple[list[Floats], list[Floats]] = [], []
@@ -184,16 +214,31 @@ def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[
         spoken = np.flatnonzero(speaking[tick : tick + FRAME_TICKS])
         if len(spoken) >= LEAST_SPEAKING_TICKS:
             x = source.low.read(tick, tick + FRAME_TICKS)
-            y = target.low.read(tick - REACH_TICKS, tick + FRAME_TICKS + REACH_TICKS)
+            y = target.low.read(tick - reach_ticks, tick + FRAME_TICKS + reach_ticks)
             levelled, said = _levelled(x + dither_x[: len(x)]), np.zeros((FRAME_TICKS, LOW_TICK), np.float32)
             said[spoken] = levelled[spoken]
             for row, ticks in zip(rows, (said, _levelled(y + dither_y)), strict=True):
                 row.append(ticks.reshape(-1))
             starts.append(tick)
         if len(starts) == WINDOW_FRAMES or (starts and tick + FRAME_TICKS >= source.n_ticks):
-            for lag_samples, deviations in _lags(*(_CORRELATED.lines(np.stack(row)) for row in rows)):
-                yield starts[0], starts[-1] + FRAME_TICKS, lag_samples, deviations
+            of_source, of_target = (lines(np.stack(row)) for row in rows)
+            yield from _stretches(starts, of_source, of_target, reach_ticks)
             starts, rows = [], ([], [])
+
+
+def _stretches(
+    starts: Sequence[int], x: Complexes, y: Complexes, reach_ticks: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """The same for some frames that begin at `starts`: together or, if the lag moves, each alone."""
+    together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= LIKELY_DEVIATIONS]
+    if together:
+        alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
+        sure = [lags[-1][0] for lags in alone if lags[-1][1] >= FOUND_DEVIATIONS]
+        if sure and np.ptp(sure) > MIRRORED_SAMPLES:
+            for start, lags in zip(starts, alone, strict=True):
+                yield from ((start, start + FRAME_TICKS, *lag) for lag in lags)
+            return
+    yield from ((starts[0], starts[-1] + FRAME_TICKS, *lag) for lag in together)
 
 
 def _levelled(pcm: Floats) -> Floats:
@@ -206,7 +251,7 @@ def _levelled(pcm: Floats) -> Floats:
     return levelled
 
 
-def _lags(x: Complexes, y: Complexes) -> Iterator[tuple[int, float]]:
+def _lags(x: Complexes, y: Complexes, reach_ticks: int) -> Iterator[tuple[int, float]]:
     """The lag after the source with the strongest correlation; also one before the source, if it is stronger there.
 
     x, y: the spectra of the source and of the target in some frames, complex64 (frames, n).
@@ -215,12 +260,12 @@ def _lags(x: Complexes, y: Complexes) -> Iterator[tuple[int, float]]:
     powers = [(side.real**2 + side.imag**2).sum(axis=0) for side in (x, y)]
     cross = np.einsum("ij,ij->j", x.conj(), y) / np.sqrt(_smooth(powers[0]) * _smooth(powers[1]))
     cross[: LOWEST_HZ * 2 * len(cross) // LOW_RATE_HZ] = 0
-    correlation = np.abs(np.fft.irfft(cross)[: 2 * REACH_TICKS * LOW_TICK + 1])
+    correlation = np.abs(np.fft.irfft(cross)[: 2 * reach_ticks * LOW_TICK + 1])
     correlation /= np.median(correlation) / 0.6745
-    first = REACH_TICKS * LOW_TICK - AT_ONCE_SAMPLES
+    first = reach_ticks * LOW_TICK - AT_ONCE_SAMPLES
     late, early = first + int(np.argmax(correlation[first:])), int(np.argmax(correlation[:first]))
     for at in (late, early) if correlation[early] > correlation[late] else (late,):
-        yield at - REACH_TICKS * LOW_TICK, float(correlation[at])
+        yield at - reach_ticks * LOW_TICK, float(correlation[at])
 
 
 def _smooth(power: Floats) -> Floats:

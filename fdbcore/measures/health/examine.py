@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.measures.health import echo, levels, sides, surroundings, tones
+from fdbcore.measures.health import clock, echo, levels, sides, surroundings, tones, voices
 from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
@@ -39,39 +39,45 @@ def examine(
     """The input health of a session, as JSON values of schema HEALTH_SCHEMA.
 
     Keys: verdict ("ok", or the worst severity above "note"), sides {A, B: figures}, findings, and suspect {A, B}: the
-    spans of ticks in which the activity of a side is echo of the other side. activity: bool (n_ticks,) per side.
-    two_files: each side has its own file. live: the sides are known, and share one clock. kept: the spans of the
+    spans of ticks in which the activity of a side is echo of the other side, or a tone. activity: bool (n_ticks,) per
+    side. two_files: each side has its own file. live: the sides are known, and share one clock. kept: the spans of the
     session that were heard, one after the other; the result has spans of ticks of the session. vads: the names of the
     detectors that decided the activity, as some are moved by what moves no other.
     """
     active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
-    with without_lines(heard) as voices:
-        found = echo.find(voices, active, one_clock=live)
+    with without_lines(heard) as clear:
+        found = echo.find(clear, active, one_clock=live)
         findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
         for number, finding in enumerate(findings):
             if finding.id in ECHOES and finding.side:
-                suspect[finding.side] = echo.suspect(found[finding.side], voices) & active[finding.side]
+                suspect[finding.side] = echo.suspect(found[finding.side], clear) & active[finding.side]
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
-    echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
+        echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
+        is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
+        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files)
     unpadded = {side: heard[side].until_its_end for side in SIDES}
+    of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
+    tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
+    for side in SIDES:
+        suspect[side] |= tones.unspoken(tonal[side], echo_free[side])
+        echo_free[side] &= ~suspect[side]
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
     not_its_own = {finding.side for finding in findings}
     for side in SIDES:
-        of_tones = list(tones.checks(side, unpadded[side], kept))
-        tonal = tones.ticks(of_tones, unpadded[side].n_ticks)
         heard_by = unpadded[side], speech[side]
         limits = limits_of(vads.get(side, ""))
-        is_explained = bool(not_its_own & {side, None}) or any(finding.id == "music" for finding in of_tones)
+        is_explained = bool(not_its_own & {side, None}) or any(finding.id == "music" for finding in of_tones[side])
         of_side = [
-            *levels.checks(side, *heard_by, tonal, figures[side], limits),
+            *levels.checks(side, *heard_by, tonal[side][: unpadded[side].n_ticks], figures[side], limits),
             *surroundings.checks(side, *heard_by, figures[side], is_explained, limits),
-            *of_tones,
+            *of_tones[side],
         ]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
-    findings += [] if live else sides.exchanged(unpadded, speech)
-    findings += sides.out_of_step(echo_free) if two_files else []
+    findings += (
+        [] if live else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded), *voices.checks(unpadded, speech)]
+    )
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     worst = findings[0].severity if findings else "note"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
-from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
+from fdbcore.measures.health.hearing import FULL_SCALE, LOUD_POWER, SideAudio
 from fdbcore.measures.health.limits import Limits
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
@@ -44,6 +44,11 @@ TONAL_MARGIN_TICKS: Final = 4
 EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by itself is softer
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
+DIP_DB: Final = 25.0  # a hole is so much softer than what sounds on both sides of it
+LONGEST_DIP_TICKS: Final = 10
+CHOPPY_PER_S: Final = 7  # dips within words: clear speech has up to 6 in a second, and seldom more than 4
+LEAST_CHOPPY_S: Final = 3
+
 
 def checks(
     side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures, limits: Limits
@@ -54,7 +59,8 @@ def checks(
     yield from _clipping(side, heard, active)
     yield from _direct_current(side, heard)
     yield from _band(side, active, known)
-    yield from _dropouts(side, heard, active, tonal, known)
+    choppy = list(_choppy(side, heard, tonal))
+    yield from choppy or _dropouts(side, heard, active, tonal, known)
 
 
 def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures, limits: Limits) -> Iterator[HealthFinding]:
@@ -117,6 +123,38 @@ def _band(side: Side, active: Bools, known: SideFigures) -> Iterator[HealthFindi
     if np.count_nonzero(active) >= LEAST_BAND_TICKS and drop_db is not None and drop_db > TELEPHONE_DB:
         means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
         yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": drop_db})
+
+
+def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFinding]:
+    """Sound with holes all over, whatever a detector takes it for."""
+    powers = np.where(near(tonal, TONAL_MARGIN_TICKS), 0, heard.powers)
+    sounding = powers[powers > LOUD_POWER]
+    if not len(sounding):
+        return
+    loud = np.flatnonzero(powers > np.quantile(sounding, 0.9) * 10 ** (-EDGE_DB / 10))
+    gaps = np.diff(loud)
+    before = loud[:-1][(gaps > 1) & (gaps <= LONGEST_DIP_TICKS)]
+    after = loud[1:][(gaps > 1) & (gaps <= LONGEST_DIP_TICKS)]
+    if not len(before):
+        return
+    softest = np.minimum.reduceat(powers, np.stack([before + 1, after], axis=1).reshape(-1))[::2]
+    beside = np.minimum(
+        np.maximum(powers[np.maximum(before - 1, 0)], powers[before]),
+        np.maximum(powers[after], powers[np.minimum(after + 1, len(powers) - 1)]),
+    )
+    per_s = np.bincount(before[softest < beside * 10 ** (-DIP_DB / 10)] // TICKS_PER_S)
+    choppy = per_s >= CHOPPY_PER_S
+    seconds = int(np.count_nonzero(choppy))
+    if seconds >= LEAST_CHOPPY_S:
+        holes_per_s = float(per_s[choppy].mean())
+        means = (
+            "Sound is missing again and again inside words: a recorder lost packets or placed them wrongly. A "
+            "detector takes what is left for speech, for many short turns, or for nothing; no figure means anything."
+        )
+        text = f"choppy, {holes_per_s:.0f} holes a second or more for {seconds} s"
+        spans = [(start * TICKS_PER_S, end * TICKS_PER_S) for start, end in runs(choppy, 2)]
+        figures = {"holes_per_s": holes_per_s, "seconds": seconds}
+        yield HealthFinding("choppy", side, "bad", text, means, figures, spans)
 
 
 def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:

@@ -1,4 +1,4 @@
-"""Checks of the two sides against each other: echo, identical content, exchanged sides, files out of step."""
+"""Checks of the two sides against each other: echo, identical content, exchanged sides."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 
 AT_ONCE_MS: Final = 5.0
 OWN_SHARE: Final = 0.1  # of its speech, at most, in a side that repeats the other
-FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
-MUCH_OVERLAP, LESS = 0.22, 0.5  # as a share of the speech of the side that speaks less; and how much less elsewhere
-LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
 def echoes(found: Mapping[Side, HeardEcho], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
@@ -111,21 +108,3 @@ def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -
         means = "If A is the system, every measure describes the wrong side (correct it with --swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
         yield HealthFinding("exchanged", None, "warn", text, means, figures)
-
-
-def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
-    """Two files overlap much, but hardly at another offset: people take turns, so the files may be out of step."""
-    a, b = (activity[side].astype(np.float32) for side in SIDES)
-    if min(a.sum(), b.sum()) < LEAST_SPEECH_TICKS:
-        return
-    size = len(a) + FARTHEST_SHIFT_TICKS
-    both = np.fft.irfft(np.fft.rfft(a, 2 * size).conj() * np.fft.rfft(b, 2 * size))
-    shifts = np.arange(-FARTHEST_SHIFT_TICKS, FARTHEST_SHIFT_TICKS + 1)
-    share = both[shifts] / min(a.sum(), b.sum())  # with B moved earlier by each shift
-    now, best = float(share[FARTHEST_SHIFT_TICKS]), int(np.argmin(share))
-    if now > MUCH_OVERLAP and share[best] < LESS * now:
-        offset_ms = -int(shifts[best]) * TICK_MS
-        text = f"files out of step? {100 * now:.0f} % overlap, {100 * share[best]:.0f} % with --offset-ms {offset_ms}"
-        means = "If the files did not begin together, every latency and overlap is wrong by the difference."
-        figures = {"overlap_share": now, "least_overlap_share": float(share[best]), "offset_ms": offset_ms}
-        yield HealthFinding("out_of_step", None, "warn", text, means, figures)

@@ -30,6 +30,7 @@ FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two pea
 RINGING_HZ: Final = (380.0, 500.0)
 LEAST_RINGS: Final = 2
 BESIDE_TICKS, QUIETER = 20, 0.05  # before or after a ring, power falls to this share of it
+FILLED_SHARE: Final = 0.9
 
 # Windows of 128 ms, one every 60 ms.
 MUSIC_WINDOW: Final = 512
@@ -80,7 +81,7 @@ def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[Healt
     digits = list(_digits(found.key))
     if digits:
         text = "dialled " + "".join(digit for digit, _ in digits[:16])
-        means = "Dialling is not speech, but an energy detector takes it for speech: it adds false turns and answers."
+        means = "Dialling is not speech: no figure counts it, even if the detector takes it for speech."
         yield HealthFinding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
     dialled = np.zeros(heard.n_ticks, np.bool_)
     for _, (start, end) in digits:
@@ -103,6 +104,16 @@ def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
     for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
         found[start:end] = True
     return found
+
+
+def unspoken(tonal: Bools, active: Bools) -> Bools:
+    """The activity that is a tone and no speech, bool (n_ticks,): of stretches that tones fill, all, edges included."""
+    beside = near(tonal, BESIDE_TICKS)
+    ticks = tonal & active
+    for start, end in runs(active):
+        if tonal[start:end].any() and np.mean(beside[start:end]) > FILLED_SHARE:
+            ticks[start:end] = True
+    return ticks
 
 
 def _tones(heard: SideAudio) -> Tones:
@@ -191,7 +202,7 @@ def _ringing_or_tones(side: Side, found: Tones, tones: list[Span], kept: Sequenc
         for span, f in zip(tones, hz, strict=True)
         if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(found.power, span)
     ]
-    means = "It is not speech, but an energy detector takes it for speech: it adds false turns, overlaps and answers."
+    means = "It is not speech: no figure counts it, even if the detector takes it for speech."
     if len(rings) >= LEAST_RINGS:
         [(first, _), *_] = in_session(rings, kept)
         text = f"ringing, {len(rings)} times from {ticks_to_s(first):.0f} s"

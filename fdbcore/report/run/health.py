@@ -28,7 +28,10 @@ KINDS: Final = {
     "mixed": ("One side holds both", "Nobody can separate its own speech from the other's: no measure means anything."),
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
     "exchanged": ("Sides exchanged?", "If A is the system, every measure describes the wrong side."),
-    "out_of_step": ("Files out of step?", "If the files did not begin together, every latency is wrong."),
+    "out_of_step": ("Sides out of step?", "If they are not on one clock, every latency and overlap is wrong."),
+    "paused": ("Recording paused", "What was said then is not known, and is left out of every figure."),
+    "wrong_rate": ("Wrong rate in parts", "Speech is too fast or too slow there, and so is every time."),
+    "choppy": ("Choppy", "Holes inside words: a detector hears many short turns, or none."),
     "no_speech": ("No speech", "Nothing of that side can be measured."),
     "noise": ("Noise", "Onsets and ends are less certain, and noise may count as speech."),
     "nonstationary": (
@@ -45,9 +48,9 @@ KINDS: Final = {
     "dropouts": ("Dropouts", "Silence inside speech may count as a pause, and end a turn."),
     "dc": ("Direct current", "Audio with such an offset clips sooner."),
     "telephone": ("Telephone band", "Words that begin or end above 4 kHz seem later or shorter."),
-    "dtmf": ("Dialled digits", "They may count as speech."),
-    "ringing": ("Ringing", "It may count as speech."),
-    "tone": ("Tones", "They may count as speech."),
+    "dtmf": ("Dialled digits", "No figure counts them."),
+    "ringing": ("Ringing", "No figure counts it."),
+    "tone": ("Tones", "No figure counts them."),
     "music": ("Music", "It may count as a long turn, or as an interruption."),
 }
 

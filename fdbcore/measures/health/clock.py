@@ -1,0 +1,194 @@
+"""Whether the two sides are on one clock: one may be shifted by a constant, from some point on, or more and more.
+
+People take turns, so where the sides are out of step, they overlap more than they would at another offset. A system
+that cuts people off overlaps in the same way: this alone is a warning. What no system can do is to be heard on the
+other side before it speaks, or to be as many seconds late as its echo or as its file is longer: that is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
+from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, clock_text, other_side
+
+FARTHEST_TICKS: Final = 8 * TICKS_PER_S
+STEP_TICKS: Final = 10
+PART_TICKS: Final = 15 * TICKS_PER_S
+BRIDGED_TICKS: Final = 30  # a pause between two words
+LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
+
+# In units of the correlation of the two sides' activity, which is -1 if just one of them speaks at any time.
+LEAST_GAIN: Final = 0.1  # 95 of 100 sound dialogues gain less than 0.07 by any offset
+COST_OF_A_CHANGE: Final = 0.04
+COST_OF_A_STEP: Final = 0.001
+SLACK: Final = 0.1  # of the gain: offsets that lose less of it fit as well
+NEAR_TICKS: Final = 50  # a second sign fits if it lies this near
+LEAST_STRETCHES: Final = 2
+
+LEAST_PAUSE_TICKS: Final = TICKS_PER_S
+EDGE_TICKS: Final = 20  # silence at the ends of a recording is padding
+SILENT_PEAK: Final = 1
+MOST_SILENT_SHARE: Final = 0.02  # of the rest: a side with more has no background that could be missed
+
+
+class Fit(NamedTuple):
+    """How far B is late in a part of a session, in ticks; below 0 it is early. least, most: what fits as well."""
+
+    start_tick: int
+    late_ticks: int
+    least: int
+    most: int
+
+
+def out_of_step(
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool
+) -> Iterator[HealthFinding]:
+    """The sides would overlap much less with another offset. sides: without lines; activity: without echo."""
+    if min(np.count_nonzero(active) for active in activity.values()) < LEAST_SPEECH_TICKS:
+        return
+    fits, gain = _fits(activity)
+    if gain < LEAST_GAIN:
+        return
+    moves = len({fit.late_ticks for fit in fits}) > 1
+    echoes = [echo for found in all_in(sides, activity, FAR_REACH_TICKS).values() for echo in found]
+    proof = next((_heard(echo) for echo in echoes if _proves(echo, fits)), "")
+    longer_ticks = sides["B"].end_tick - sides["A"].end_tick
+    if two_files and not proof and not moves and _is_near(longer_ticks, fits[0]):
+        proof = f"its file is {abs(longer_ticks) / TICKS_PER_S:.1f} s {'longer' if longer_ticks > 0 else 'shorter'}"
+    figures: dict[str, float] = {"gain": gain}
+    if not moves:
+        figures |= {
+            "least_late_ms": fits[0].least * TICK_MS, "most_late_ms": fits[0].most * TICK_MS,
+        }  # fmt: skip
+    place = _growing(fits) if moves else _late(fits[0])
+    if proof:
+        means = "Every latency, overlap and interruption is wrong by that much."
+        if not moves:
+            offset_ms = -round((fits[0].least + fits[0].most) / 2) * TICK_MS
+            means += f" --offset-ms {offset_ms} corrects it, or another value of that range."
+            figures["offset_ms"] = offset_ms
+        text = f"sides out of step: B {place}, and {proof}"
+        yield HealthFinding("out_of_step", None, "bad", text, means, figures)
+        return
+    text = f"sides out of step? B {place}, or the parties talk over each other: audio alone cannot tell"
+    means = (
+        "If the sides are not on one clock, every latency, overlap and interruption is wrong; a system that cuts "
+        "people off, or is cut off, sounds the same."
+    )
+    yield HealthFinding("out_of_step", None, "warn", text, means, figures)
+
+
+def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
+    """How late B is in each part of the session, and how much better the sides fit then than as they are.
+
+    The offset changes from part to part only if that gains more than COST_OF_A_CHANGE.
+    """
+    costs = _costs(activity)
+    offsets = np.arange(-FARTHEST_TICKS, FARTHEST_TICKS + 1, STEP_TICKS)
+    steps = np.abs(np.arange(len(offsets))[:, None] - np.arange(len(offsets)))
+    change = np.where(steps > 0, COST_OF_A_CHANGE + COST_OF_A_STEP * steps, 0)
+    reached, chosen = costs[0], []
+    for of_part in costs[1:]:
+        through = reached[:, None] + change
+        chosen.append(through.argmin(axis=0))
+        reached = through.min(axis=0) + of_part
+    best = [int(reached.argmin())]
+    for before in reversed(chosen):
+        best.append(int(before[best[-1]]))
+    gain = float(costs[:, len(offsets) // 2].sum() - reached.min())
+    fits: list[Fit] = []
+    for part, at in enumerate(reversed(best)):
+        if not fits or fits[-1].late_ticks != offsets[at]:
+            through_part = [n for n, each in enumerate(reversed(best)) if each == at]
+            spent = costs[through_part].sum(axis=0)
+            as_good = runs(spent <= spent[at] + SLACK * gain)
+            least, most = next(span for span in as_good if span[0] <= at < span[1])
+            fits.append(Fit(part * PART_TICKS, int(offsets[at]), int(offsets[least]), int(offsets[most - 1])))
+    return fits, gain
+
+
+def _costs(activity: Mapping[Side, Bools]) -> npt.NDArray[np.float64]:
+    """The part of each stretch in the correlation of the sides' activity by offset of B, (parts, offsets)."""
+    a, b = (_bridged(activity[side]).astype(np.float64) for side in SIDES)
+    deviation = len(a) * float(np.std(a) * np.std(b))
+    a, b = a - a.mean(), np.pad(b - b.mean(), FARTHEST_TICKS)
+    costs = []
+    for start in range(0, len(a), PART_TICKS):
+        part = a[start : start + PART_TICKS]
+        around = b[start : start + len(part) + 2 * FARTHEST_TICKS]
+        size = len(around) + len(part)
+        correlation = np.fft.irfft(np.fft.rfft(around, size) * np.fft.rfft(part, size).conj(), size)
+        costs.append(correlation[: 2 * FARTHEST_TICKS + 1 : STEP_TICKS] / deviation)
+    return np.array(costs)
+
+
+def _bridged(active: Bools) -> Bools:
+    bridged = np.zeros(len(active), np.bool_)
+    for start, end in runs(active, BRIDGED_TICKS):
+        bridged[start:end] = True
+    return bridged
+
+
+def _is_near(late_ticks: float, fit: Fit) -> bool:
+    return abs(late_ticks) > NEAR_TICKS and fit.least - NEAR_TICKS <= late_ticks <= fit.most + NEAR_TICKS
+
+
+def _proves(echo: HeardEcho, fits: Sequence[Fit]) -> bool:
+    """Whether an echo is as late on its side as that side is, in two stretches or more.
+
+    One is not enough: a machine may say the same recording again, and then its first echo comes before its source.
+    """
+    sign = 1 if echo.side == "B" else -1
+    late_ticks = [sign * path.delay_ms / TICK_MS for path in echo.paths]
+    return sum(any(_is_near(each, fit) for fit in fits) for each in late_ticks) >= LEAST_STRETCHES
+
+
+def _heard(echo: HeardEcho) -> str:
+    seconds = abs(echo.delays_ms[1]) / 1000
+    when = f"{seconds:.2f} s after" if echo.is_late else f"{seconds:.2f} s before"
+    return f"{other_side(echo.side)} is heard on {echo.side} {when} it speaks"
+
+
+def _late(fit: Fit) -> str:
+    """How late B is: "2.3 to 3.5 s early"."""
+    least, most = sorted((abs(fit.least), abs(fit.most)))
+    if fit.least <= 0 <= fit.most:
+        return "in step"
+    seconds = (
+        f"{least / TICKS_PER_S:.1f} to {most / TICKS_PER_S:.1f} s" if least != most else f"{most / TICKS_PER_S:.1f} s"
+    )
+    return f"{seconds} {'late' if fit.late_ticks > 0 else 'early'}"
+
+
+def _growing(fits: Sequence[Fit]) -> str:
+    return ", ".join(f"{_late(fit)} from {clock_text(fit.start_tick / TICKS_PER_S)}" for fit in fits)
+
+
+def pauses(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
+    """The recorder paused: the background of both sides ends and returns at the same moments.
+
+    A side that is digitally silent between its words anyway shows nothing of it, so both need a background.
+    """
+    n_ticks = min(audio.end_tick for audio in sides.values())
+    silent = {side: sides[side].peaks[:n_ticks] <= SILENT_PEAK for side in SIDES}
+    spans = [
+        (start, end)
+        for start, end in runs(silent["A"] & silent["B"])
+        if end - start >= LEAST_PAUSE_TICKS and start > EDGE_TICKS and end < n_ticks - EDGE_TICKS
+    ]
+    paused_ticks = sum(end - start for start, end in spans)
+    most_silent = max(np.count_nonzero(ticks) for ticks in silent.values())
+    if spans and most_silent - paused_ticks < MOST_SILENT_SHARE * (n_ticks - paused_ticks):
+        places = ", ".join(
+            f"{clock_text(start / TICKS_PER_S)} to {clock_text(end / TICKS_PER_S)}" for start, end in spans
+        )
+        text = f"recording paused, {places}: the background of both sides is missing there"
+        means = "What was said there is not known: these spans are left out of every figure, as --from and --to would."
+        yield HealthFinding("paused", None, "warn", text, means, {"seconds": paused_ticks / TICKS_PER_S}, spans)

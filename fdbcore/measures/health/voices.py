@@ -1,0 +1,211 @@
+"""Whether each side keeps its voice: two that change places at one moment, or one that jumps with its whole spectrum.
+
+A voice is known by its long-term spectrum below 2 kHz and by its pitch. If people or systems take turns in any way,
+both stay on their side; only a recorder exchanges them. And nobody raises his pitch and all of his formants by the same
+musical interval: only a wrong sample rate does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.fourier import RealFourier
+from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Severity
+
+Doubles = npt.NDArray[np.float64]
+
+# A unit of speech: with pauses of up to 0.3 s, and 0.6 s of speech or more. It is heard in up to 40 frames of 64 ms.
+BRIDGED_TICKS: Final = 30
+LEAST_UNIT_TICKS: Final = 60
+MOST_FRAMES: Final = 40
+FRAME: Final = 256
+PADDED: Final = 1024
+LOUD_SHARE: Final = 0.03  # of the power of the loud frames of its unit
+LONGEST_UNIT_TICKS: Final = 300  # a longer one has no more weight
+
+LOWEST_HZ, BANDS, PER_OCTAVE = 125.0, 48, 12
+PITCH_LAGS: Final = (10, 57)  # 400 to 70 Hz
+VOICED: Final = 0.5
+LEAST_VOICED: Final = 8
+
+# By how much less the units of a side vary if a part of them is taken otherwise: the mean logarithm over the bands.
+EXCHANGED: Final = -0.07  # of 72 sound dialogues none reached -0.05; of 24 with exchanged sides 24 reached this
+FEWEST_BESIDE: Final = 2  # units of each side before and after
+INTERVALS: Final = {7: "3:2", -7: "2:3", 12: "2:1", -12: "1:2", 5: "4:3", -5: "3:4"}
+WRONG_RATE, SURE_RATE, PITCH_AGREES = -0.3, -0.6, -0.3
+FEWEST_IN_PART, FEWEST_UNITS, MOST_UNITS = 2, 6, 120
+
+_OF_FRAME: Final = RealFourier(PADDED, np.pad(np.hanning(FRAME), (0, PADDED - FRAME)).astype(np.float32))
+_HZ: Final = np.fft.rfftfreq(PADDED, 1 / LOW_RATE_HZ)
+_EDGES: Final = np.searchsorted(_HZ, LOWEST_HZ * 2 ** (np.arange(BANDS + 1) / PER_OCTAVE))
+_WINDOW: Final = np.fft.irfft(np.abs(np.fft.rfft(np.hanning(FRAME), PADDED)) ** 2)[: PITCH_LAGS[1] + 2]
+
+
+class Voice(NamedTuple):
+    """A side's units of speech. spans: (n, 2) in ticks. levels: of each band in dB, (n, BANDS). pitch: in octaves,
+    (n,), NaN where there is none. weights: (n,)."""
+
+    spans: npt.NDArray[np.int64]
+    levels: Doubles
+    pitch: Doubles
+    weights: Doubles
+
+    def part(self, of: slice) -> Voice:
+        """Some of its units."""
+        return Voice(self.spans[of], self.levels[of], self.pitch[of], self.weights[of])
+
+
+def checks(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
+    """Sides that are exchanged from some point on, or a side whose rate is wrong in a part of the session.
+
+    A voice an octave higher is also another voice, and some exchanged voices lie apart by an interval: of both
+    findings, a sure jump counts, else the exchange.
+    """
+    voices = {side: _voice(sides[side], speech[side]) for side in SIDES}
+    jumps = list(_wrong_rates(voices))
+    is_sure = any(jump.severity == "bad" for jump in jumps)
+    yield from jumps if is_sure else list(_exchanged(voices)) or jumps
+
+
+def _voice(heard: SideAudio, speech: Bools) -> Voice:
+    found: list[tuple[tuple[int, int], Doubles, float]] = []
+    for start, end in runs(speech, BRIDGED_TICKS):
+        ticks = start + np.flatnonzero(speech[start:end])
+        if len(ticks) < LEAST_UNIT_TICKS:
+            continue
+        chosen = ticks[:: max(len(ticks) // MOST_FRAMES, 1)][:MOST_FRAMES] - start
+        pcm = heard.read(start, end + FRAME // LOW_TICK + 1)
+        frames = np.lib.stride_tricks.sliding_window_view(pcm, FRAME)[chosen * LOW_TICK]
+        found.append(((start, end), *_sound(np.pad(frames, ((0, 0), (0, PADDED - FRAME))))))
+    spans = np.array([span for span, _, _ in found], np.int64).reshape(-1, 2)
+    return Voice(
+        spans,
+        np.array([levels for _, levels, _ in found], np.float64).reshape(-1, BANDS),
+        np.array([pitch for _, _, pitch in found], np.float64),
+        np.sqrt(np.minimum(np.diff(spans)[:, 0], LONGEST_UNIT_TICKS)),
+    )
+
+
+def _sound(frames: Floats) -> tuple[Doubles, float]:
+    """The level of each band in dB, (BANDS,), and the pitch in octaves above 1 Hz, of a unit. frames: (n, PADDED)."""
+    spectra = _OF_FRAME.powers(frames).astype(np.float64)
+    powers = spectra.sum(axis=1)
+    spectra = spectra[powers >= LOUD_SHARE * np.quantile(powers, 0.9)]
+    mean = spectra.mean(axis=0)
+    levels = 10 * np.log10(np.add.reduceat(mean, _EDGES[:-1])[:BANDS] / np.diff(_EDGES) + 1e-12)
+    correlation = np.fft.irfft(spectra)[:, : PITCH_LAGS[1] + 2]
+    correlation = correlation / (correlation[:, :1] + 1e-12) / (_WINDOW / _WINDOW[0])
+    inner = correlation[:, 1:-1]
+    is_peak = (inner >= correlation[:, :-2]) & (inner >= correlation[:, 2:])
+    is_peak[:, : PITCH_LAGS[0] - 1] = False
+    most = np.where(is_peak, inner, 0).max(axis=1)
+    voiced = most > VOICED
+    lags = (
+        1 + (is_peak & (inner > 0.9 * most[:, None])).argmax(axis=1)[voiced]
+    )  # the first: an octave above if in doubt
+    pitch = float(np.median(np.log2(LOW_RATE_HZ / lags))) if len(lags) >= LEAST_VOICED else float("nan")
+    return levels, pitch
+
+
+def _exchanged(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
+    """Taken with its sides exchanged from some unit on, a side's voice varies less."""
+    spans = np.concatenate([voices[side].spans for side in SIDES])
+    order = np.argsort(spans[:, 0], kind="stable")
+    is_b = np.repeat([False, True], [len(voices[side].spans) for side in SIDES])[order]
+    weights = np.concatenate([voices[side].weights for side in SIDES])[order]
+    levels = _centred(np.concatenate([voices[side].levels for side in SIDES]))[order]
+    sums = [_running(weights * (is_b == side), levels) for side in (False, True)]
+    counted = [np.concatenate([[0], np.cumsum(is_b == side)]) for side in (False, True)]
+    splits = np.arange(len(is_b) + 1)
+    enough = np.all(
+        [(each >= FEWEST_BESIDE) & (each[-1] - each >= FEWEST_BESIDE) for each in counted], axis=0
+    )  # fmt: skip
+    splits = splits[enough]
+    if not len(splits):
+        return
+    a, b = sums
+    as_they_are = _scatter(*(total[-1] for total in a)) + _scatter(*(total[-1] for total in b))
+    crossed = sum(
+        _scatter(*(first[splits] + (second[-1] - second[splits]) for first, second in zip(one, other, strict=True)))
+        for one, other in ((a, b), (b, a))
+    )
+    gains = np.log(crossed / as_they_are).mean(axis=1)
+    best = int(gains.argmin())
+    if gains[best] < EXCHANGED:
+        at = clock_text(spans[order][splits[best], 0] / TICKS_PER_S)
+        text = f"sides exchanged from {at} on: each voice changes sides"
+        means = "What follows counts for the wrong side. Replay the call in two parts, with --to and --from and --swap."
+        yield HealthFinding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
+
+
+def _wrong_rates(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
+    """A part of a side whose spectrum and pitch lie a musical interval from those of the rest."""
+    parts = {side: _jump(voice) for side, voice in voices.items()}
+    together = all(parts.values())
+    for side, part in parts.items():
+        if part is not None:
+            gain, interval, start, end = part
+            place = f"{clock_text(start / TICKS_PER_S)} to {clock_text(end / TICKS_PER_S)}"
+            text = f"{side} at another rate, {place}: voice and formants jump by {INTERVALS[interval]}"
+            means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
+            severity: Severity = "bad" if together or gain < SURE_RATE else "warn"
+            yield HealthFinding("wrong_rate", side, severity, text, means, {"gain": gain}, [(start, end)])
+
+
+def _jump(voice: Voice) -> tuple[float, int, int, int] | None:
+    """The gain, the interval in twelfths of an octave, and the span of the part that fits best; None without one."""
+    found = []
+    for first in range(0, len(voice.spans), MOST_UNITS):
+        block = voice.part(slice(first, first + MOST_UNITS))
+        if len(block.spans) >= FEWEST_UNITS and np.isfinite(block.pitch).any():
+            found += [_jump_by(block, interval) for interval in INTERVALS]
+    gain, interval, start, end = min(found, default=(0.0, 0, 0, 0))
+    return (gain, interval, start, end) if gain < WRONG_RATE else None
+
+
+def _jump_by(voice: Voice, interval: int) -> tuple[float, int, int, int]:
+    n = len(voice.spans)
+    bands = np.arange(max(0, -interval), BANDS - max(0, interval))
+    pitch = np.where(np.isfinite(voice.pitch), voice.pitch, np.nanmedian(voice.pitch))
+    as_it_is, moved = _centred(voice.levels[:, bands]), _centred(voice.levels[:, bands + interval])
+    first, end = np.triu_indices(n + 1, FEWEST_IN_PART)
+    is_part = (end - first <= n - FEWEST_IN_PART - 1) & (end - first >= FEWEST_IN_PART)
+    first, end = first[is_part], end[is_part]
+    gains = []
+    for whole, part in ((as_it_is, moved), (pitch[:, None], pitch[:, None] - interval / PER_OCTAVE)):
+        of_whole, of_part = _running(voice.weights, whole), _running(voice.weights, part)
+        sums = [w[-1] - (w[end] - w[first]) + (p[end] - p[first]) for w, p in zip(of_whole, of_part, strict=True)]
+        gains.append(np.log((_scatter(*sums) + 1e-9) / (_scatter(*(w[-1] for w in of_whole)) + 1e-9)).mean(axis=1))
+    of_spectrum, of_pitch = gains
+    agreed = np.where(of_pitch < PITCH_AGREES, of_spectrum, 0)
+    best = int(agreed.argmin())
+    return float(agreed[best]), interval, int(voice.spans[first[best], 0]), int(voice.spans[end[best] - 1, 1])
+
+
+def _centred(levels: Doubles) -> Doubles:
+    """Without the level of each unit."""
+    centred: Doubles = levels - levels.mean(axis=1, keepdims=True)
+    return centred
+
+
+def _running(weights: Doubles, values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """The sums over the first 0, 1, ... n units: of weights (n + 1, 1), of values and of their squares (n + 1, m)."""
+    weighted = weights[:, None] * values
+    columns = (weights[:, None], weighted, weighted * values)
+    w, x, squares = (np.pad(np.cumsum(column, axis=0), ((1, 0), (0, 0))) for column in columns)
+    return w, x, squares
+
+
+def _scatter(weights: Doubles, values: Doubles, squares: Doubles) -> Doubles:
+    """The sum of the squares around the mean."""
+    scatter: Doubles = np.maximum(squares - values**2 / np.maximum(weights, 1e-9), 1e-9)
+    return scatter
