@@ -40,6 +40,7 @@ LIKELY_DEVIATIONS: Final = 6.0
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
+LEAST_EARLY: Final = 2  # stretches: a machine may say a recording again, whose first echo then precedes the second
 EARLY_TIMES: Final = 2.0  # a sound before its source explains at least this much more than its mirror image
 DITHER: Final = 1.5e-5  # half a step of int16, so that digital silence correlates with nothing
 
@@ -171,12 +172,14 @@ def _echoes(
     stretches = _windows(source, target, speaking, reach_ticks)
     windows = (window for window in stretches if window[3] >= FOUND_DEVIATIONS)
     measured = [path for window in windows if (path := _measured(source, target, speaking, *window)) is not None]
+    is_short = np.count_nonzero(speaking) < WINDOW_FRAMES * FRAME_TICKS
     found = []
     for is_late in (True,) if one_clock else (True, False):
         paths = [path for path in measured if (path.lag_samples >= -AT_ONCE_SAMPLES) == is_late]
         sane = [path for path in paths if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
         echo = HeardEcho(side, sane)
-        found += [echo] if sane and 2 * len(sane) >= len(paths) and echo.level_db >= LEAST_DB - 1 else []
+        is_shown = len(sane) >= (1 if is_late or is_short else LEAST_EARLY)
+        found += [echo] if is_shown and 2 * len(sane) >= len(paths) and echo.level_db >= LEAST_DB - 1 else []
     return found
 
 

@@ -42,7 +42,6 @@ FAR_BELOW: Final = 3  # times softer than the background
 BESIDE_SPEECH_TICKS: Final = 10
 TONAL_MARGIN_TICKS: Final = 4
 EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by itself is softer
-DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 DIP_DB: Final = 25.0  # a hole is so much softer than what sounds on both sides of it
 LONGEST_DIP_TICKS: Final = 10
@@ -199,7 +198,7 @@ def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: 
         yield HealthFinding(
             "dropouts",
             side,
-            "bad" if per_min > DROPOUTS_BAD_PER_MIN else "warn",
+            "warn",
             f"{len(found)} dropout{'s' if len(found) > 1 else ''}, {missing_ms} ms or more",
             means,
             {"dropouts": len(found), "missing_ms": missing_ms, "per_speech_min": per_min},

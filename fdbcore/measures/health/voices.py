@@ -174,21 +174,30 @@ def _jump(voice: Voice) -> tuple[float, int, int, int] | None:
 
 def _jump_by(voice: Voice, interval: int) -> tuple[float, int, int, int]:
     n = len(voice.spans)
-    bands = np.arange(max(0, -interval), BANDS - max(0, interval))
     pitch = np.where(np.isfinite(voice.pitch), voice.pitch, np.nanmedian(voice.pitch))
-    as_it_is, moved = _centred(voice.levels[:, bands]), _centred(voice.levels[:, bands + interval])
     first, end = np.triu_indices(n + 1, FEWEST_IN_PART)
-    is_part = (end - first <= n - FEWEST_IN_PART - 1) & (end - first >= FEWEST_IN_PART)
+    is_part = end - first < n - FEWEST_IN_PART
     first, end = first[is_part], end[is_part]
-    gains = []
-    for whole, part in ((as_it_is, moved), (pitch[:, None], pitch[:, None] - interval / PER_OCTAVE)):
-        of_whole, of_part = _running(voice.weights, whole), _running(voice.weights, part)
-        sums = [w[-1] - (w[end] - w[first]) + (p[end] - p[first]) for w, p in zip(of_whole, of_part, strict=True)]
-        gains.append(np.log((_scatter(*sums) + 1e-9) / (_scatter(*(w[-1] for w in of_whole)) + 1e-9)).mean(axis=1))
-    of_spectrum, of_pitch = gains
-    agreed = np.where(of_pitch < PITCH_AGREES, of_spectrum, 0)
-    best = int(agreed.argmin())
-    return float(agreed[best]), interval, int(voice.spans[first[best], 0]), int(voice.spans[end[best] - 1, 1])
+    by_pitch = _gains(voice.weights, pitch[:, None], pitch[:, None] - interval / PER_OCTAVE, first, end)
+    agrees = by_pitch < PITCH_AGREES
+    if not agrees.any():
+        return 0.0, interval, 0, 0
+    first, end = first[agrees], end[agrees]
+    bands = np.arange(max(0, -interval), BANDS - max(0, interval))
+    as_it_is, moved = _centred(voice.levels[:, bands]), _centred(voice.levels[:, bands + interval])
+    gains = _gains(voice.weights, as_it_is, moved, first, end)
+    best = int(gains.argmin())
+    return float(gains[best]), interval, int(voice.spans[first[best], 0]), int(voice.spans[end[best] - 1, 1])
+
+
+def _gains(
+    weights: Doubles, whole: Doubles, moved: Doubles, first: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> Doubles:
+    """How much less the units vary, (parts,), if those of each part [first, end) are taken as `moved`."""
+    of_whole, of_moved = _running(weights, whole), _running(weights, moved)
+    sums = [w[-1] - (w[end] - w[first]) + (m[end] - m[first]) for w, m in zip(of_whole, of_moved, strict=True)]
+    gains: Doubles = np.log(_scatter(*sums) / _scatter(*(w[-1] for w in of_whole))).mean(axis=1)
+    return gains
 
 
 def _centred(levels: Doubles) -> Doubles:
