@@ -14,7 +14,6 @@ from fdbcore.measures.findings import ENDS_UNANSWERED
 
 OF_A_SIDE: Final = ("never_spoke", "fell_silent", ENDS_UNANSWERED)
 """The ids of the findings that say of one side that it was not heard."""
-BAD_INPUT: Final = "bad input"
 
 
 class FindingsBeside:
@@ -40,4 +39,4 @@ def _names(call: Call) -> Iterable[str]:
         reading = call.recording
         yield from (found["name"] for found in call.fact(TOLD, reading)["findings"] if found["id"] in OF_A_SIDE)
         if (health := call.fact(HEALTH, reading)) and health["verdict"] == "bad":
-            yield BAD_INPUT
+            yield "bad input"

@@ -317,8 +317,9 @@ def gates_json(
     """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
     shifts, beside = LineShifts(), FindingsBeside()
     results = [
-        _result(one, worst_ones, _on_lines(one, shifts), _beside(one, beside))
+        _result(one, worst_ones, _on_lines(one, shifts), beside.told(passed.calls if passed else ()))
         for one, worst_ones in zip(decisions, moments, strict=True)
+        for passed in [one.group if one.status == "passed" else None]
     ]
     return {
         "file": str(file),
@@ -347,11 +348,6 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
     found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
     baseline = decision.baseline.value if decision.baseline else None
     return gate_note(decision.gate, decision.value, decision.limit, baseline, found)
-
-
-def _beside(decision: Decision, beside: FindingsBeside) -> list[str]:
-    """What is wrong with the calls of a gate that passed."""
-    return beside.told(decision.group.calls) if decision.status == "passed" and decision.group else []
 
 
 def _result(decision: Decision, moments: Sequence[Worst], lines: str, but: list[str]) -> GateResult:
