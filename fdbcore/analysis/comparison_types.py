@@ -165,6 +165,14 @@ class GateResult(TypedDict):
     lines: NotRequired[
         Annotated[str, Meta(description="of a gate that allows less than the lines of its calls do to its measure")]
     ]
+    but: NotRequired[
+        Annotated[
+            list[str],
+            Meta(
+                description="of a gate that passed, what is wrong with its calls: a side that was not heard, bad input"
+            ),
+        ]
+    ]
 
 
 class GatedCall(TypedDict):

@@ -14,6 +14,7 @@ from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
+from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import Worst, worst
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
@@ -270,7 +271,8 @@ def gate(
     decided at a level of 95 % together. baseline, cluster, different_settings: as in `compare`.
 
     Keys: exit_code (0: all passed, 1: one failed, 3: one could not be decided or measured), level, results [{gate,
-    status, value, interval, limit, run, baseline, reason, calls_needed, worst [{call, file, start_s, text, page}]}],
+    status, value, interval, limit, run, baseline, reason, calls_needed, worst [{call, file, start_s, text, page}], but:
+    what is wrong with the calls of a gate that passed, if anything}],
     calls [{call, status, failed, cannot_tell}] (see `call_verdicts`), where status is "passed", "failed", "cannot tell"
     or "not measured", and values are in the unit of the measure (ms for latencies, shares from 0 to 1). `fdbcore report
     RUN --call NAME` writes the page of a call.
@@ -313,9 +315,11 @@ def gates_json(
     calls: Mapping[str, CallVerdict],
 ) -> DecidedGates:
     """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
-    shifts = LineShifts()
+    shifts, beside = LineShifts(), FindingsBeside()
     results = [
-        _result(one, worst_ones, _on_lines(one, shifts)) for one, worst_ones in zip(decisions, moments, strict=True)
+        _result(one, worst_ones, _on_lines(one, shifts), beside.told(passed.calls if passed else ()))
+        for one, worst_ones in zip(decisions, moments, strict=True)
+        for passed in [one.group if one.status == "passed" else None]
     ]
     return {
         "file": str(file),
@@ -346,7 +350,7 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
     return gate_note(decision.gate, decision.value, decision.limit, baseline, found)
 
 
-def _result(decision: Decision, moments: Sequence[Worst], lines: str) -> GateResult:
+def _result(decision: Decision, moments: Sequence[Worst], lines: str, but: list[str]) -> GateResult:
     gate = decision.gate
     result: GateResult = {
         "gate": gate.text,
@@ -370,4 +374,6 @@ def _result(decision: Decision, moments: Sequence[Worst], lines: str) -> GateRes
     }
     if lines:
         result["lines"] = lines
+    if but:
+        result["but"] = but
     return result

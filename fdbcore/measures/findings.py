@@ -26,6 +26,8 @@ from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, Span, clock_t
 if TYPE_CHECKING:
     from fdbcore.measures import finding_types
 
+ENDS_UNANSWERED: Final = "ends_unanswered"
+"""The id of the finding of a call that ends with A unanswered."""
 FULL_SCALE: Final = 32_768
 FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
@@ -220,7 +222,7 @@ def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
         if end - start < heard.dialogue.settings.ticks("response_window_ms"):
             remedy = " (--line-open: as no answer)" if heard.dialogue.line == "recorded" else ""
             text += f", and it counts nowhere{remedy}"
-        yield Finding("ends_unanswered", "B", "the call ends with A unanswered", text, start, end)
+        yield Finding(ENDS_UNANSWERED, "B", "the call ends with A unanswered", text, start, end)
 
 
 def one_sided(heard: CheckedCall) -> Iterator[Finding]:

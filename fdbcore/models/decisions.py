@@ -38,6 +38,7 @@ class OpenAIDecisions(OpenAIModel, Judge):
     """
 
     vendor = OPENAI_DECISIONS
+    gives_probabilities = True
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)

@@ -398,6 +398,8 @@ class Judge(Protocol):
 
     name: str
     """Its address without settings, with its server unless that is the vendor's: no other judge has the same."""
+    gives_probabilities: bool = False
+    """Whether it answers yes or no by the probability of yes. Of others a number is no such answer."""
 
     def check_key(self) -> None:
         """SettingsError if a key that it needs is missing."""

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from fdbcore.errors import PartyError, RecordingError, RefusalError, SettingsError
+from fdbcore.errors import InputError, PartyError, RecordingError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
 from fdbcore.protocols import Judge
@@ -147,10 +147,22 @@ class JudgeRequest:
         marks = self.kept.marks(self.key)
         try:
             if marks is not None:
-                self.question.check(marks, self.question.evidence)
+                self.check(marks)
         except NOT_OF_FORM:
             return None
         return marks
+
+    def check(self, marks: Mapping[str, Any]) -> None:
+        """Raises as `Check` does; InputError also for a number in place of yes or no, if the judge gives none."""
+        self.question.check(marks, self.question.evidence)
+        if self.judge.gives_probabilities:
+            return
+        for where in (each.where for each in self.question.rubric.questions if not each.levels):
+            answer: Any = marks
+            for step in where:
+                answer = answer[step]
+            if isinstance(answer, float):
+                raise InputError(f"{where[-1]}: expected true, false or null, got {answer!r}")
 
 
 class Desk:
@@ -207,26 +219,31 @@ def ask_all(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Calla
 
 
 class AnswersOnce(NamedTuple):
-    """Answers in the order of the requests. asked: how many questions were asked now; kept: answered before."""
+    """Answers in the order of the requests. asked: how many questions were asked now; kept: answered before; unusable:
+    answered before, too, but in a way that cannot be used.
+    """
 
     answers: list[JudgeAnswer]
     asked: int
     kept: int
+    unusable: int
 
     @property
     def told(self) -> str:
-        """Both counts in words."""
-        return f"questions to judges: {self.asked:,} asked now, {self.kept:,} answered before"
+        """The counts in words."""
+        unusable = f"; {self.unusable:,} of the kept answers cannot be used" if self.unusable else ""
+        return f"questions to judges: {self.asked:,} asked now, {self.kept:,} answered before{unusable}"
 
 
 def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> AnswersOnce:
     """As `ask_all`; requests whose answer is kept in the same place under the same key are one question."""
     unlike = {(id(each.kept), each.key): each for each in requests}
     kept = sum(each.known is not None for each in unlike.values())
+    unusable = sum(each.kept.marks(each.key) is not None for each in unlike.values()) - kept
     answers = dict(zip(unlike, ask_all(list(unlike.values()), desk, jobs, show), strict=True))
     unasked = sum(each.reason.startswith(NOT_ASKED) for each in answers.values())
     found = [answers[id(each.kept), each.key] for each in requests]
-    return AnswersOnce(found, len(unlike) - kept - unasked, kept)
+    return AnswersOnce(found, len(unlike) - kept - unasked, kept, unusable)
 
 
 def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
@@ -240,7 +257,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
         marks, failure, unusable = None, "", ""
         try:
             given = json_value(json.dumps(dict(request.judge.mark(question.rubric, asked))))  # as it will be kept
-            question.check(given, question.evidence)
+            request.check(given)
             marks = given
         except SettingsError:
             raise

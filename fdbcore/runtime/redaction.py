@@ -105,11 +105,13 @@ def without_values(text: str) -> str:
 
 
 def on_screen(text: str) -> str:
-    """`text` as it may be printed: without known secrets, and with ACTING characters as JSON writes them (`\\u001b`).
+    """`text` as it may be printed: `visible`, and without known secrets."""
+    return visible(without_values(text))
 
-    So JSON stays the same.
-    """
-    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", without_values(text))
+
+def visible(text: str) -> str:
+    """`text` with ACTING characters as JSON writes them (`\\u001b`); so JSON stays the same."""
+    return text if text.isprintable() else _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from fdbcore.errors import SettingsError
@@ -34,6 +35,7 @@ class ChannelColumn:
         return self._names.get(text, text)
 
 
+@lru_cache(1000)
 def _plain(cell: str) -> str:
     """A cell without blanks; tables write 2 as 2.0, and no value as NaN."""
     text = cell.strip()

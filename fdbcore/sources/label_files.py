@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 from urllib.parse import quote, unquote
@@ -163,6 +164,7 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
     return FileLabel(entry.call or call, place, kind, start_s, end_s)
 
 
+@lru_cache(1000)
 def _plain(text: str) -> str:
     """`text` in lower case, with its words joined by underscores."""
     return re.sub(r"[\s\-_]+", "_", text.strip().lower())
@@ -199,10 +201,10 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
             oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
     columns = _time_columns(path, header, [at for at in (start, end, length) if at is not None], whole)
     for where, row in whole:
-        is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # censored speech was still heard
-        if not any(cell.strip() for cell in row) or (
-            censored is not None and row[censored].strip().lower() == "true" and not is_speech
-        ):
+        is_censored = censored is not None and row[censored].strip().lower() == "true"
+        if is_censored and KIND_NAMES.get(_plain(row[kind])) != "speech":  # censored speech was still heard
+            continue
+        if not any(map(str.strip, row)):
             continue
         times: dict[int | None, float | None] = {}
         for at, column in columns.items():

@@ -1,9 +1,14 @@
-"""Text cells of CSV, written so that no spreadsheet takes one for a formula, and read again as they were."""
+"""Text cells of CSV, written so that no spreadsheet takes one for a formula, and read again as they were.
+
+What acts on how a text is shown, such as controls and overrides of direction, is written and read as `\\u001b`.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+from fdbcore.runtime.redaction import visible
 
 _NUMBER: Final = r" *[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)? *%? *(?![\s\S])"
 FORMULA: Final = rf"'*(?!'|{_NUMBER})(?:[\t\r\n]|[\s\ufeff\x1c-\x1f\x85]*[=+\-@＝＋－＠])"
@@ -15,10 +20,13 @@ _FORMULA: Final = re.compile(FORMULA)
 
 
 def marked(cell: object) -> object:
-    """A cell as it is written: with the mark ' before a text that begins like a FORMULA."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    """A cell as it is written: a text is `visible`, with the mark ' before one that begins like a FORMULA."""
+    if not isinstance(cell, str):
+        return cell
+    text = visible(cell)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unmarked(cell: str) -> str:
-    """The text that `marked` wrote as `cell`."""
+    """The (visible) text that `marked` wrote as `cell`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell

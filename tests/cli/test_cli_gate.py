@@ -8,15 +8,23 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes.browser import BROWSER, dump_dom
 from helpers.made_runs import Manner, drawn_calls, made_run
+from helpers.on_lines import health_at
 
 from fdbcore.analysis.gate_file import DEFAULTS, read_gates
+from fdbcore.analysis.score import summary
 from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.health.measured_lines import measured_lines
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import HEALTH, write_json
+from fdbcore.report.call.screen import run_screen
 
 
 def command(*arguments: object) -> Result:
@@ -188,3 +196,81 @@ def test_a_browser_marks_the_cells_of_the_calls_by_sign_and_word(
         )
         status = calls[name]["of"][2]
         assert (sign, word) == (signs[status], {"failed": "fail", "cannot tell": "undecided", "passed": "pass"}[status])
+
+
+@pytest.fixture(scope="module")
+def silenced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """20 German calls of a sound system; of 20 English ones B goes silent in 2, and leaves the last turn in 3."""
+    calls = drawn_calls(20, 5, prefix="de", language="de") + drawn_calls(20, 6, prefix="en", language="en")
+    for number in range(2):
+        b = calls[20 + number].activity[1]
+        b[len(b) // 4 :] = False
+    for number in range(2, 5):
+        a, b = calls[20 + number].activity
+        b[np.flatnonzero(a)[-1] :] = False
+    return made_run(tmp_path_factory.mktemp("silenced") / "run", calls)
+
+
+def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(silenced: Path, tmp_path: Path) -> None:
+    gates, junit, comment = tmp_path / "gates.toml", tmp_path / "gates.xml", tmp_path / "comment.md"
+    of = ", ".join(f'{{check = "premature_per_turn <= 0.5", where = {{language = "{each}"}}}}' for each in ("de", "en"))
+    gates.write_text(f"gates = [{of}]")
+    arguments = ("report", silenced, "--gate", gates, "--no-audio")
+    told = command(*arguments, "--junit", junit, "--comment", comment)
+    assert told.exit_code == 0
+    what = "the call ends with A unanswered in 3 of 20 calls; B fell silent in 2 of 20 calls"
+    lines = " ".join(told.stdout.split())
+    assert f"Pass, but: {what}. All 2 gates passed. Of 40 calls" in lines
+    line = r"PASS premature_per_turn <= 0.5 where language = (\w\w)( !! pass, but: .*?;.*?calls)?"
+    first, second = re.findall(line, lines)
+    assert (first, second) == (("en", f" !! pass, but: {what}"), ("de", ""))
+    cases = ElementTree.parse(junit).getroot().findall("testcase")
+    assert [case.get("name", "")[-2:] for case in cases] == ["en", "de"]
+    outs = [case.findtext("system-out", "").split("\n")[0] for case in cases]
+    assert (outs[0], "pass, but" in outs[1]) == (f"pass, but: {what}", False)
+    assert comment.read_text().startswith(f"### ✓ Pass, but: {what}. All 2 gates passed.")
+    cells = [row.split(" | ")[0] for row in comment.read_text().splitlines()[-2:]]
+    assert cells == [f"| ✓ pass, but: {what}", "| ✓ pass"]
+    html = (silenced / "compare.html").read_text()
+    listed_gates = re.findall(r'<li class="(passed[^"]*)">.*?language = (\w\w)', html)
+    assert listed_gates == [("passed doubted", "en"), ("passed", "de")]
+    assert f"<p>pass, but: {what}</p>" in html
+    assert (
+        f'class="verdict-line limit passed doubted"><span aria-hidden="true">✓</span> Pass, but: {what}.'
+        in (silenced / "index.html").read_text()
+    )
+    results = json.loads(command(*arguments, "--json").stdout)["gates"]["results"]
+    assert [(each["where"]["language"], each["status"], each.get("but")) for each in results] == [
+        ("de", "passed", None),
+        ("en", "passed", what.split("; ")),
+    ]
+    gates.write_text(f'gates = [{of}, {{check = "premature_per_turn >= 0.5"}}]')
+    assert command(*arguments, "--quiet", "--comment", comment).exit_code == 1
+    assert f"- **passed, but**: {what}\n" in comment.read_text()
+
+
+def test_bad_input_stands_beside_a_pass(tmp_path: Path) -> None:
+    (clean, *_) = measured_lines()["silero"].lines
+    run = made_run(tmp_path / "run", drawn_calls(20, 7))
+    gates = tmp_path / "gates.toml"
+    gates.write_text('gates = ["premature_per_turn <= 0.5"]')
+    assert "but:" not in command("report", run, "--gate", gates, "--no-audio").stdout
+    for name, verdict in (("call0003", "bad"), ("call0005", "warn")):
+        finding = {"id": "mixed", "side": "A", "severity": verdict, "text": "A holds both sides", "means": ""}
+        found = {"verdict": verdict, "findings": [finding | {"figures": {}, "spans": []}]}
+        write_json(run / name / HEALTH, health_at(clean, clean) | found)
+    assert "!! pass, but: bad input in 1 of 20 calls" in command("report", run, "--gate", gates, "--no-audio").stdout
+
+
+def test_a_run_says_how_many_calls_end_with_a_unanswered(silenced: Path) -> None:
+    lengths_s = []
+    for number in range(2, 5):
+        a, _ = drawn_calls(20, 6)[number].activity
+        lengths_s.append((len(a) - 1 - np.flatnonzero(a)[-1]) / 100)
+    text = f"3 of 40 calls end with A unanswered; {np.median(lengths_s):.0f} s of silence recorded after it (median)"
+    told = command("report", silenced, "--no-audio").stdout
+    assert text in " ".join(told.split())
+    assert f"<summary>{text}</summary>" in (silenced / "index.html").read_text()
+    readings = [Reading(silenced / f"en{number:04}") for number in range(1, 5)]
+    few = run_screen(readings, summary(readings)["measures"])
+    assert text.replace("40", "4") in " ".join(few.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -56,6 +57,19 @@ def test_no_command_prints_what_acts(folder: Path, words: str, monkeypatch: pyte
     printed = told(*words.split(" ")).output
     assert not ACTING & {*printed}
     assert "x\\u001b]0;t\\u0007" in printed
+
+
+def test_no_table_of_a_run_holds_what_acts(folder: Path) -> None:
+    told("report", folder / "old", "--no-audio", "--quiet")
+    for name in ("calls.csv", "events.csv"):
+        text = (folder / "old" / name).read_bytes().decode()
+        assert not ACTING & {*text.replace("\r\n", "\n")}
+        assert "0x\\u001b]0;t\\u0007" in text
+    with (folder / "old" / "calls.csv").open(newline="", encoding="utf-8") as file:
+        shown = HOSTILE.replace("\x1b", "\\u001b").replace("\x07", "\\u0007").replace("\r", "\\u000d")
+        for each in "\x9b\x7f\x85\u202e\u2066\u2028\u200f":
+            shown = shown.replace(each, f"\\u{ord(each):04x}")
+        assert {row["lang"] for row in csv.DictReader(file)} == {shown}
 
 
 DRAW = f"""

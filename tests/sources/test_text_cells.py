@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from fdbcore.sources.rater_tables import rated_rows
 from fdbcore.sources.tables import read_table
 from fdbcore.sources.text_cells import FORMULA, marked, unmarked
 
-FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(1)", "\t5", "\r5", "  =x", "\N{NO-BREAK SPACE}=x", "＝x", "＋x", "－x", "＠x"]
+FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(1)", "\t5", "\n5", "  =x", "\N{NO-BREAK SPACE}=x", "＝x", "＋x", "－x", "＠x"]
+BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 TEXTS = ["call-1", "1+1", "'quoted", "-2.5", "+4", "-1,5", "-3 %", "-1e-5", "", "'-5"]
 
 
@@ -25,9 +27,27 @@ def test_formulas_get_a_mark_and_numbers_and_other_texts_none() -> None:
     assert [marked(cell) for cell in (*TEXTS, -2.5, None)] == [*TEXTS, -2.5, None]
 
 
-@given(st.text() | st.text("'=+-@\t\r\n 15.x＝", max_size=6))
-def test_every_text_is_read_as_it_was(text: str) -> None:
-    assert unmarked(str(marked(text))) == text
+def acting(text: str) -> list[str]:
+    """What of a text acts on how it is shown, by Unicode's own tables."""
+    return [
+        each
+        for each in text.replace("\r\n", "\n")
+        if (unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") and each not in "\t\n")
+        or unicodedata.bidirectional(each) in BIDI
+        or each in "\u061c\u200e\u200f\u206a\u206b\u206c\u206d\u206e\u206f"
+    ]
+
+
+@given(st.text() | st.text("'=+-@\t\r\n 15.x＝\x1b\u202e\x85", max_size=6))
+def test_every_text_is_read_as_it_was_unless_something_in_it_acts(text: str) -> None:
+    read = unmarked(str(marked(text)))
+    assert (read == text) == (not acting(text))
+    assert not acting(read)
+
+
+def test_what_acts_on_how_a_text_is_shown_is_written_as_json_writes_it() -> None:
+    text = "=a\x1b[2J\x9b\u202eb\rc\ttab\r\nline\u2066\x7f日本語"
+    assert marked(text) == "'=a\\u001b[2J\\u009b\\u202eb\\u000dc\ttab\r\nline\\u2066\\u007f日本語"
 
 
 def test_our_readers_take_the_marks_off(tmp_path: Path) -> None:

@@ -130,11 +130,32 @@ def test_a_kept_answer_that_does_not_fit_any_more_is_asked_again() -> None:
         asked, kept = len(server.asked), json.loads(Path("OUT/judged.json").read_text())
         marks = [key for key in kept if key != "usage"]
         damaged = {**kept, marks[0]: {"right": 5}, marks[1]: {}, marks[2]: ["right"]}
+        damaged |= {marks[k]: {"right": share, "reason": ""} for k, share in ((3, 0.25), (4, 1.0))}
         Path("OUT/judged.json").write_text(json.dumps(damaged))
-        assert "3 of 6 questions left" in score(*judge, "--dry-run").output
-        score(*judge)
-        assert len(server.asked) == asked + 3
+        assert "5 of 6 questions left" in score(*judge, "--dry-run").output
+        told = squeezed(score(*judge).output)
+        assert "5 asked now, 1 answered before; 5 of the kept answers cannot be used" in told
+        assert len(server.asked) == asked + 5
     assert json.loads(Path("OUT/judged.json").read_text()).keys() == kept.keys()
+
+
+def test_a_plain_judge_is_right_or_wrong_and_nothing_between() -> None:
+    """Only a judge that says so gives probabilities: of others, 0.25 counted as no, and 0.75 as yes."""
+    answers = {RIGHT: True, WRONG: 0.25, UNKNOWN: 0.75}
+
+    def answer(asked: Asked) -> str:
+        return json.dumps({"right": answers.get(json.loads(asked.user)["reply"]), "reason": ""})
+
+    with FakeOpenAI(answer) as server:
+        found = score("--judge", server.address_of("openai:gpt-4o"))
+    assert found.exit_code == 1
+    content = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    by_name = {row["system"]: (row["right"], row["n"], row["unscored"]) for row in content["judging"]["rows"]}
+    assert by_name == {"a": (2, 3, 1), "b": (1, 1, 3)}
+    reasons = [each["reason"] for each in content["problems"]]
+    for share, times in ((0.75, 1), (0.25, 2)):
+        unscored = f"content unscored: right: expected true, false or null, got {share}"
+        assert sum(unscored in reason for reason in reasons) == times
 
 
 ODD: list[Answer] = [

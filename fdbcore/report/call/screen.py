@@ -9,6 +9,7 @@ from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.placed_lines import placed_lines
@@ -33,6 +34,7 @@ from fdbcore.report.format import (
     vad_text,
     with_interval,
 )
+from fdbcore.report.run.findings import ends_unanswered
 from fdbcore.report.terminal import filled, laid_out, shortened, shortened_at_end
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
@@ -149,6 +151,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
     return "\n".join(
         [
             head,
+            *(line for text in _unanswered(scored) for line in filled(text, columns).splitlines()),
             *(line for text in _amiss(scored, columns) for line in filled(text, columns).splitlines()),
             *_lines(rows, columns),
             *beneath,
@@ -158,6 +161,13 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
 
 def _placed(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[tuple[str, PlacedLines | None]]:
     return ((reading.name, placed_lines(reading)) for reading, _ in scored)
+
+
+def _unanswered(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[str]:
+    """How many of several calls end with A unanswered, if any does."""
+    found = [found for _, scores in scored for found in scores["findings"] if found["id"] == ENDS_UNANSWERED]
+    if found and len(scored) > 1:
+        yield f"!! {ends_unanswered([each['end_s'] - each['start_s'] for each in found], len(scored))}"
 
 
 def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[str]:

@@ -98,7 +98,10 @@ def _sides(document: Comparison) -> str:
 
 
 def _verdicts(document: Comparison) -> Iterator[str]:
-    """A line for each verdict, with its measures; of those that changed with their figures, and the undecided gates."""
+    """A line for each verdict, with its measures; of those that changed with their figures, and the undecided gates.
+
+    Then what other gates passed beside, unless the heading says it.
+    """
     gates = document.get("gates")
     for verdict in words.SIGNS:
         found = [
@@ -113,6 +116,8 @@ def _verdicts(document: Comparison) -> Iterator[str]:
             found += [_open(gate) for gate in gates["results"] if gate["status"] == "cannot tell"]
         if found:
             yield f"- **{verdict}**: {'; '.join(dict.fromkeys(found))}"
+    if gates and words.run_status(gates) != "passed" and (but := words.passed_beside(gates)):
+        yield f"- **passed, but**: {escaped('; '.join(but))}"
 
 
 def _label(measure: str) -> str:
@@ -186,12 +191,12 @@ def _figures(row: ComparedMeasure) -> Sequence[str]:
 def _gates(gates: DecidedGates | None) -> str:
     rows = [
         (
-            f"{limits.SIGNS[gate['status']]} {VERDICTS[gate['status']]}",
+            f"{limits.SIGNS[gate['status']]} {escaped(words.gate_but(gate) or VERDICTS[gate['status']])}",
             _label(gate["measure"]),
             escaped(words.whole_limit(gate)),
             escaped("; ".join(filter(None, [words.gate_basis(gate), gate.get("lines")]))),
         )
-        for gate in (gates["results"] if gates else [])
+        for gate in (words.in_order(gates) if gates else [])
     ]
     return _markdown(("verdict", "measure", "limit", "this run"), rows) if rows else ""
 

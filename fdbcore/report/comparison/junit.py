@@ -20,7 +20,7 @@ _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 def junit(document: Comparison) -> str:
     """The gates of a comparison as one suite, one case per gate. The file of gates decides about undecided ones."""
     gates = document["gates"]
-    results = gates["results"]
+    results = words.in_order(gates)
     undecided = _CANNOT_TELL[gates["cannot_tell"]]
     elements = [undecided if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"]) for gate in results]
     suite = _suite(len(results), elements.count("failure"), elements.count("error"))
@@ -56,13 +56,8 @@ def _xml(suite: ElementTree.Element) -> str:
 
 
 def _lines(gate: GateResult) -> list[str]:
-    lines = [
-        words.gate_finding(gate),
-        words.gate_basis(gate),
-        *filter(None, [words.gate_advice(gate), gate.get("lines")]),
-    ]
     moments = (
         f"{clock_text(moment['start_s'])} {moment['text']}, {moment['file']}: {moment['page']}"
         for moment in gate["worst"]
     )
-    return [*lines, *moments]
+    return [*words.gate_lines(gate), *moments]

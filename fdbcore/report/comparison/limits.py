@@ -18,9 +18,9 @@ SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed"
 """What tells a status apart without its colour."""
 
 
-def css(status: Status) -> str:
-    """The class of a status on a page."""
-    return status.replace(" ", "-")
+def css(status: Status, is_doubted: bool = False) -> str:
+    """The class of a status on a page. is_doubted: whether a pass would stand beside something wrong."""
+    return f"{status.replace(' ', '-')}{' doubted' if is_doubted and status == 'passed' else ''}"
 
 
 def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:

@@ -14,6 +14,7 @@ from fdbcore.analysis.kept import Kept
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
 from fdbcore.report.call.shared import PAGES
+from fdbcore.report.comparison import limits as limits_of_gates
 from fdbcore.report.comparison import words
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
@@ -122,7 +123,7 @@ def _gates(document: Comparison, listed: _Listed) -> dict[str, Any]:
         f"{made[:1].upper()}{made[1:]}. Each gate is decided by {together}. Undecided: the interval lies on both sides "
         "of the limit, or there are too few calls for an interval."
     )
-    results = [_gate(gate, listed) for gate in gates["results"]]
+    results = [_gate(gate, listed) for gate in words.in_order(gates)]
     return {
         "verdict": words.gates_verdict(gates),
         "note": note,
@@ -135,14 +136,10 @@ def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
     cards = listed.further_cards(gate["worst"])
     above = len(gate["worst"]) - len(cards)
     return {
-        "css": gate["status"].replace(" ", "-"),
+        "css": limits_of_gates.css(gate["status"], bool(gate.get("but"))),
         "status": words.STATUSES[gate["status"]],
         "name": words.gate_name(gate),
-        "lines": [
-            words.gate_finding(gate),
-            words.gate_basis(gate),
-            *filter(None, [words.gate_advice(gate), gate.get("lines")]),
-        ],
+        "lines": words.gate_lines(gate),
         "source": gate["source"],
         "cards": cards,
         "above": f"Of its {len(gate['worst'])} worst moments, {above} are listed above." if above else "",

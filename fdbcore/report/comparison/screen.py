@@ -51,8 +51,10 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
     yield ""
     yield words.gates_verdict(gates)
     yield f"gates: {gates['file']}"
-    for gate in gates["results"]:
+    for gate in words.in_order(gates):
         yield f"{words.STATUSES[gate['status']]}  {words.gate_name(gate)}"
+        if but := words.gate_but(gate):
+            yield f"  !! {but}"
         yield f"  {words.gate_finding(gate)}"
         yield f"  {words.gate_basis(gate)}"
         if advice := words.gate_advice(gate):

@@ -42,7 +42,7 @@ def _table(gate: GateResult) -> str:
 def _figures(gate: GateResult) -> str:
     if gate["status"] == "not measured":
         return f"{words.gate_finding(gate)}. Take this gate out if your calls never have it: it would stay undecided."
-    return f"{words.gate_finding(gate)}; {words.gate_basis(gate)}"
+    return "; ".join(filter(None, [words.gate_finding(gate), words.gate_basis(gate), words.gate_but(gate)]))
 
 
 def _text(value: str) -> str:

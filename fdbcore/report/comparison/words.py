@@ -238,6 +238,22 @@ def _unit_of_gate(gate: GateResult) -> str:
     return MEASURES[gate["measure"]].shown_in
 
 
+def gate_but(gate: GateResult) -> str:
+    """What a pass stands beside: "pass, but: B fell silent in 2 of 6 calls"; "" if nothing is wrong."""
+    return f"pass, but: {'; '.join(gate['but'])}" if gate.get("but") else ""
+
+
+def gate_lines(gate: GateResult) -> list[str]:
+    """All about a gate, in lines."""
+    lines = [gate_but(gate), gate_finding(gate), gate_basis(gate), gate_advice(gate), gate.get("lines", "")]
+    return [line for line in lines if line]
+
+
+def in_order(gates: DecidedGates) -> list[GateResult]:
+    """The gates, what a reader must see first: those that did not pass, those that passed, but; the others."""
+    return sorted(gates["results"], key=lambda gate: 0 if gate["status"] != "passed" else 1 if gate.get("but") else 2)
+
+
 def gate_basis(gate: GateResult) -> str:
     """The figures of both sides, with n and the number of calls."""
     sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
@@ -287,8 +303,14 @@ def gates_verdict(gates: DecidedGates) -> str:
         parts = [*open_ones, *([f"{n} passed"] if (n := found.count("passed")) else [])]
         told = f"Undecided: of {counted(len(found), 'gate')}, {', '.join(parts)}"
     else:
-        told = f"Pass: {'the gate' if len(found) == 1 else f'all {len(found)} gates'} passed"
+        told = f"{'the gate' if len(found) == 1 else f'all {len(found)} gates'} passed"
+        told = f"Pass, but: {'; '.join(but)}. {told.capitalize()}" if (but := passed_beside(gates)) else f"Pass: {told}"
     return f"{told}. {_calls(gates)}"
+
+
+def passed_beside(gates: DecidedGates) -> list[str]:
+    """What is wrong with the calls of the gates that passed, each once."""
+    return list(dict.fromkeys(text for gate in gates["results"] for text in gate.get("but", [])))
 
 
 def run_status(gates: DecidedGates) -> Status:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any, Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import Survey
+from fdbcore.measures.findings import ENDS_UNANSWERED, Finding
 from fdbcore.report.format import counted
 from fdbcore.types import ticks_to_s
 
@@ -18,7 +20,7 @@ def listed(run: Survey, page: Callable[[Call], str | None]) -> list[dict[str, An
     """Each finding with its calls: name, page, time (s) and text. page: gives the address of a call's page, or None."""
     return [
         {
-            "what": f"{name}: {counted(len(calls), 'call')}",
+            "what": with_calls(name, [finding for _, finding in calls], len(run.scored)),
             "calls": [
                 (call.name, page(call), ticks_to_s(finding.start_tick), finding.text) for call, finding in calls[:NAMED]
             ],
@@ -26,3 +28,17 @@ def listed(run: Survey, page: Callable[[Call], str | None]) -> list[dict[str, An
         }
         for name, calls in run.amiss().items()
     ]
+
+
+def with_calls(name: str, found: Sequence[Finding], calls: int) -> str:
+    """A finding of this name and how many of the scored calls have it; of calls that end unanswered, how they end."""
+    if found[0].id == ENDS_UNANSWERED:
+        return ends_unanswered([ticks_to_s(each.end_tick - each.start_tick) for each in found], calls)
+    return f"{name}: {counted(len(found), 'call')}"
+
+
+def ends_unanswered(silences_s: Sequence[float], calls: int) -> str:
+    """ "3 of 6 calls end with A unanswered; 12 s of silence recorded after it (median)". silences_s: one per call."""
+    n = len(silences_s)
+    text = f"{n:,} of {counted(calls, 'call')} {'ends' if n == 1 else 'end'} with A unanswered"
+    return f"{text}; {median(silences_s):.0f} s of silence recorded after it{' (median)' if n > 1 else ''}"

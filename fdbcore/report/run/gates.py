@@ -17,7 +17,7 @@ def banner(gated: GatedRun) -> dict[str, Any]:
     """The values for the sentence about the run."""
     status = words.run_status(gated.gates)
     return {
-        "css": limits.css(status),
+        "css": limits.css(status, bool(words.passed_beside(gated.gates))),
         "sign": limits.SIGNS[status],
         "sentence": words.gates_verdict(gated.gates),
         "page": COMPARE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
@@ -16,6 +16,7 @@ from fdbcore.report.call.screen import by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
 from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
+from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
 from fdbcore.report.terminal import filled
 from fdbcore.types import ticks_to_s
@@ -66,10 +67,12 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
 
 def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
     """The warnings that a reader must see before any number, with the number of calls concerned."""
-    concerned: tuple[Mapping[str, Sized], ...] = (run.amiss(), run.warned())
-    for found in concerned:
-        for text, calls in list(found.items())[:SHOWN]:
-            yield "!!", f"{text}: {counted(len(calls), 'call')}"
+    amiss = [
+        with_calls(name, [finding for _, finding in calls], len(run.scored)) for name, calls in run.amiss().items()
+    ]
+    warned = [f"{text}: {counted(len(calls), 'call')}" for text, calls in run.warned().items()]
+    for found in (amiss, warned):
+        yield from (("!!", text) for text in found[:SHOWN])
         if len(found) > SHOWN:
             yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
     yield from (("!!", text) for text in earlier(run.corpus.all_settings))

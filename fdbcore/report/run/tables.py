@@ -17,6 +17,7 @@ from fdbcore.analysis.rows import EVENT_COLUMNS, EVENT_NUMBERS, CallColumns, Row
 from fdbcore.analysis.stages import answer_columns, answer_row, stage_table
 from fdbcore.analysis.survey import CallRow, Survey, survey
 from fdbcore.errors import writes
+from fdbcore.runtime.redaction import visible
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.text_cells import marked
 from fdbcore.types import TurnEvent
@@ -71,7 +72,7 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
     """A function that writes rows as CSV and as Parquet. The files get their names once all rows are written."""
     with writes(path):
         with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
-            text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+            text = TextIOWrapper(file, encoding="utf-8", newline="")
             table = csv.writer(text, lineterminator="\r\n")
             table.writerow(map(marked, header))
 
@@ -87,11 +88,11 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
 
 
 def _cell(value: object) -> object:
-    """A value as both files hold it: truth values as words, empty text as None, and only text that is valid UTF-8."""
+    """A value as both files hold it: truth values as words, empty text as None, and only text that is `visible`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return (value if value.isascii() else value.encode(errors="backslashreplace").decode()) or None
+        return visible(value) or None
     return value
 
 
@@ -108,7 +109,7 @@ def _parquet(
     import pyarrow
     from pyarrow import parquet
 
-    schema = pyarrow.schema([(name, "double" if name in numbers else "string") for name in header])
+    schema = pyarrow.schema([(visible(name), "double" if name in numbers else "string") for name in header])
     rows: list[Sequence[object]] = []
     with whole_file(path) as file, parquet.ParquetWriter(file, schema) as table:
 
