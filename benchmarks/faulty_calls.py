@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import soxr
 
 from benchmarks.speech import make_dialogue
 from benchmarks.voices import lines
 from benchmarks.voices.clips import CUT_DB, LONG_S, Phrase, speakers
 from benchmarks.voices.dialogues import CUTS_DB, Dialogue, dialogue
-from benchmarks.voices.speech import RATE_HZ, Floats, Spans, joined, level_rms, speech_spans
+from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Floats, Spans, joined, level_rms, speech_spans
+from fdbcore.audio.level import FULL_SCALE
 from fdbcore.types import SAMPLE_RATE_HZ
 
 Rng: TypeAlias = np.random.Generator
@@ -27,7 +29,7 @@ Voices: TypeAlias = Mapping[str, Sequence[Phrase]]
 
 CALL_S: Final = 75.0
 TURN_GAP_SAMPLES: Final = RATE_HZ
-LEAST_OVERLAP_SAMPLES: Final = RATE_HZ // 5
+TRACE_SHARE: Final = 0.25
 LINES: Final = (
     *(lines.Line("clean", lines.clean), lines.floor(-70), lines.floor(-62), lines.floor(-78)),
     *(lines.with_noise("white", 20), lines.with_noise("babble", 20), lines.comfort(-60), lines.gate(-57, 150)),
@@ -43,12 +45,23 @@ class Call:
     turns: tuple[Spans, Spans]
     line: str = ""
 
-    @property
-    def overlapping_share(self) -> float:
-        """The share of the turns of B, as recorded, that overlap a turn of A for 0.2 s or more."""
+    def overlaps(self) -> npt.NDArray[np.int64]:
+        """For how many samples each turn of B, as recorded, overlaps turns of A, (n,)."""
         a, b = self.turns
         shared = np.minimum(b[:, None, 1], a[None, :, 1]) - np.maximum(b[:, None, 0], a[None, :, 0])
-        return float(np.mean((shared > LEAST_OVERLAP_SAMPLES).any(axis=1))) if len(a) and len(b) else 0.0
+        overlaps: npt.NDArray[np.int64] = np.maximum(shared, 0).sum(axis=1)
+        return overlaps
+
+    def overlaps_more(self, than: Call) -> bool:
+        """Whether a quarter of the turns of B overlap for half a second longer than in another recording of it."""
+        return bool(np.mean(self.overlaps() - than.overlaps() > RATE_HZ // 2) >= TRACE_SHARE)
+
+    @property
+    def has_background(self) -> bool:
+        """Whether both sides sound where nobody speaks, so that a pause of the recorder shows."""
+        n_ticks = len(self.pcm) // TICK_SAMPLES
+        peaks = np.abs(self.pcm[: n_ticks * TICK_SAMPLES]).reshape(n_ticks, TICK_SAMPLES, 2).max(axis=1)
+        return bool((peaks < 2 / FULL_SCALE).mean(axis=0).max() < 0.02)
 
 
 def sound_call(voices: Voices, rng: Rng) -> Call:
@@ -282,9 +295,13 @@ FAULTS: Final[Mapping[str, tuple[Fault, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
-def faulty_call(voices: Voices, name: str, rng: Rng) -> Call:
-    """A sound call whose recording went wrong in the way named."""
-    return FAULTS[name][0](sound_call(voices, rng), rng)
+def faulty_call(voices: Voices, name: str, rng: Rng) -> tuple[Call, bool]:
+    """A sound call whose recording went wrong in the way named, and whether that leaves a trace."""
+    make, ids = FAULTS[name]
+    sound = sound_call(voices, rng)
+    faulty = make(sound, rng)
+    has_trace = faulty.overlaps_more(sound) if "out_of_step" in ids else "paused" not in ids or sound.has_background
+    return faulty, has_trace
 
 
 def seeds(kind: str, count: int) -> Iterator[Rng]:

@@ -25,7 +25,7 @@ BRIDGED_TICKS: Final = 30  # a pause between two words
 LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
 
 # In units of the correlation of the two sides' activity, which is -1 if just one of them speaks at any time.
-LEAST_GAIN: Final = 0.1  # 95 of 100 sound dialogues gain less than 0.07 by any offset
+LEAST_GAIN: Final = 0.08  # of 100 sound dialogues 3 gain as much by some offset
 COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
 SLACK: Final = 0.1  # of the gain: offsets that lose less of it fit as well
