@@ -233,6 +233,14 @@ def _time_s(value: object, field: str) -> float:
         raise ValueError(f"{field}: expected seconds as a number, or ISO 8601, got {repr(value)[:80]}") from None
 
 
+def _number(values: Mapping[str, Any], field: str) -> float:
+    """The number in a field. ValueError names the field."""
+    try:
+        return number_of(values[field])
+    except ValueError:
+        raise ValueError(f"{field}: expected a number, got {repr(values[field])[:80]}") from None
+
+
 def _unknown(found: object) -> InputError:
     text = found if isinstance(found, str) else json.dumps(found)
     return InputError(f"expected {_FORMS}, got {text[:80]!r}")
@@ -262,19 +270,20 @@ def _pipecat(time: object, message: str) -> Iterator[Mark]:
 
 def _of_span(span: Mapping[str, Any]) -> Iterator[Mark]:
     """Start, first output and end of a span, and its events."""
-    name, start_s = span["name"], number_of(span["startTimeUnixNano"]) * _NS
+    name, start_s = span["name"], _number(span, "startTimeUnixNano") * _NS
     yield Mark(start_s, f"{name} begins")
-    if end_ns := number_of(span.get("endTimeUnixNano", 0)):
+    if end_ns := _number({"endTimeUnixNano": 0, **span}, "endTimeUnixNano"):
         yield Mark(end_ns * _NS, f"{name} ends")
     output_s = start_s + _first_output_s(span)
     if name != "stt" and output_s <= (end_ns * _NS or math.inf):
         yield Mark(output_s, f"{name} first output")
     for event in span.get("events", ()):
-        yield Mark(number_of(event["timeUnixNano"]) * _NS, f"{name}: {event['name']}")
+        yield Mark(_number(event, "timeUnixNano") * _NS, f"{name}: {event['name']}")
 
 
 def _of_record(entry: Mapping[str, Any]) -> Iterator[Mark]:
-    time_ns = number_of(entry.get("timeUnixNano") or 0) or number_of(entry["observedTimeUnixNano"])
+    time_ns = _number(entry, "timeUnixNano") if entry.get("timeUnixNano") else 0.0
+    time_ns = time_ns or _number(entry, "observedTimeUnixNano")
     if name := entry.get("eventName") or entry.get("body", {}).get("stringValue"):
         yield Mark(time_ns * _NS, str(name))
 
@@ -283,8 +292,8 @@ def _first_output_s(span: Mapping[str, Any]) -> float:
     """The seconds from the start of a span to its first output, NaN if it does not say."""
     values = {each["key"]: each["value"] for each in span.get("attributes", ())}
     found: Mapping[str, Any] = next((values[key] for key in _FIRST_OUTPUT if key in values), {})
-    given = found.get("doubleValue", found.get("intValue"))
-    return math.nan if given is None else number_of(given)
+    field = "doubleValue" if "doubleValue" in found else "intValue"
+    return _number(found, field) if field in found else math.nan
 
 
 _LIVEKIT_TIMES: Final = ("started_speaking_at", "stopped_speaking_at")
@@ -311,19 +320,19 @@ def _livekit_item(item: Mapping[str, Any]) -> Iterator[Mark]:
     for key, name in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
         if key in times_s:
             yield Mark(times_s[key], f"{item['role']} {name}")
-    if (delay_s := metrics.get("end_of_turn_delay")) is not None and "stopped_speaking_at" in times_s:
-        yield Mark(times_s["stopped_speaking_at"] + number_of(delay_s), "turn decided")
-    if (delay_s := metrics.get("tts_node_ttfb")) is not None and "started_speaking_at" in times_s:
-        audio_s = times_s["started_speaking_at"] - number_of(metrics.get("playback_latency") or 0)
+    if metrics.get("end_of_turn_delay") is not None and "stopped_speaking_at" in times_s:
+        yield Mark(times_s["stopped_speaking_at"] + _number(metrics, "end_of_turn_delay"), "turn decided")
+    if metrics.get("tts_node_ttfb") is not None and "started_speaking_at" in times_s:
+        latency_s = _number(metrics, "playback_latency") if metrics.get("playback_latency") else 0.0
         # `tts_node_ttfb` counts from the first token of text.
-        yield Mark(audio_s - number_of(delay_s), "first token")
+        yield Mark(times_s["started_speaking_at"] - latency_s - _number(metrics, "tts_node_ttfb"), "first token")
 
 
 def _vapi(message: Mapping[str, Any]) -> Iterator[Mark]:
     """A message of a Vapi call; `secondsFromStart` is in seconds, `time` and `endTime` are in milliseconds."""
-    if "secondsFromStart" not in message:
+    if "secondsFromStart" not in message.keys():  # a text has none
         return
-    start_s, role = number_of(message["secondsFromStart"]), message["role"]
+    start_s, role = _number(message, "secondsFromStart"), message["role"]
     yield Mark(start_s, f"{role} begins")
     if "endTime" in message:
-        yield Mark(start_s + (number_of(message["endTime"]) - number_of(message["time"])) / 1000, f"{role} ends")
+        yield Mark(start_s + (_number(message, "endTime") - _number(message, "time")) / 1000, f"{role} ends")
