@@ -47,6 +47,8 @@ _PIPECAT: Final = (
     (re.compile(r"(\w+)#\d+: Generating (?:\w+ )?(?:TTS|chat|response).*"), "{0} asked"),
 )
 """Messages in Pipecat's logs that report a stage, and the name of the stage."""
+_SESSION: Final = re.compile(r"\b((?:session|call|conversation|room)_?s?id)\W{1,5}([\w-]+)", re.IGNORECASE)
+"""What names a call in the entry of a log, such as "call_id": "x" or session_id=x."""
 _ENTRIES: Final = ({"time", "name"}, {"text", "record"}, {"timestamp", "message"}, {"resourceSpans"}, {"resourceLogs"})
 """The keys of entries that are JSON."""
 _TOO_COARSE: Final = {
@@ -66,10 +68,11 @@ class Mark(NamedTuple):
 
 
 class LogFile(NamedTuple):
-    """The file of a call's log. offset_ms: what to add to its times, None to find it out."""
+    """The file of a call's log. offset_ms: what to add to its times, None to find it out. session: see `read_log`."""
 
     path: Path
     offset_ms: float | None = None
+    session: str | None = None
 
 
 class ReadLog(NamedTuple):
@@ -107,6 +110,19 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
     if not marks:
         raise InputError(f"{path}: expected marks, got {'an empty file' if not text.strip() else 'none in it'}")
     return ReadLog(sorted(marks), left_out)
+
+
+def session_hint(log: LogFile) -> str:
+    """What says whose entries a log holds, if they name several calls and nobody said which is meant; else empty."""
+    found: dict[str, dict[str, None]] = {}
+    for key, value in _SESSION.findall(text_of(log.path)) if log.session is None else ():
+        found.setdefault(key, {})[value] = None
+    key, values = max(found.items(), key=lambda each: len(each[1]), default=("", {}))
+    if len(values) < 2:
+        return ""
+    more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
+    named = f"{key} {', '.join([*values][:3])}{more}"
+    return f". Its entries name {named}: say whose are meant by --marks-session, or a column marks_session of --meta"
 
 
 def _is_possible(mark: Mark) -> bool:

@@ -233,7 +233,7 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     assert "B answers" in refused.stdout
     assert refused.stderr == (
         f"fdbcore replay: {other}: no stage times: its clock cannot be found: 'audio_out' can fit only 1 starts of B's "
-        "turns; at least 6 are needed. If it is the log of this call, give --marks-offset-ms\n"
+        "turns; at least 6 are needed, or 9 of several names. If it is the log of this call, give --marks-offset-ms\n"
     )
     assert (tmp_path / "run" / "call" / REPORT).is_file()
 
@@ -262,7 +262,35 @@ def test_a_log_that_holds_other_calls_gives_no_stages(tmp_path: Path, others: in
     for _ in range(others):
         ends = np.sort(rng.uniform(0, length_s, len(pairs)))
         pairs = [*pairs, *((end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends)]
-    log = save(tmp_path / "log.jsonl", planted_log(pairs))
+    marks = planted_log(pairs)
+    log = save(tmp_path / "log.jsonl", marks)
     told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    assert "--marks-session" not in told.stderr  # no entry names its call
     assert ("no stage times: it" in " ".join(told.stderr.replace(f"{log}: ", "").split())) == is_refused
     assert ("stage" in told.stdout) == (not is_refused)
+
+
+def test_of_a_log_that_names_its_calls_the_one_that_is_meant_can_be_said(tmp_path: Path) -> None:
+    run, path, pairs = planted_call(tmp_path)
+    rng, own, entries = np.random.default_rng(7), planted_log(pairs), []
+    for number in range(6):
+        ends = np.sort(rng.uniform(0, pairs[-1][1], len(pairs)))
+        marks = planted_log([(end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends]) if number else own
+        entries += [{"time": mark.time_s, "name": mark.name, "call_id": f"c{number}"} for mark in marks]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    refused = command(*asked)
+    assert refused.exit_code == 1
+    hint = "Its entries name call_id c0, c1, c2 and 3 more: say whose are meant by --marks-session, or a column"
+    assert hint in refused.stderr
+    assert command(*asked, "--marks-session", "c0").exit_code == 0
+    kept = read_json(path / MARKS)
+    assert (len(kept["marks"]) + kept["outside"], kept["given_session"]) == (len(own), "c0")
+    other = command(*asked, "--marks-session", "c1")
+    assert (other.exit_code, "its clock cannot be found" in other.stderr) == (1, True)
+    assert "--marks-session" not in other.stderr
+    none = command(*asked, "--marks-session", "c")
+    assert (none.exit_code, f"{log}: expected entries that hold 'c', got none" in none.stderr) == (2, True)
+    alone = command("report", run, "--marks-session", "c0")
+    assert (alone.exit_code, "--marks-session: expected --marks" in alone.stderr) == (2, True)
