@@ -46,8 +46,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
             found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]
             found["left_out_count"] = len(left_out)
     except InputError as error:
-        hint = session_hint(log) if log.path.is_file() else ""
-        found = refused(f"{error}{hint}")
+        found = refused(f"{error}{session_hint(log)}")
     if log.session is not None:
         found["given_session"] = log.session
     found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}

@@ -115,7 +115,11 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
 def session_hint(log: LogFile) -> str:
     """What says whose entries a log holds, if they name several calls and nobody said which is meant; else empty."""
     found: dict[str, dict[str, None]] = {}
-    for key, value in _SESSION.findall(text_of(log.path)) if log.session is None else ():
+    try:
+        text = text_of(log.path) if log.session is None else ""
+    except InputError:
+        return ""
+    for key, value in _SESSION.findall(text):
         found.setdefault(key, {})[value] = None
     key, values = max(found.items(), key=lambda each: len(each[1]), default=("", {}))
     if len(values) < 2:
@@ -199,11 +203,11 @@ def _inner(values: Iterable[Any], key: str) -> Iterator[Any]:
 
 def _lines(lines: Sequence[str]) -> Iterator[_Item]:
     """The parts of a file of lines. Where some are loguru's, others that are no entries go on with the line above."""
-    loguru = {number for number, line in enumerate(lines, 1) if _LOGURU.fullmatch(line.rstrip())}
+    loguru = {number: found for number, line in enumerate(lines, 1) if (found := _LOGURU.fullmatch(line.rstrip()))}
     for number, line in enumerate(lines, 1):
         where, (before, brace, rest) = f"line {number}", line.partition("{")
         if number in loguru:
-            yield _Item(where, _pipecat_line, line)
+            yield _Item(where, _pipecat, loguru[number].groups(), line)
         elif line.strip():
             try:
                 entry = parsed_json(brace + rest)
@@ -231,7 +235,7 @@ def _entry(values: object) -> Iterable[Mark]:
         raise _unknown(values)
     if "record" in values and "text" in values:  # loguru's JSON
         record = values["record"]
-        return _pipecat(record["time"]["timestamp"], record["message"])
+        return _pipecat((record["time"]["timestamp"], record["message"]))
     if "timestamp" in values and "message" in values:  # LiveKit's JSON log
         return [Mark(_time_s(values["timestamp"], "timestamp"), str(values["message"]))]
     return [_own(values)]
@@ -270,14 +274,9 @@ def _own(values: Mapping[str, Any]) -> Mark:
     return Mark(_time_s(values["time"], "time"), name)
 
 
-def _pipecat_line(line: str) -> Iterable[Mark]:
-    found = _LOGURU.fullmatch(line.rstrip())
-    assert found is not None
-    return _pipecat(found[1], found[2])
-
-
-def _pipecat(time: object, message: str) -> Iterator[Mark]:
-    """The stage that a message of Pipecat's log reports, if it reports one."""
+def _pipecat(entry: tuple[object, str]) -> Iterator[Mark]:
+    """The stage that a message of Pipecat's log reports, if it reports one. entry: its time and its text."""
+    time, message = entry
     for expression, name in _PIPECAT:
         if found := expression.fullmatch(message):
             yield Mark(_time_s(time, "time"), name.format(found[1]))
