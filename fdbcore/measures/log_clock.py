@@ -283,18 +283,8 @@ def _latest(fits: Sequence[_Fit], also: Sequence[str] = (), beyond_s: float = 0.
     low_s, offset_s, high_s = (
         (distance_s - fit.rate * fit.middle_s) / (1 + fit.rate) for distance_s in _median_with_limits(fit.distances_s)
     )
-    return LogClock(
-        offset_s=offset_s,
-        drift_ppm=1e6 * fit.rate,
-        low_s=low_s - beyond_s,
-        high_s=high_s + beyond_s,
-        spread_s=fit.spread_s(),
-        anchor=fit.name,
-        place=fit.place,
-        matched=len(fit.distances_s),
-        of=fit.of,
-        also=also,
-    )
+    limits_s, matched = (low_s - beyond_s, high_s + beyond_s), len(fit.distances_s)
+    return LogClock(offset_s, 1e6 * fit.rate, *limits_s, fit.spread_s(), fit.name, fit.place, matched, fit.of, also)
 
 
 def _median_with_limits(values: Floats) -> tuple[float, float, float]:

@@ -262,8 +262,7 @@ def test_a_log_that_holds_other_calls_gives_no_stages(tmp_path: Path, others: in
     for _ in range(others):
         ends = np.sort(rng.uniform(0, length_s, len(pairs)))
         pairs = [*pairs, *((end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends)]
-    marks = planted_log(pairs)
-    log = save(tmp_path / "log.jsonl", marks)
+    log = save(tmp_path / "log.jsonl", planted_log(pairs))
     told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
     assert "--marks-session" not in told.stderr  # no entry names its call
     assert ("no stage times: it" in " ".join(told.stderr.replace(f"{log}: ", "").split())) == is_refused

@@ -335,8 +335,7 @@ def test_of_a_log_of_several_calls_the_entries_of_one_are_read(tmp_path: Path) -
     )
     for text in of_both:
         (tmp_path / "log").write_text(text)
-        assert len(read_log(tmp_path / "log").marks) == 3
-        assert len(read_log(tmp_path / "log", "s-1").marks) == 2
+        assert [len(read_log(tmp_path / "log", session).marks) for session in (None, "s-1")] == [3, 2]
         with pytest.raises(InputError, match="expected entries that hold 's-', got none"):
             read_log(tmp_path / "log", "s-")
     (tmp_path / "log").write_text(lines(two))
