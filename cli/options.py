@@ -172,7 +172,9 @@ def marks(command: Callable[..., None]) -> Callable[..., None]:
     offset = click.option(
         "--marks-offset-ms", type=Number(-1e14, 1e14), help="Add this to the times of the log (default: estimated)."
     )
-    return log(offset(command))
+    session = click.option("--marks-session", metavar="TEXT", help="Only entries of the log that hold this, such as a "
+                           "call's id.")  # fmt: skip
+    return log(offset(session(command)))
 
 
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -53,7 +53,8 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
               "that calls go through, such as s3://BUCKET/FOLDER.")  # fmt: skip
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
               "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
-              "say what to leave out.")  # fmt: skip
+              "say what to leave out; marks_file, marks_offset_ms or marks_started_at, and marks_session are about the "
+              "agent's log.")  # fmt: skip
 @click.option("--labels", type=FILE, help="Labels by people: a CSV, TextGrid, RTTM or Audacity file, or a folder of "
               "them.")  # fmt: skip
 @options.marks
@@ -117,8 +118,8 @@ def replay(
                 Store(store).check()
         elif store is not None:
             raise SettingsError("--store: expected several calls, got one, which this machine replays itself")
-        elif calls[0].session.log is not None:
-            read_log(calls[0].session.log.path)
+        elif (log := calls[0].session.log) is not None:
+            read_log(log.path, log.session)
     except (InputError, MissingExtraError) as error:
         raise click.UsageError(str(error)) from error
     if several:

@@ -33,6 +33,7 @@ class ReportOptions:
     since: str
     marks: Path | None
     marks_offset_ms: float | None
+    marks_session: str | None
     as_json: bool
     quiet: bool
 
@@ -77,6 +78,7 @@ RULES: Final = (
     ),
     Rule("--marks: expected --call, to say which call the log belongs to", ["marks"], ["names"]),
     Rule("--marks-offset-ms: expected --marks", ["marks_offset_ms"], ["marks"]),
+    Rule("--marks-session: expected --marks", ["marks_session"], ["marks"]),
     Rule("--call, --embed: expected no --figures", ["names", "embed"], none_of=["figures"]),
     Rule("--json: expected --baseline, --gate or --figures", ["as_json"], ["baseline", "gate", "figures"]),
 )

@@ -44,8 +44,8 @@ def log_of(asked: ReportOptions) -> LogFile | None:
         return None
     if calls != 1:
         raise SettingsError(f"--marks {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
-    read_log(path)
-    return LogFile(path, offset_ms)
+    read_log(path, asked.marks_session)
+    return LogFile(path, offset_ms, asked.marks_session)
 
 
 def lay_log(call: Call, log: LogFile, quiet: bool) -> int:

@@ -17,7 +17,7 @@ from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.sources.agent_logs import Mark
-from fdbcore.sources.mark_names import event_of, events_of
+from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ EARLIEST_S: Final = -0.5
 """An event belongs to an answer from this time after A's end (or B's onset, if that is earlier) until B's onset."""
 BESIDE_S: Final = 0.3
 """A mark fits a turn if it is no farther from it."""
+GIVEN_BESIDE_S: Final = 0.8
+"""The same, where the clock was given: the way of the sound is no part of it then."""
 FEWEST_STRAYS: Final = 5
 LEAST_SHARE: Final = 0.2
 """A known event is shown if this share of the answers has it; a name that stands for no known event needs half."""
@@ -59,26 +61,31 @@ def laid(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> AgentLog
 def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> None:
     """InputError if many of the marks that the clock rests on fit no turn of their side: it holds other calls too.
 
-    Their marks would fall into answers of this one, where nobody can tell them apart.
+    Their marks would fall into answers of this one, where nobody can tell them apart. Of a clock that was given, the
+    marks of playback are looked at.
     """
-    if clock.anchor is None or clock.place is None:
+    given = clock.anchor is None
+    anchors = [mark.name for mark in marks if event_of(mark.name) == EVENTS[-1]] if given else [clock.anchor]
+    if not anchors:
         return
-    side: Side = "B" if clock.place.endswith("B's turns") else "A"
+    anchor, beside_s = anchors[0], GIVEN_BESIDE_S if given else BESIDE_S
+    side: Side = "A" if clock.place is not None and clock.place.endswith("A's turns") else "B"
     length_s = ticks_to_s(dialogue.n_ticks)
-    own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == clock.anchor]
+    own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == anchor]
     within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
     turns = sorted(
         (turn.start_tick, turn.end_tick or dialogue.n_ticks)
         for turn in dialogue.events
         if turn.kind == "turn" and turn.side == side
     )
-    starts_s = [ticks_to_s(start_tick) - BESIDE_S for start_tick, _ in turns]
-    ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + BESIDE_S for _, end_tick in turns), max)]
+    starts_s = [ticks_to_s(start_tick) - beside_s for start_tick, _ in turns]
+    ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + beside_s for _, end_tick in turns), max)]
     strays = sum(ends_s[bisect_right(starts_s, time_s)] < time_s for time_s in within_s)
     # A detector of the user's speech also hears noise; what the system plays is its own turns.
-    if strays >= FEWEST_STRAYS and strays > clock.matched * (0.5 if side == "B" else 2):
+    matched = min(len(within_s) - strays, len(turns)) if given else clock.matched
+    if strays >= FEWEST_STRAYS and strays > matched * (0.5 if side == "B" else 2):
         raise InputError(
-            f"it seems to hold other calls too: {strays} of the {len(within_s)} {clock.anchor!r} within the recording "
+            f"it seems to hold other calls too: {strays} of the {len(within_s)} {anchor!r} within the recording "
             f"fit no turn of {side}. Give a log of this call alone"
         )
 

@@ -2,7 +2,8 @@
 
 Some kind of mark keeps a constant distance to what is heard: it is written just before B begins, say. So the offset is
 where marks of one name and the starts (or ends) of turns fit best, as in a cross-correlation of both. The distance
-itself cannot be distinguished from a difference of the clocks, so it becomes part of the offset.
+itself cannot be distinguished from a difference of the clocks, so it becomes part of the offset. In a short call, where
+each name has too few marks, several names must say the same.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ BURST_S: Final = 0.5
 """If marks of one name follow each other faster than this (frames, chunks), only the first counts."""
 FEWEST: Final = 6
 """The fewest marks that fit: with fewer, order statistics give no 95 % interval of a median."""
+FEWEST_OF_SEVERAL: Final = 4
+SHARE_OF_SEVERAL: Final = 0.8
+FEWEST_TOGETHER: Final = 9
+WITHIN_S: Final = 1.0
+"""Names with fewer marks than FEWEST place a log together if so many of each fit, and this share, at two places or more
+by offsets that are so close, and so many in all. By chance, that happens no more often than that one name fits."""
 MOST_PER_TURN: Final = 5
 """Marks that come more often than this for each turn fit anywhere."""
 LEAST_SHARE: Final = 0.6
@@ -45,6 +52,8 @@ LONGEST_WAY_S: Final = 5.0
 """All marks of an answer lie within this time before B begins."""
 MOST_SPANS: Final = 20.0
 
+_NEEDED: Final = f"at least {FEWEST} are needed, or {FEWEST_TOGETHER} of several names"
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,7 +63,7 @@ class LogClock:
 
     low_s, high_s: the 95 % limits of offset_s; None if the user gave it. spread_s: the median distance of the marks
     from where the clock puts them. anchor: the name of these marks. place: what they were fitted to. matched: how many
-    of the `of` starts or ends have such a mark.
+    of the `of` starts or ends have such a mark. also: the names that say the same, where it takes several.
     """
 
     offset_s: float
@@ -66,6 +75,7 @@ class LogClock:
     place: Place | None = None
     matched: int = 0
     of: int = 0
+    also: Sequence[str] = ()
 
     def on_timeline(self, mark: Mark) -> Mark:
         """The mark, with its time on the timeline of the recording."""
@@ -93,8 +103,9 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
     A name may fit only what it can lie close to (`mark_names.place_of`). Names that come before B begins are tried
     first: the way of the sound from them to the ear is the shortest. Of the known events of an answer only the last
     counts, such as playback: whatever comes earlier varies at least as much. Of the names that fit nearly as many
-    starts as the best, and nearly as steadily, the latest is taken. Raises InputError if no name fits FEWEST starts or
-    ends and LEAST_SHARE of them, or if it fits another offset nearly as well, as in a very regular conversation.
+    starts as the best, and nearly as steadily, the latest is taken. If no name has FEWEST marks, several may do
+    (FEWEST_TOGETHER). Raises InputError if no name fits FEWEST starts or ends and LEAST_SHARE of them, or if it fits
+    another offset nearly as well, as in a very regular conversation.
     """
     firsts = first_of_bursts(marks)
     turns = [event for event in dialogue.events if event.kind == "turn"]
@@ -112,17 +123,18 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         for name, own_s in times_s.items()
         if (place := place_of(name)) is not None
     ]
-    last = last_event([fit.name for fit in fits if fit.of_marks >= FEWEST])
-    for place in get_args(Place):
-        found = [fit for fit in fits if fit.place == place and not fit.why_not and event_of(fit.name) in (None, last)]
-        if found:
-            return _latest(found)
+    for fewest, chosen in ((FEWEST, _alone), (FEWEST_OF_SEVERAL, _together)):
+        last = last_event([fit.name for fit in fits if fit.of_marks >= fewest])
+        fitting = [fit for fit in fits if not fit.why_not and event_of(fit.name) in (None, last)]
+        if (clock := chosen(fitting)) is not None:
+            return clock
     if not fits:
         names = ", ".join(list(times_s)[:3])
         why_not = f"no mark says that somebody begins or ends to speak (but {names})"
     else:
-        closest = max((fit for fit in fits if fit.why_not), key=lambda fit: len(fit.distances_s))
-        why_not = f"{closest.name!r} {closest.why_not}{_unit_hint(marks, dialogue)}"
+        closest = max((fit for fit in fits if fit.why_not or fit.is_few), key=lambda fit: len(fit.distances_s))
+        found = closest.why_not or f"fits {len(closest.distances_s)} {closest.place}; {_NEEDED}"
+        why_not = f"{closest.name!r} {found}{_unit_hint(marks, dialogue)}"
     raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --marks-offset-ms")
 
 
@@ -130,7 +142,8 @@ class _Fit(NamedTuple):
     """How marks of a name fit what is heard at a place, and why they do not if they do not.
 
     of: how much is heard there. of_marks: how many marks there are. distances_s: of what is heard from the marks that
-    fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none.
+    fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none. is_few: whether it takes
+    other names to place the log.
     """
 
     name: str
@@ -141,21 +154,28 @@ class _Fit(NamedTuple):
     rate: float
     middle_s: float
     why_not: str
+    is_few: bool = False
 
     def offset_s(self) -> float:
         """The median of the distances."""
         return float(np.median(self.distances_s))
 
+    def rests_s(self) -> Floats:
+        """How far each distance is from their median."""
+        return np.abs(self.distances_s - self.offset_s())
+
     def spread_s(self) -> float:
         """The median absolute deviation of the distances."""
-        return float(np.median(np.abs(self.distances_s - self.offset_s())))
+        return float(np.median(self.rests_s()))
 
 
 def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
     possible = min(len(heard_s), len(times_s))
-    needed = max(FEWEST, math.ceil(LEAST_SHARE * possible))
-    if possible < FEWEST:
-        why_not = f"can fit only {possible} {place}; at least {FEWEST} are needed"
+    is_few = possible < FEWEST
+    fewest, share = (FEWEST_OF_SEVERAL, SHARE_OF_SEVERAL) if is_few else (FEWEST, LEAST_SHARE)
+    needed = max(fewest, math.ceil(share * possible))
+    if possible < fewest:
+        why_not = f"can fit only {possible} {place}; {_NEEDED}"
         return _Fit(name, place, len(heard_s), len(times_s), np.zeros(0), 0.0, 0.0, why_not)
     if len(times_s) > MOST_PER_TURN * len(heard_s):
         why_not = f"comes {len(times_s):,} times, too often to say which of them lie at the {len(heard_s):,} {place}"
@@ -169,11 +189,12 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
         at_s, distances_s = _matched(heard_s, times_s, middle_s, rate, centre_s)
     why_not = ""
     if len(at_s) < needed:
-        why_not = f"fits at most {len(at_s)} of {possible} {place}; at least {needed} are needed"
+        least = _NEEDED if is_few else f"at least {needed} are needed"
+        why_not = f"fits at most {len(at_s)} of {possible} {place}; {least}"
     elif rival > RIVAL_SHARE * len(at_s):
         why_not = f"fits {len(at_s)} {place} with one offset, but {rival} with another"
     rest_s = distances_s - rate * (at_s - middle_s)
-    return _Fit(name, place, len(heard_s), len(times_s), rest_s, rate, middle_s, why_not)
+    return _Fit(name, place, len(heard_s), len(times_s), rest_s, rate, middle_s, why_not, is_few)
 
 
 def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tuple[float, float, int]:
@@ -226,10 +247,32 @@ def _drift(at_s: Floats, distances_s: Floats) -> float:
     return slope if matters and abs(slope) > DRIFT_ERRORS * error else 0.0
 
 
-def _latest(fits: Sequence[_Fit]) -> LogClock:
+def _alone(fits: Sequence[_Fit]) -> LogClock | None:
+    """The clock by a name that has enough marks, at the first place that has one."""
+    for place in get_args(Place):
+        if found := [fit for fit in fits if fit.place == place and not fit.is_few]:
+            return _latest(found)
+    return None
+
+
+def _together(fits: Sequence[_Fit]) -> LogClock | None:
+    """The clock by several names with few marks, one for each place; None if they do not agree, or are too few."""
+    few = [fit for fit in fits if fit.is_few]
+    for anchor in sorted(few, key=lambda fit: (get_args(Place).index(fit.place), -len(fit.distances_s))):
+        near = [fit for fit in few if abs(fit.offset_s() - anchor.offset_s()) <= WITHIN_S]
+        most = {fit.place: fit for fit in sorted(near, key=lambda fit: len(fit.distances_s))}
+        if sum(len(fit.distances_s) for fit in most.values()) >= FEWEST_TOGETHER:
+            also = [fit.name for place, fit in most.items() if place != anchor.place]
+            # A quarter of the distances lies farther out than the spread, on each side: of four hardly all do.
+            spread_s = float(np.median(np.concatenate([fit.rests_s() for fit in most.values()])))
+            return _latest([fit for fit in near if fit.place == anchor.place], also, spread_s)
+    return None
+
+
+def _latest(fits: Sequence[_Fit], also: Sequence[str] = (), beyond_s: float = 0.0) -> LogClock:
     """The clock by the name that comes latest, of those that fit nearly as many as the best, and nearly as steadily.
 
-    A name that is LONGEST_WAY_S or more from the best fits by chance.
+    A name that is LONGEST_WAY_S or more from the best fits by chance. beyond_s: how far the limits are moved outwards.
     """
     best = max(fits, key=lambda fit: (len(fit.distances_s), -fit.spread_s()))
     enough = NEARLY_AS_MANY * len(best.distances_s)
@@ -240,17 +283,19 @@ def _latest(fits: Sequence[_Fit]) -> LogClock:
     low_s, offset_s, high_s = (
         (distance_s - fit.rate * fit.middle_s) / (1 + fit.rate) for distance_s in _median_with_limits(fit.distances_s)
     )
-    return LogClock(
-        offset_s, 1e6 * fit.rate, low_s, high_s, fit.spread_s(), fit.name, fit.place, len(fit.distances_s), fit.of
-    )
+    limits_s, matched = (low_s - beyond_s, high_s + beyond_s), len(fit.distances_s)
+    return LogClock(offset_s, 1e6 * fit.rate, *limits_s, fit.spread_s(), fit.name, fit.place, matched, fit.of, also)
 
 
 def _median_with_limits(values: Floats) -> tuple[float, float, float]:
-    """The median, between the order statistics that enclose it with at least 95 % confidence, for any distribution."""
+    """The median, between the order statistics that enclose it with at least 95 % confidence, for any distribution.
+
+    Between the first and the last if there are too few for that.
+    """
     n, below, k = len(values), 0.0, 0
     while (below := below + math.comb(n, k) / 2**n) <= 0.025:
         k += 1
-    ordered = np.sort(values)
+    ordered, k = np.sort(values), max(k, 1)
     return float(ordered[k - 1]), float(np.median(values)), float(ordered[n - k])
 
 

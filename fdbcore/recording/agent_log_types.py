@@ -33,6 +33,7 @@ class ClockOfLog(TypedDict):
     place: Annotated[Place | None, Meta(description="what they were fitted to")]
     matched: Annotated[Count, Meta(description="how many of these starts or ends have such a mark")]
     of: Count
+    also: NotRequired[Annotated[list[str], Meta(description="names that agree, where each has too few marks alone")]]
 
 
 class SplitAnswer(TypedDict):
@@ -63,6 +64,7 @@ class AgentLog(TypedDict):
     source: Annotated[str | None, Meta(description="the file of the log")]
     sha256: Annotated[str | None, Meta(description="of that file")]
     given_offset_ms: Annotated[float | None, Meta(description="the offset that the user gave")]
+    given_session: NotRequired[Annotated[str, Meta(description="only entries that hold this text were read")]]
     refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
     clock: ClockOfLog | None
     marks: list[MarkOnTimeline]

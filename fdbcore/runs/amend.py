@@ -16,7 +16,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import read_whole, whole_file
-from fdbcore.sources.agent_logs import LogFile, Mark, read_log
+from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 from fdbcore.types import ticks_to_s
@@ -38,7 +38,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     A log that cannot be read, or whose clock cannot be found, is stored without marks and answers, and with the reason.
     """
     try:
-        marks, left_out = read_log(log.path)
+        marks, left_out = read_log(log.path, log.session)
         clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else LogClock(log.offset_ms / 1000)
         refuse_other_calls(marks, reading.dialogue, clock)
         found = laid(marks, reading.dialogue, clock)
@@ -46,7 +46,9 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
             found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]
             found["left_out_count"] = len(left_out)
     except InputError as error:
-        found = refused(str(error))
+        found = refused(f"{error}{session_hint(log)}")
+    if log.session is not None:
+        found["given_session"] = log.session
     found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}
     write_json(reading.path / MARKS, found)
     return found
@@ -68,11 +70,12 @@ def keep_stages(reading: Reading) -> None:
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
-    """Whether this log, with this offset, was laid on the recording before."""
+    """Whether this log, with this offset and session, was laid on the recording before."""
     kept = recording.marks
     if kept is None or kept["sha256"] is None:
         return False
-    return (kept["sha256"], kept["given_offset_ms"]) == (_sha256(log.path), log.offset_ms)
+    given = kept["sha256"], kept["given_offset_ms"], kept.get("given_session")
+    return given == (_sha256(log.path), log.offset_ms, log.session)
 
 
 class EarlierLog(NamedTuple):
@@ -103,7 +106,7 @@ def renew_log(reading: Reading, earlier: EarlierLog, same_audio: bool) -> None:
     if kept["clock"] is not None and same_audio:
         lay_again(reading, kept)
     elif path is not None and path.is_file():
-        keep_log(reading, LogFile(path, kept["given_offset_ms"]))
+        keep_log(reading, LogFile(path, kept["given_offset_ms"], kept.get("given_session")))
     else:
         why = kept["refused"] or "the audio of the call has changed, and the log is not there any more"
         found = {**refused(why), "source": kept["source"], "given_offset_ms": kept["given_offset_ms"]}

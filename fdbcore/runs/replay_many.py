@@ -204,6 +204,7 @@ def replay_all(
     labels: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
     marks_offset_ms: float | None = None,
+    marks_session: str | None = None,
     leave_out: Sequence[tuple[float, float | None]] | None = None,
     jobs: int | None = None,
 ) -> Run:
@@ -214,9 +215,9 @@ def replay_all(
     the calls, joined by path and file name; its columns a_file and b_file pair files, too, and measure_from, measure_to
     and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
     as a file, a folder or a pattern; or the table's column marks_file names them. marks_offset_ms: what to add to their
-    times (default: estimated). jobs: processes; by default one for each processor. The other arguments are those of
-    `replay`. "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result
-    has the status and the reason of each.
+    times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes; by
+    default one for each processor. The other arguments are those of `replay`. "oddities" in corpus.json lists what did
+    not fit. A call that fails stops no other: `calls` of the result has the status and the reason of each.
 
     InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
@@ -234,6 +235,7 @@ def replay_all(
         labels=None if labels is None else Path(labels),
         marks=None if marks is None else Path(marks),
         marks_offset_ms=marks_offset_ms,
+        marks_session=marks_session,
         leave_out=asked_spans(leave_out),
     )
     calls = named_calls(named, oddities)

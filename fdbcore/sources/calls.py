@@ -20,7 +20,7 @@ from fdbcore.sources.benchmark_folders import call_in
 from fdbcore.sources.channels import ChannelColumn
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import AskedSpan, with_row
-from fdbcore.sources.log_files import joined_logs
+from fdbcore.sources.log_files import joined_logs, log_of_row
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
 from fdbcore.sources.sessions import SessionInput, session_inputs
@@ -49,7 +49,8 @@ class NamedInput:
     later B begins. pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`).
     meta: the file of a table with columns, which may name the two files itself, and the log. labels: a label file, or a
     folder of them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times,
-    None to find it out. leave_out: what is not measured of each call, unless its row says otherwise.
+    None to find it out; marks_session: which of their entries count (see `read_log`). leave_out: what is not measured
+    of each call, unless its row says otherwise.
     """
 
     paths: Sequence[Path] = ()
@@ -62,6 +63,7 @@ class NamedInput:
     labels: Path | None = None
     marks: Path | None = None
     marks_offset_ms: float | None = None
+    marks_session: str | None = None
     leave_out: Sequence[AskedSpan] | None = None
 
     @property
@@ -90,7 +92,7 @@ def named_calls(named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
     calls = planned([replace(session, leave_out=named.leave_out) for session in sessions], table, oddities)
     if named.labels is not None:
         calls = with_labels(calls, named.labels, oddities)
-    return with_logs(calls, named.marks, named.marks_offset_ms, oddities)
+    return with_logs(calls, named, oddities)
 
 
 def _paired(
@@ -237,25 +239,31 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
     return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
 
 
-def with_logs(
-    calls: Sequence[PlannedCall], path: Path | None, offset_ms: float | None, oddities: Oddities
-) -> list[PlannedCall]:
+def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
     """The calls, each with its agent's log: by a path (see `joined_logs`), or by the table's column marks_file.
 
-    SettingsError if both name logs, for an offset without logs or one that is not a number, and as in `joined_logs`.
+    What a row says of the log comes before what `named` says (see `log_of_row`). SettingsError if both name logs, for
+    an offset or a session without logs, for an offset that is not a number, and as in `joined_logs`.
     """
-    sessions = [call.session for call in calls]
+    sessions, path, offset_ms = [call.session for call in calls], named.marks, named.marks_offset_ms
     by_table = any(session.log is not None for session in sessions)
     if path is not None and by_table:
         raise SettingsError(f"give --marks, or the column {MARKS_FILE} of --meta, not both")
-    if offset_ms is not None and not (path is not None or by_table):
-        raise SettingsError(f"--marks-offset-ms: expected --marks, or the column {MARKS_FILE} of --meta")
+    for option, value in (("--marks-offset-ms", offset_ms), ("--marks-session", named.marks_session)):
+        if value is not None and not (path is not None or by_table):
+            raise SettingsError(f"{option}: expected --marks, or the column {MARKS_FILE} of --meta")
     if offset_ms is not None and not math.isfinite(offset_ms):
         raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
     found = {} if path is None else joined_logs(path, [_known(session) for session in sessions], oddities)
-    logs = [LogFile(found[n]) if n in found else session.log for n, session in enumerate(sessions)]
-    laid = [replace(s, log=log and log._replace(offset_ms=offset_ms)) for s, log in zip(sessions, logs, strict=True)]
-    return [replace(call, session=session) for call, session in zip(calls, laid, strict=True)]
+    logged = []
+    for number, call in enumerate(calls):
+        log = LogFile(found[number]) if number in found else call.session.log
+        if log is not None:
+            log = log_of_row(
+                LogFile(log.path, offset_ms, named.marks_session), call.columns, call.session.name, oddities
+            )
+        logged.append(replace(call, session=replace(call.session, log=log)))
+    return logged
 
 
 def _refuse_none(

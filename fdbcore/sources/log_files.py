@@ -5,16 +5,25 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
 from fdbcore.audio.decode import AUDIO_SUFFIXES
+from fdbcore.clock import iso_s
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.numbers import number_of
+from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import NameIndex, Oddities, is_fork
 
 SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".log", ".txt"})
 """The names of logs in a folder end in one of these. A pattern may name any file."""
+OFFSET: Final = "marks_offset_ms"
+STARTED: Final = "marks_started_at"
+SESSION: Final = "marks_session"
+"""Columns of a table of calls: what to add to a log's times; or what the log's clock shows as the recording begins, in
+seconds or ISO 8601; and which entries of the log are the call's (see `read_log`). A column `started_at`, as vendors
+export it, is not read: it has whole seconds, or the time of dialling."""
 
 
 def joined_logs(path: Path, known: Sequence[tuple[str, Sequence[Path]]], oddities: Oddities) -> dict[int, Path]:
@@ -46,6 +55,28 @@ def joined_logs(path: Path, known: Sequence[tuple[str, Sequence[Path]]], odditie
     oddities.add(f"logs in {path} that fit no call", [str(file) for file, number in fitting.items() if number is None])
     oddities.add(f"calls without a log in {path}", [name for n, (name, _) in enumerate(known) if n not in found])
     return found
+
+
+def log_of_row(log: LogFile, columns: Mapping[str, str], name: str, oddities: Oddities) -> LogFile:
+    """A call's log with what the call's row of a table says of it, by the columns `OFFSET`, `STARTED` and `SESSION`.
+
+    A cell that cannot be read is noted in `oddities`, and the clock of the log is looked for.
+    """
+    cells = {column.lower(): text for column, text in columns.items() if text}
+    offset_ms, session = log.offset_ms, cells.get(SESSION, log.session)
+    try:
+        if OFFSET in cells:
+            offset_ms = number_of(cells[OFFSET])
+        elif STARTED in cells:
+            text = cells[STARTED]
+            started_s = iso_s(text) if ":" in text else number_of(text)
+            offset_ms = -1000 * started_s
+            if started_s == int(started_s):
+                oddities.add(f"{STARTED} in whole seconds, so the outer stages may be wrong by as much", [name])
+    except ValueError:
+        got = f"{name}: {cells.get(OFFSET) or cells[STARTED]!r}"
+        oddities.add(f"{OFFSET} or {STARTED} that cannot be read, so the clock is looked for", [got])
+    return LogFile(log.path, offset_ms, session)
 
 
 def _found(path: Path) -> tuple[Path, list[Path]]:

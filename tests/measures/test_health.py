@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import av
 import numpy as np
@@ -17,6 +17,7 @@ import soxr
 from click.testing import CliRunner
 from helpers.documents import document_of
 from helpers.faulty_audio import Stereo, clipped16, in_rooms, sample, sine, synthetic, synthetic_in_rooms, with_echo
+from helpers.input_health import Activity, active, blocks, found, health_of
 from helpers.schema import validator
 
 from fdbcore.analysis.score import score, summary
@@ -24,46 +25,15 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.models.tts.espeak import Voice, synthesise
-from fdbcore.protocols import Vad
-from fdbcore.recording.recorded_types import Health, HealthFinding
+from fdbcore.recording.recorded_types import Health
 from fdbcore.report.call.screen import screen
 from fdbcore.runs.replay import replay
 from fdbcore.session.turns import detect_turns
-from fdbcore.session.vad import EnergyVad, SileroVad
+from fdbcore.session.vad import SileroVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
-
-Activity: TypeAlias = dict[Side, npt.NDArray[np.bool_]]
 
 REAL: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
 LEVEL_ERROR_DB, DELAY_ERROR_MS = 1.5, 0.5  # the stated limits of what is recovered
-
-
-def active(pcm: Stereo, make: Callable[[], Vad] = EnergyVad) -> Activity:
-    tracks: Activity = {}
-    for side, channel in zip(SIDES, pcm.T, strict=True):
-        vad = make()
-        said = [vad.push(frame) for frame in np.ascontiguousarray(channel).reshape(-1, FRAME_SAMPLES)]
-        tracks[side] = np.array((said + vad.finish())[vad.delay_ticks :], dtype=np.bool_)
-    return tracks
-
-
-def blocks(pcm: Stereo, samples: int = SAMPLE_RATE_HZ) -> Iterator[tuple[Stereo, Stereo]]:
-    a, b = np.ascontiguousarray(pcm.T)
-    for start in range(0, len(pcm), samples):
-        yield a[start : start + samples], b[start : start + samples]
-
-
-def health_of(pcm: Stereo, tracks: Activity | None = None, two_files: bool = False, live: bool = False) -> Health:
-    with HealthProbe() as probe:
-        for _ in probe.tap(blocks(pcm)):
-            pass
-        health = examine(probe.sides(), tracks or active(pcm), two_files, live)
-    validator("replay", "Health").validate(json.loads(json.dumps(health, allow_nan=False)))
-    return health
-
-
-def found(pcm: Stereo, two_files: bool = False) -> dict[tuple[str, str | None], HealthFinding]:
-    return {(f["id"], f["side"]): f for f in health_of(pcm, two_files=two_files)["findings"]}
 
 
 def interruptions(tracks: Activity) -> Counter[tuple[str, str, str | None]]:

@@ -233,7 +233,7 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     assert "B answers" in refused.stdout
     assert refused.stderr == (
         f"fdbcore replay: {other}: no stage times: its clock cannot be found: 'audio_out' can fit only 1 starts of B's "
-        "turns; at least 6 are needed. If it is the log of this call, give --marks-offset-ms\n"
+        "turns; at least 6 are needed, or 9 of several names. If it is the log of this call, give --marks-offset-ms\n"
     )
     assert (tmp_path / "run" / "call" / REPORT).is_file()
 
@@ -254,8 +254,11 @@ def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     assert command("report", tmp_path / "run", "--marks", log).exit_code == 2
 
 
+@pytest.mark.parametrize("offset", [[], ["--marks-offset-ms", "-999950"]])
 @pytest.mark.parametrize(("others", "is_refused"), [(0, False), (2, True), (5, True)])
-def test_a_log_that_holds_other_calls_gives_no_stages(tmp_path: Path, others: int, is_refused: bool) -> None:
+def test_several_calls_in_a_log_give_no_stages(
+    tmp_path: Path, offset: list[str], others: int, is_refused: bool
+) -> None:
     """Calls of one process that logs all of them: each of the others answers at times of its own."""
     run, _, pairs = planted_call(tmp_path)
     rng, length_s = np.random.default_rng(7), pairs[-1][1]
@@ -263,6 +266,30 @@ def test_a_log_that_holds_other_calls_gives_no_stages(tmp_path: Path, others: in
         ends = np.sort(rng.uniform(0, length_s, len(pairs)))
         pairs = [*pairs, *((end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends)]
     log = save(tmp_path / "log.jsonl", planted_log(pairs))
-    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log, *offset)
     assert ("no stage times: it" in " ".join(told.stderr.replace(f"{log}: ", "").split())) == is_refused
     assert ("stage" in told.stdout) == (not is_refused)
+
+
+def test_of_a_log_that_names_its_calls_the_one_that_is_meant_can_be_said(tmp_path: Path) -> None:
+    run, path, pairs = planted_call(tmp_path)
+    rng, own, entries = np.random.default_rng(7), planted_log(pairs), []
+    for number in range(6):
+        ends = np.sort(rng.uniform(0, pairs[-1][1], len(pairs)))
+        marks = planted_log([(end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends]) if number else own
+        entries += [{"time": mark.time_s, "name": mark.name, "call_id": f"c{number}"} for mark in marks]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    refused = command(*asked)
+    assert refused.exit_code == 1
+    assert "Its entries name call_id c0, c1, c2 and 3 more: say whose are meant by --marks-session" in refused.stderr
+    assert command(*asked, "--marks-session", "c0").exit_code == 0
+    kept = read_json(path / MARKS)
+    assert (len(kept["marks"]) + kept["outside"], kept["given_session"]) == (len(own), "c0")
+    other = command(*asked, "--marks-session", "c1")
+    assert ("its clock cannot be found" in other.stderr, "--marks-session" in other.stderr) == (True, False)
+    none = command(*asked, "--marks-session", "c")
+    assert (none.exit_code, f"{log}: expected entries that hold 'c', got none" in none.stderr) == (2, True)
+    alone = command("report", run, "--marks-session", "c0")
+    assert (alone.exit_code, "--marks-session: expected --marks" in alone.stderr) == (2, True)

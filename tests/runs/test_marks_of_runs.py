@@ -101,6 +101,31 @@ def test_a_column_of_the_table_names_logs(calls: Path, tmp_path: Path) -> None:
     assert (both.exit_code, "give --marks, or the column marks_file of --meta, not both" in both.stderr) == (2, True)
 
 
+def test_columns_of_the_table_say_the_clock_and_the_session_of_each_log(calls: Path, tmp_path: Path) -> None:
+    """One log of all calls, whose clock shows 1,000 s as each recording begins; two answers are logged of each."""
+    logs = {name: (calls / "logs" / f"{name}.marks.jsonl").read_text().splitlines() for name in CALLS}
+    of_all = [json.loads(line) | {"call_id": name} for name in CALLS for line in logs[name][-10:]]
+    (tmp_path / "all.jsonl").write_text("".join(f"{json.dumps(entry)}\n" for entry in of_all))
+    table = tmp_path / "meta.csv"
+    began = ["-1000000,", ",1970-01-01T00:16:40.001Z", "soon,"]
+    rows = [f"{name}.wav,all.jsonl,{name},{began}" for name, began in zip(CALLS, began, strict=True)]
+    table.write_text("\n".join(["file,marks_file,marks_session,Marks_offset_ms,marks_started_at", *rows]))
+    result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run")
+    assert result.exit_code == 0
+    kept = {name: read_json(tmp_path / "run" / name / MARKS) for name in CALLS}
+    assert [kept[name]["given_offset_ms"] for name in CALLS] == [-1_000_000, pytest.approx(-1_000_001), None]
+    assert [kept[name]["given_session"] for name in CALLS] == list(CALLS)
+    assert [len(kept[name]["marks"]) + kept[name]["outside"] for name in CALLS] == [10, 10, 0]
+    assert [sum("playback" in a["events_ms"] for a in kept[name]["answers"]) for name in CALLS] == [2, 2, 0]
+    noted = "marks_offset_ms or marks_started_at that cannot be read, so the clock is looked for: 1: three: 'soon'"
+    assert noted in " ".join(result.stderr.split())
+    assert "can fit only 2 starts of B's turns" in " ".join(result.stdout.split())
+    table.write_text(table.read_text().replace("soon,", ",1970-01-01T00:16:40Z"))
+    result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run")
+    assert "marks_started_at in whole seconds, so the outer stages may be wrong by as much: 1: three" in result.stderr
+    assert read_json(tmp_path / "run" / "three" / MARKS)["given_offset_ms"] == -1_000_000
+
+
 def test_logs_that_cannot_be_joined_are_wrong_arguments(calls: Path, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "run")
     none = replay(calls / "calls", "--marks", calls / "logs" / "fourth.jsonl", *out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,88 @@ def test_a_log_that_is_none_is_one_line(tmp_path: Path, text: str, message: str)
     assert "\n" not in text
 
 
+def colours(line: str) -> str:
+    """A line as loguru writes it to a terminal: each part in its own colour."""
+    time, level, rest = line.rstrip("\n").split(" | ", 2)
+    place, _, message = rest.partition(" - ")
+    parts = place.replace(":", "\x1b[0m:\x1b[36m")
+    return f"\x1b[32m{time}\x1b[0m | \x1b[34m\x1b[1m{level}\x1b[0m | \x1b[36m{parts}\x1b[0m - \x1b[1m{message}\x1b[0m\n"
+
+
+def serialized(line: str) -> str:
+    """A line as `logger.add(..., serialize=True)` writes it: the time is a number there."""
+    time, _, rest = line.rstrip("\n").split(" | ", 2)
+    seconds = datetime.fromisoformat(f"{time}+00:00").timestamp()
+    record = {"extra": {"session_id": "s-1"}, "message": rest.partition(" - ")[2], "time": {"timestamp": seconds}}
+    return json.dumps({"text": line, "record": record}) + "\n"
+
+
+BEFORE = (
+    "",
+    "2026-01-01T10:00:00.123456789Z stdout F ",
+    "Jan 01 10:00:00 host bot[12]: ",
+    "2026-01-01T10:00:00+0000 host bot[12]: ",
+    "bot-1  | ",
+    "[pod/bot-7/bot] ",
+)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("written", [str, colours, serialized])
+def test_pipecat_as_containers_print_it(tmp_path: Path, before: str, written: Callable[[str], str]) -> None:
+    """The times are loguru's, not those that stand before them; what other programs print is no entry."""
+    (tmp_path / "plain").write_text(PIPECAT)
+    wanted = read_log(tmp_path / "plain").marks
+    printed = "".join(f"{before}{written(line)}" for line in PIPECAT.splitlines(keepends=True) if " | " in line)
+    (tmp_path / "log").write_text(printed if written is serialized else f"{before}Starting\n{printed}")
+    marks, left_out = read_log(tmp_path / "log")
+    assert [mark.name for mark in marks] == [mark.name for mark in wanted]
+    assert [mark.time_s for mark in marks] == pytest.approx([mark.time_s for mark in wanted], abs=1e-6)
+    assert left_out == []
+
+
+def test_own_lines_on_the_stream_of_a_container_are_read(tmp_path: Path) -> None:
+    own = "".join(f"bot-1  | {json.dumps({'time': iso(at), 'name': name})}\n" for at, name in ((1.5, "a"), (4.5, "b")))
+    for others in ("", loguru(2.0, "User stopped speaking") + '{"no": "entry"}\n'):
+        (tmp_path / "log").write_text(own + others)
+        marks, left_out = read_log(tmp_path / "log")
+        assert [mark.name for mark in marks] == (["a", "User stopped speaking", "b"] if others else ["a", "b"])
+        assert left_out == []
+
+
+def test_of_a_log_of_several_calls_the_entries_of_one_are_read(tmp_path: Path) -> None:
+    two = json.loads(json.dumps(SPANS).replace('"name": "llm"', '"name": "llm", "traceId": "s-10"'))
+    of_both = (
+        "".join(f"[pod/s-{n}/bot] {loguru(n, 'User stopped speaking')}" for n in (1, 10, 1)),
+        lines(*({"time": n, "name": "x", "call_id": f"s-{n}"} for n in (1, 10, 1))),
+        json.dumps([{"time": n, "name": "x", "call_id": f"s-{n}"} for n in (1, 10, 1)]),
+    )
+    for text in of_both:
+        (tmp_path / "log").write_text(text)
+        assert [len(read_log(tmp_path / "log", session).marks) for session in (None, "s-1")] == [3, 2]
+        with pytest.raises(InputError, match="expected entries that hold 's-', got none"):
+            read_log(tmp_path / "log", "s-")
+    (tmp_path / "log").write_text(lines(two))
+    assert {mark.name[:3] for mark in read_log(tmp_path / "log", "s-10").marks} == {"llm"}
+
+
+@pytest.mark.parametrize(
+    ("document", "vendor"),
+    [
+        ({"transcript_object": [{"role": "agent", "words": [{"word": "Hi", "start": 0.5, "end": 0.8}]}]}, "Retell"),
+        ([{"call_id": "x", "transcript_object": []}], "Retell"),
+        ({"event": "call_ended", "call": {"transcript_object": []}}, "Retell"),
+        ({"transcript": [{"role": "agent", "message": "Hi", "time_in_call_secs": 0}]}, "ElevenLabs"),
+        ({"data": {"transcript": [{"role": "agent", "time_in_call_secs": 0}]}}, "ElevenLabs"),
+        ({"transcripts": [{"created_at": iso(0), "text": "Hi"}], "concatenated_transcript": "user: Hi"}, "Bland"),
+    ],
+)
+def test_a_vendors_call_without_times_of_stages_is_refused_by_name(tmp_path: Path, document: Any, vendor: str) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(document, indent=1))
+    with pytest.raises(InputError, match=rf"got a (call|conversation) of {vendor}, .*: leave it out, or give"):
+        read_log(tmp_path / "log.json")
+
+
 @pytest.mark.parametrize(
     ("text", "places"),
     [
@@ -290,6 +373,18 @@ def test_a_log_that_is_none_is_one_line(tmp_path: Path, text: str, message: str)
             '{"messages": [{"role": "x", "secondsFromStart": 1}, {"role": "y", "secondsFromStart": 2}, 7, '
             '{"role": "z", "secondsFromStart": "soon"}]}',
             ["message 3", "message 4"],
+        ),
+        (
+            '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "startTimeUnixNano": 1000000000}]}, '
+            '{"scope": {}}]}, 3]}\n{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "y", '
+            '"startTimeUnixNano": 2000000000}, {"name": "z", "startTimeUnixNano": null}]}]}]}\n'
+            '{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": 1}, {"timeUnixNano": 2}]}]}]}',
+            ["line 1, span 2", "line 1, span 3", "line 2, span 2"],
+        ),
+        (
+            '{"events": null, "chat_history": {"items": [{"role": "x", "metrics": {"started_speaking_at": 1}}, null, '
+            '{"role": "y", "metrics": {"started_speaking_at": 2}}]}}',
+            ["item 2"],
         ),
     ],
 )

@@ -7,6 +7,8 @@ other side before it speaks, or to be as many seconds late as its echo or as its
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -28,7 +30,11 @@ LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
 LEAST_GAIN: Final = 0.08  # of 100 sound dialogues 3 gain as much by some offset
 COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
+CONSTANT_SHARE: Final = 0.85  # of the gain of changing offsets: a constant one that gains as much is what there is
+IN_STEP_TICKS: Final = 30
 SLACK: Final = 0.1  # of the gain: offsets that lose less of it fit as well
+USUAL_PARTS: Final = 5  # of a call of 75 s
+NOT_MOVED: Final = FARTHEST_TICKS // STEP_TICKS
 NEAR_TICKS: Final = 50  # a second sign fits if it lies this near
 LEAST_STRETCHES: Final = 2
 
@@ -88,12 +94,40 @@ def out_of_step(
 def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
     """How late B is in each part of the session, and how much better the sides fit then than as they are.
 
-    The offset changes from part to part only if that gains more than COST_OF_A_CHANGE.
+    The offset changes from part to part only if that gains more than COST_OF_A_CHANGE. The gain is that of the whole
+    session or, if it is long, of the stretch that gains most by an offset of its own.
     """
     costs = _costs(activity)
-    offsets = np.arange(-FARTHEST_TICKS, FARTHEST_TICKS + 1, STEP_TICKS)
-    steps = np.abs(np.arange(len(offsets))[:, None] - np.arange(len(offsets)))
-    change = np.where(steps > 0, COST_OF_A_CHANGE + COST_OF_A_STEP * steps, 0)
+    parts = np.arange(len(costs))
+    usual = min(1.0, USUAL_PARTS / len(costs))  # in a longer session each part has a smaller share of the correlation
+    best = _path(costs, usual)
+    gains = costs[:, NOT_MOVED] - costs[parts, best]
+    constant = np.full(len(costs), int(costs.sum(axis=0).argmin()))
+    of_constant = costs[:, NOT_MOVED] - costs[parts, constant]
+    if of_constant.sum() >= CONSTANT_SHARE * gains.sum():
+        best, gains = constant, of_constant
+    edges = np.flatnonzero(np.diff(best, prepend=-1, append=-1))
+    stretches = [slice(int(start), int(end)) for start, end in itertools.pairwise(edges)]
+    fits = []
+    for stretch in stretches:
+        spent, at = costs[stretch].sum(axis=0), int(best[stretch.start])
+        as_good = runs(spent <= spent[at] + SLACK * max(float(gains[stretch].sum()), LEAST_GAIN * usual))
+        least, most = next(span for span in as_good if span[0] <= at < span[1])
+        fits.append(Fit(stretch.start * PART_TICKS, _offset(at), _offset(least), _offset(most - 1)))
+    shares = [max(stretch.stop - stretch.start, USUAL_PARTS) / len(costs) for stretch in stretches]
+    local = [float(gains[each].sum()) / min(share, 1) for each, share in zip(stretches, shares, strict=True)]
+    whole = float(gains.sum()) - usual * COST_OF_A_CHANGE * (len(stretches) - 1)
+    return fits, max(whole, *((gain - COST_OF_A_CHANGE) / 2 for gain in local))  # one of many must gain twice as much
+
+
+def _offset(at: int) -> int:
+    return STEP_TICKS * at - FARTHEST_TICKS
+
+
+def _path(costs: npt.NDArray[np.float64], usual: float) -> npt.NDArray[np.int64]:
+    """The offset of each part, as an index (parts,), that costs least, changes included."""
+    steps = np.abs(np.arange(costs.shape[1])[:, None] - np.arange(costs.shape[1]))
+    change = usual * np.where(steps > 0, COST_OF_A_CHANGE + COST_OF_A_STEP * steps, 0)
     reached, chosen = costs[0], []
     for of_part in costs[1:]:
         through = reached[:, None] + change
@@ -102,27 +136,21 @@ def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
     best = [int(reached.argmin())]
     for before in reversed(chosen):
         best.append(int(before[best[-1]]))
-    gain = float(costs[:, len(offsets) // 2].sum() - reached.min())
-    fits: list[Fit] = []
-    for part, at in enumerate(reversed(best)):
-        if not fits or fits[-1].late_ticks != offsets[at]:
-            through_part = [n for n, each in enumerate(reversed(best)) if each == at]
-            spent = costs[through_part].sum(axis=0)
-            as_good = runs(spent <= spent[at] + SLACK * gain)
-            least, most = next(span for span in as_good if span[0] <= at < span[1])
-            fits.append(Fit(part * PART_TICKS, int(offsets[at]), int(offsets[least]), int(offsets[most - 1])))
-    return fits, gain
+    return np.array(best[::-1])
 
 
 def _costs(activity: Mapping[Side, Bools]) -> npt.NDArray[np.float64]:
     """The part of each stretch in the correlation of the sides' activity by offset of B, (parts, offsets)."""
-    a, b = (_bridged(activity[side]).astype(np.float64) for side in SIDES)
-    deviation = len(a) * float(np.std(a) * np.std(b))
-    a, b = a - a.mean(), np.pad(b - b.mean(), FARTHEST_TICKS)
+    a, b = (_bridged(activity[side]) for side in SIDES)
+    of_a, of_b = (float(np.mean(side)) for side in (a, b))
+    deviation = len(a) * math.sqrt(of_a * (1 - of_a) * of_b * (1 - of_b)) + 1e-9
     costs = []
     for start in range(0, len(a), PART_TICKS):
-        part = a[start : start + PART_TICKS]
-        around = b[start : start + len(part) + 2 * FARTHEST_TICKS]
+        part = a[start : start + PART_TICKS] - of_a
+        first, last = start - FARTHEST_TICKS, start + len(part) + FARTHEST_TICKS
+        around = np.zeros(last - first)
+        within = b[max(first, 0) : last]
+        around[max(-first, 0) :][: len(within)] = within - of_b
         size = len(around) + len(part)
         correlation = np.fft.irfft(np.fft.rfft(around, size) * np.fft.rfft(part, size).conj(), size)
         costs.append(correlation[: 2 * FARTHEST_TICKS + 1 : STEP_TICKS] / deviation)
@@ -159,7 +187,7 @@ def _heard(echo: HeardEcho) -> str:
 def _late(fit: Fit) -> str:
     """How late B is: "2.3 to 3.5 s early"."""
     least, most = sorted((abs(fit.least), abs(fit.most)))
-    if fit.least <= 0 <= fit.most:
+    if fit.least <= IN_STEP_TICKS and -IN_STEP_TICKS <= fit.most:
         return "in step"
     seconds = (
         f"{least / TICKS_PER_S:.1f} to {most / TICKS_PER_S:.1f} s" if least != most else f"{most / TICKS_PER_S:.1f} s"

@@ -28,9 +28,10 @@ def clock_lines(log: AgentLog) -> list[str]:
     if clock["low_s"] is None or clock["high_s"] is None or clock["spread_s"] is None:
         return [f"offset {ms}, as given"]
     reach_ms = 1000 * max(clock["high_s"] - clock["offset_s"], clock["offset_s"] - clock["low_s"])
+    also = f", as by {', '.join(clock['also'])}" if clock.get("also") else ""
     found = [
         f"offset {ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {clock['anchor']} at {clock['matched']} of "
-        f"{clock['of']} {clock['place']}, spread {amount(1000 * clock['spread_s'], MACHINE_MS)}"
+        f"{clock['of']} {clock['place']}{also}, spread {amount(1000 * clock['spread_s'], MACHINE_MS)}"
     ]
     if (ppm := clock["drift_ppm"]) != 0:
         length_s = log["marks"][-1]["time_s"] - log["marks"][0]["time_s"]

@@ -1,0 +1,204 @@
+"""Recordings that went wrong: each fault is put into a dialogue of known truth, and is told with its place and size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soxr
+from click.testing import CliRunner
+from helpers.faulty_audio import (
+    Stereo,
+    clipped16,
+    in_rooms,
+    sample,
+    sine,
+    synthetic,
+    synthetic_in_rooms,
+    with_echo,
+    write,
+)
+from helpers.input_health import active, found, health_of
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.exchanged_calls import exchanged
+from fdbcore.analysis.score import score
+from fdbcore.cli.main import main
+from fdbcore.measures.reading import Reading
+from fdbcore.runs.replay import replay
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
+
+RATE = SAMPLE_RATE_HZ
+
+
+def moved(pcm: Stereo, late_s: float, from_s: float = 0) -> Stereo:
+    """B later by so many seconds (negative: earlier) from some point on."""
+    late, start, made = round(late_s * RATE), round(from_s * RATE), pcm.copy()
+    made[start:, 1] = 0
+    source = pcm[max(start, start - late) :, 1] if late < 0 else pcm[start:, 1]
+    at = max(start + late, start)
+    made[at : at + len(source), 1] = source[: len(made) - at]
+    return made
+
+
+def long() -> Stereo:
+    return in_rooms(synthetic(seed=5, seconds=90))
+
+
+def test_a_constant_shift_is_told_with_a_range_that_holds_it() -> None:
+    for late_s in (-3, 3):
+        finding = found(moved(long(), late_s))["out_of_step", None]
+        least_ms, most_ms = finding["figures"]["least_late_ms"], finding["figures"]["most_late_ms"]
+        assert least_ms - 300 <= 1000 * late_s <= most_ms + 300
+        assert most_ms - least_ms < 3000
+        assert finding["severity"] == "warn"
+        assert ("early" if late_s < 0 else "late") in finding["text"]
+
+
+def test_a_jump_is_told_with_its_place_and_no_offset_is_advised() -> None:
+    finding = found(moved(long(), -4, from_s=45))["out_of_step", None]
+    assert "in step from 0:00" in finding["text"]
+    assert "early from 0:45" in finding["text"]
+    assert "--offset-ms" not in finding["means"]
+    assert "least_late_ms" not in finding["figures"]
+
+
+def test_crosstalk_that_comes_before_its_source_proves_the_shift() -> None:
+    heard = with_echo(long(), 0, -25, 15)
+    finding = found(moved(heard, -3))["out_of_step", None]
+    assert finding["severity"] == "bad"
+    assert "A is heard on B 2.9" in finding["text"]
+    assert -3300 <= -finding["figures"]["offset_ms"] <= -2500
+
+
+def test_a_file_that_is_longer_by_the_shift_proves_it(tmp_path: Path) -> None:
+    pcm = long()
+    for side, samples in (("A", pcm[:, 0]), ("B", pcm[3 * RATE :, 1])):
+        write_mono(tmp_path / f"{side}.wav", samples)
+    done = CliRunner().invoke(main, ["doctor", "--vad", "energy", str(tmp_path / "A.wav"), str(tmp_path / "B.wav")])
+    assert "and its file is 3.0 s shorter" in " ".join(done.output.split())
+
+
+def write_mono(path: Path, samples: Any) -> None:
+    import soundfile
+
+    soundfile.write(path, samples, RATE)
+
+
+def choppy(pcm: Stereo, per_s: int, hole_ms: int) -> Stereo:
+    made = pcm.copy()
+    at = np.arange(len(pcm)) % (RATE // per_s) < hole_ms * RATE // 1000
+    made[at & np.repeat(active(pcm)["B"], FRAME_SAMPLES), 1] = 0
+    return made
+
+
+@pytest.mark.parametrize(("per_s", "hole_ms"), [(10, 40), (25, 20)])
+def test_a_choppy_side_is_told_whatever_the_detector_hears(per_s: int, hole_ms: int) -> None:
+    pcm = choppy(synthetic_in_rooms(), per_s, hole_ms)
+    deaf = {"A": active(pcm)["A"], "B": np.zeros(len(pcm) // FRAME_SAMPLES, np.bool_)}
+    for tracks in (None, deaf):
+        (finding,) = [f for f in health_of(pcm, tracks)["findings"] if f["id"] == "choppy"]
+        assert (finding["side"], finding["severity"]) == ("B", "bad")
+        assert finding["figures"]["holes_per_s"] <= per_s + 1
+
+
+def test_a_pause_of_the_recorder_is_left_out(tmp_path: Path) -> None:
+    """A question is asked, the recorder pauses where its answer was, and then both go on."""
+    pcm = long()
+    start, end = 30 * RATE, 42 * RATE
+    pcm[start:end] = 0
+    write(tmp_path / "call.wav", pcm)
+    reading = replay(tmp_path / "call.wav", out=tmp_path / "run", vad="energy")
+    assert [(span.start_tick, span.end_tick) for span in reading.left_out] == [(3000, 4200)]
+    assert all(not 3000 < event.tick < 4200 for event in reading.dialogue.events)
+    assert sum(end - start for start, end in reading.kept) == reading.n_ticks - 1200
+    again = score(Reading(reading.path))["measures"]
+    assert again["no_answer"]["n"] == score(reading)["measures"]["no_answer"]["n"]
+
+
+def test_silence_of_a_side_that_is_always_silent_is_no_pause() -> None:
+    pcm = synthetic().copy()
+    pcm[10 * RATE : 20 * RATE] = 0
+    assert ("paused", None) not in found(pcm)
+
+
+def test_sides_that_change_places_are_told() -> None:
+    pcm = long()
+    pcm[45 * RATE :] = pcm[45 * RATE :, ::-1]
+    finding = found(pcm)["exchanged", None]
+    assert finding["severity"] == "bad"
+    assert "sides exchanged from 0:4" in finding["text"]
+
+
+@pytest.mark.parametrize("times", [1.5, 2.0])
+def test_a_part_at_another_rate_is_told(times: float) -> None:
+    pcm = long()
+    half = len(pcm) // 2
+    fast = clipped16(soxr.resample(pcm[:half].astype(np.float64), RATE * times, RATE))
+    pcm[:half] = 0
+    pcm[: len(fast)] = fast
+    told = found(pcm)
+    assert any(finding == "wrong_rate" for finding, _ in told)
+    assert all(finding["severity"] == "bad" for (id, _), finding in told.items() if id == "wrong_rate")
+
+
+def test_a_wandering_echo_makes_the_same_speech_suspect_as_a_constant_one() -> None:
+    def echoing(lag_s: Any) -> Stereo:
+        pcm = np.stack([sample()[:, 0], np.zeros(len(sample()), np.int16)], axis=1)
+        for second in range(len(pcm) // RATE):
+            lag = round(lag_s(second) * RATE)
+            start, end = second * RATE, (second + 1) * RATE
+            source = pcm[max(start - lag, 0) : max(end - lag, 0), 0]
+            pcm[end - len(source) : end, 1] = source
+        return pcm
+
+    for lag_s in (lambda n: 0.3, lambda n: 0.1 + 0.02 * (n % 15), lambda n: 0.2 + 0.08 * (n > 20)):
+        pcm = echoing(lag_s)
+        tracks = active(pcm)
+        health = health_of(pcm, tracks)
+        suspect = np.zeros(len(tracks["B"]), np.bool_)
+        for start, end in health["suspect"]["B"]:
+            suspect[start:end] = True
+        assert np.mean(suspect[tracks["B"]]) > 0.9
+        assert not health["suspect"]["A"]
+
+
+def test_tones_are_no_turns(tmp_path: Path) -> None:
+    """A calls, B rings and beeps, and nobody speaks on B: with the energy detector, which takes tones for speech."""
+    pcm = in_rooms(synthetic() * np.array([1, 0], np.int16))
+    for at_s in (3, 6, 9, 12):
+        pcm[at_s * RATE :, 1][: round(1.5 * RATE)] += sine((440, 480), 1.5).astype(np.int16)
+    assert active(pcm)["B"].any()
+    write(tmp_path / "call.wav", pcm)
+    reading = replay(tmp_path / "call.wav", out=tmp_path / "run", vad="energy")
+    assert not len(reading.dialogue.ipus["B"])
+    assert any("all of it is tones" in each["text"] for each in score(reading)["findings"])
+
+
+def test_recordings_that_went_wrong_are_in_no_figure_unless_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "calls").mkdir()
+    for name, pcm in (("sound", synthetic_in_rooms()), ("choppy", choppy(synthetic_in_rooms(), 10, 40))):
+        write(tmp_path / "calls" / f"{name}.wav", pcm)
+    command = ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, command)
+    assert [call.name for call in Run(tmp_path / "run").scored] == ["sound"]
+    assert "not scored: choppy: B choppy, " in " ".join(done.output.split())
+    CliRunner().invoke(main, [*command, "--count-bad-input"])
+    assert {call.name for call in Run(tmp_path / "run").scored} == {"sound", "choppy"}
+
+
+def test_calls_that_sound_exchanged_stand_out_of_a_run() -> None:
+    rng = np.random.default_rng(1)
+    names = ("level_dbov", "noise_dbov", "spread_db", "under_db", "after_db", "high_drop_db", "peak_dbov")
+    person, machine = ([-30, -60, 2, 10, 5, 12, -10], [-22, -85, 0.5, 30, 1, 25, -3])
+    calls: dict[str, Any] = {}
+    for number in range(20):
+        usual = (person, machine) if number not in (3, 11) else (machine, person)
+        calls[f"c{number}"] = {
+            side: dict(zip(names, (value + rng.normal(0, 2) for value in values), strict=True))
+            for side, values in zip("AB", usual, strict=True)
+        }
+    assert exchanged(calls) == ["c3", "c11"]
+    assert exchanged({name: {"A": of["A"], "B": of["A"]} for name, of in calls.items()}) == []
