@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final, Protocol
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.whole_files import read_whole
 
+_NOT_WINDOWS: Final = frozenset({*range(9), *range(14, 26), *range(27, 32), 0x82, 0x83})
+"""Bytes that texts in Windows-1252 hardly have: control characters, and those that kana begin with in Shift-JIS."""
 
-def text_of(path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16, which Praat and spreadsheets write.
+
+class Notes(Protocol):
+    """Takes what was odd."""
+
+    def add(self, what: str, names: Iterable[str], /) -> None:
+        """Add `names` under `what`."""
+
+
+def text_of(path: Path, notes: Notes | None = None) -> str:
+    """The text of a file in UTF-8; in UTF-16, which Praat and spreadsheets write; or in Windows-1252, which is noted.
 
     SettingsError, with the line, if it cannot be read.
     """
@@ -25,5 +37,17 @@ def text_of(path: Path) -> str:
             return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line, got = data[: error.start].count(b"\n") + 1, f"the byte 0x{data[error.start]:02X}"
-        raise SettingsError(f"{path}, line {line}: expected text in UTF-8, got {got}: save it as UTF-8") from error
+        at = error.start
+    try:
+        others = [character for character in data.decode(errors="replace") if not character.isascii()]
+        if _NOT_WINDOWS & {*data} or 2 * others.count("\ufffd") <= len(others):  # UTF-8, but for some bytes
+            raise ValueError
+        text = data.decode("cp1252")
+    except ValueError:
+        line, got = data[:at].count(b"\n") + 1, f"the byte 0x{data[at]:02X}"
+        raise SettingsError(
+            f"{path}, line {line}: expected text in UTF-8 or Windows-1252, got {got}: save it as UTF-8"
+        ) from None
+    if notes is not None:
+        notes.add("files that are not in UTF-8, read as Windows-1252", [path.name])
+    return text

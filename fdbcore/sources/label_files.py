@@ -16,11 +16,11 @@ from urllib.parse import quote, unquote
 from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
 from fdbcore.runtime.numbers import number_of, whole_of
+from fdbcore.runtime.texts import text_of
 from fdbcore.sources.channels import ChannelColumn
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import FILE_COLUMNS, Oddities
 from fdbcore.sources.tables import table_rows
-from fdbcore.sources.texts import text_of
 from fdbcore.sources.times import TimeColumn
 from fdbcore.types import TurnKind
 
@@ -91,7 +91,7 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     entries_of: dict[Path, list[Entry]] = {}
     for file in files:
         try:
-            entries_of[file] = list(_parser(file)(text_of(file), file, oddities))
+            entries_of[file] = list(_parser(file)(text_of(file, oddities), file, oddities))
         except SettingsError as error:
             if file == path:
                 raise

@@ -104,7 +104,11 @@ def test_deep_json_is_one_line_in_every_file(tmp_path: Path, name: str, read: Ca
 )
 def test_a_table_that_is_none_is_one_line_for_every_reader(tmp_path: Path, header: str, row: str, line: str) -> None:
     (path := tmp_path / "x.csv").write_text(f"side,kind,start_s,rater,file{header}\n{row}\n")
-    for read in (read_table, FILES["a.csv"][1], lambda path: [*rated_rows(path, ["rater"])]):
+    for read in (
+        lambda path: read_table(path, Oddities()),
+        FILES["a.csv"][1],
+        lambda path: [*rated_rows(path, ["rater"])],
+    ):
         with pytest.raises(InputError, match=rf"^[^\n]*{line}[^\n]*$"):
             read(path)
 

@@ -245,8 +245,8 @@ def test_files_without_labels_are_refused_in_one_line(name: str, text: str, mess
 
 
 def test_no_text_and_no_file_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b"side,kind\xff\n")
-    with pytest.raises(SettingsError, match="expected text in UTF-8, got the byte 0xFF"):
+    (tmp_path / "x.csv").write_bytes(b"side,kind\xff\0\n")
+    with pytest.raises(SettingsError, match="expected text in UTF-8 or Windows-1252, got the byte 0xFF"):
         read(tmp_path / "x.csv")
     for name in ("y.csv", "y"):
         with pytest.raises(
