@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.whole_files import read_whole
@@ -14,17 +14,10 @@ _NOT_WINDOWS: Final = frozenset({*range(9), *range(14, 26), *range(27, 32), 0x82
 """Bytes that texts in Windows-1252 hardly have: control characters, and those that kana begin with in Shift-JIS."""
 
 
-class Notes(Protocol):
-    """Takes what was odd."""
+def text_of(path: Path, note: Callable[[str, list[str]], object] = lambda what, names: None) -> str:
+    """The text of a file in UTF-8; in UTF-16, which Praat and spreadsheets write; or in Windows-1252.
 
-    def add(self, what: str, names: Iterable[str], /) -> None:
-        """Add `names` under `what`."""
-
-
-def text_of(path: Path, notes: Notes | None = None) -> str:
-    """The text of a file in UTF-8; in UTF-16, which Praat and spreadsheets write; or in Windows-1252, which is noted.
-
-    SettingsError, with the line, if it cannot be read.
+    note: is told of files in Windows-1252. SettingsError, with the line, if the file cannot be read.
     """
     try:
         data = read_whole(path)
@@ -48,6 +41,5 @@ def text_of(path: Path, notes: Notes | None = None) -> str:
         raise SettingsError(
             f"{path}, line {line}: expected text in UTF-8 or Windows-1252, got {got}: save it as UTF-8"
         ) from None
-    if notes is not None:
-        notes.add("files that are not in UTF-8, read as Windows-1252", [path.name])
+    note("files that are not in UTF-8, read as Windows-1252", [path.name])
     return text

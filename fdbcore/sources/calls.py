@@ -174,7 +174,7 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
 
 
 def _listed(path: Path, oddities: Oddities) -> list[Path]:
-    lines = [line.strip() for line in text_of(path, oddities).splitlines()]
+    lines = [line.strip() for line in text_of(path, oddities.add).splitlines()]
     if any("\0" in line for line in lines):
         raise SettingsError(f"{path}: expected a list of paths as text, got binary data")
     found = [path.parent / line for line in lines if line and not line.startswith("#")]

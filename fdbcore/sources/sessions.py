@@ -23,7 +23,7 @@ from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
-from fdbcore.sources.label_files import SIDE_NAMES
+from fdbcore.sources.label_set import SIDE_NAMES
 from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name

@@ -22,8 +22,6 @@ B_FILE: Final = "b_file"
 MARKS_FILE: Final = "marks_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
 MOST_COLUMNS: Final = 1000
-_NONE: Final = frozenset({"NaN", "nan"})
-"""What tables of programs have where there is no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def read_table(path: Path, oddities: Oddities) -> CallTable:
     fields than the header.
     """
     rows: list[tuple[int, list[str]]] = []
-    for line, row in table_rows(path, text_of(path, oddities)):
+    for line, row in table_rows(path, text_of(path, oddities.add)):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
@@ -90,7 +88,7 @@ def read_table(path: Path, oddities: Oddities) -> CallTable:
         if len(row) != len(header):
             raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
     cells = [
-        {name: "" if cell.strip() in _NONE else cell.strip() for name, cell in zip(header, row, strict=True)}
+        {name: "" if cell.strip().lower() == "nan" else cell.strip() for name, cell in zip(header, row, strict=True)}
         for _, row in rows
     ]
     return CallTable(path, files, cells, header)
@@ -125,4 +123,5 @@ def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     head = lines[0] if lines else ""
     if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
         return csv_rows(path, lines[1:], stated[1], 1)
+    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
     return csv_rows(path, lines, max(DELIMITERS, key=head.count))
