@@ -233,6 +233,7 @@ class SessionSource:
         self._session = session
         with ExitStack() as opened:
             self.files = tuple(map(opened.enter_context, _opened(session)))
+            self._has_tracks = len(self.files) > len(session.paths)
             if not self._has_tracks:
                 _refuse_single_side(self.files)
             lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
@@ -255,12 +256,10 @@ class SessionSource:
 
     def _tracks(self) -> list[tuple[AudioFile, Channel, Iterator[Pcm]]]:
         """File, channel and mono blocks at the file's rate, of the left and right channel or of the two files."""
-        if self._has_tracks:
-            return [(file, track, map(to_mono, file.blocks())) for file, track in zip(self.files, _TRACKS, strict=True)]
         if len(self.files) == 2:
-            return [
-                (file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in self.files
-            ]
+            of_files: list[Channel] = ["mono" if file.channels == 1 else "mean" for file in self.files]
+            named = zip(self.files, _TRACKS if self._has_tracks else of_files, strict=True)
+            return [(file, channel, map(to_mono, file.blocks())) for file, channel in named]
         (file,) = self.files
         known_sides = self._session.recording is not None
         left, right = itertools.tee(file.blocks() if known_sides else _with_different_channels(file))
@@ -268,10 +267,6 @@ class SessionSource:
             (file, "left", (block[:, 0].copy() for block in left)),
             (file, "right", (block[:, 1].copy() for block in right)),
         ]
-
-    @property
-    def _has_tracks(self) -> bool:
-        return len(self.files) > len(self._session.paths)
 
     @property
     def stated_s(self) -> float | None:

@@ -42,9 +42,10 @@ def of_elan(rows: Rows, path: Path, oddities: Oddities) -> Iterator[Entry]:
     rows = [(number, (row + [""] * width)[:width]) for number, row in rows]
     header = rows[0][1] if not any(re.fullmatch(form, cell) for cell in rows[0][1] for form in _FORMS.values()) else []
     rows = rows[bool(header) :]
-    forms = [[at for at in range(width) if _are_times(rows, at, form)] for form in _FORMS.values()]
+    places = range(width if rows else 0)
+    forms = [[at for at in places if all(re.fullmatch(form, row[at]) for _, row in rows)] for form in _FORMS.values()]
     columns = next((found for found in forms if len(found) > 1), [])
-    texts = [at for at in range(width) if not any(at in found for found in forms)]
+    texts = [at for at in places if not any(at in found for found in forms)]
     if not columns or not texts:
         raise SettingsError(f"{path}: expected begin, end and annotation in each row of an export of ELAN, found none")
     unit_s = 0.001 if columns is forms[-1] else 1.0
@@ -69,10 +70,6 @@ def of_elan(rows: Rows, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 def _is_comment(row: Sequence[str]) -> bool:
     return not any(row) or row[0].lstrip('"').startswith("#file:")
-
-
-def _are_times(rows: Rows, at: int, form: str) -> bool:
-    return bool(rows) and all(re.fullmatch(form, row[at]) for _, row in rows)
 
 
 def subtitles(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
