@@ -333,8 +333,7 @@ def _opened(session: SessionInput) -> Iterator[AudioFile]:
     if session.b is not None or len(first.titles) == 2:
         named = [SIDE_NAMES.get(title.strip().lower()) for title in first.titles]
         if named == ["B", "A"] and not session.swap:
-            got = " and ".join(map(repr, first.titles))
-            raise AudioError(f"{first.path}: expected A's track before B's, got tracks named {got}: give --swap")
+            raise AudioError(f"{first.path}: expected A's track before B's, got titles {first.titles}: give --swap")
         yield AudioFile(session.b or session.a, None if session.b else 1)
 
 

@@ -49,10 +49,8 @@ class CallTable:
         if len(best) == 1:
             return replace(self, files=(best[0],))
         if not self.files:
-            raise SettingsError(
-                f"{self.path}: expected one column that names the calls (or call it file), or two named {A_FILE} and "
-                f"{B_FILE}; got {', '.join(best or self.header)}"
-            )
+            needed = f"one column that names the calls (or call it file), or two named {A_FILE} and {B_FILE}"
+            raise SettingsError(f"{self.path}: expected {needed}; got {', '.join(best or self.header)}")
         return self
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:

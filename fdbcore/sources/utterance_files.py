@@ -13,13 +13,16 @@ from fdbcore.sources.names import Oddities
 from fdbcore.sources.tables import MOST_COLUMNS
 from fdbcore.sources.times import TimeColumn, clock_s
 
-_CLOCK, _MS = r"[0-9]+:[0-5][0-9]:[0-5][0-9][.,][0-9]+", "[0-9]+"
-_FORMS: Final = {"hh:mm:ss.ms": _CLOCK, "ss.msec": r"[0-9]+[.,][0-9]+", "msec": _MS}
+_FORMS: Final = {
+    "hh:mm:ss.ms": r"(?a)\d{1,9}:[0-5]\d:[0-5]\d[.,]\d+",
+    "ss.msec": r"(?a)\d{1,9}[.,]\d+",
+    "msec": r"(?a)\d{1,9}",
+}
 """How ELAN writes times, by how it ends the headers of their columns, in any language."""
 _CUE: Final = re.compile(r"\s*([\d:.,]+)\s+-->\s+([\d:.,]+)")
-_VOICE: Final = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]*)>")
+_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
 _PREFIX: Final = re.compile(r"[-–\s]*[\[(]?([^:\])]{1,40})[\])]?:(?!\S)\s*")
-_TAG: Final = re.compile(r"<[^>]*>")
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 Rows = Sequence[tuple[int, list[str]]]
 
@@ -109,12 +112,13 @@ def _cues(lines: Sequence[str], path: Path) -> Iterator[Entry]:
 def _said(lines: Sequence[str]) -> list[tuple[str, str]]:
     """Speaker and text of each part of a subtitle: by <v NAME>, or by "NAME: " at the beginning of a line."""
     before, *voices = _VOICE.split(" ".join(lines))
-    said = [("", before), *zip(voices[::2], voices[1::2], strict=True)] if voices else []
+    parts = zip(["", *voices[::2]], [before, *voices[1::2]], strict=True)
+    said = [(speaker, [text]) for speaker, text in parts] if voices else []
     for line in [] if voices else lines:
         named = _PREFIX.match(bare := _TAG.sub("", line))
         if named is not None or not said:
-            said.append((named[1], bare[named.end() :]) if named else ("", bare))
+            said.append((named[1], [bare[named.end() :]]) if named else ("", [bare]))
         else:
-            said[-1] = (said[-1][0], f"{said[-1][1]} {bare}")
-    texts = ((speaker.strip(), _TAG.sub("", text).strip()) for speaker, text in said)
+            said[-1][1].append(bare)
+    texts = ((speaker.strip(), _TAG.sub("", " ".join(each)).strip()) for speaker, each in said)
     return [(speaker, text) for speaker, text in texts if text]
