@@ -92,11 +92,11 @@ _PLAYABLE: Final = {  # codecs that every current browser plays, by container an
     ("matroska,webm", ".webm"): {"opus", "vorbis"},
 }
 _ON_ONE_CLOCK: Final = "-af aresample=async=1:first_pts=0"  # silence up to where a track begins
-_ONE_TRACK: Final = "extract one: ffmpeg -i FILE -map 0:a:0 OUT"
-_A_TRACK_A_SIDE: Final = (
-    f"if each side has a track: ffmpeg -i FILE -map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then "
-    "give -a A.wav -b B.wav"
+_ONE_OF_TRACKS: Final = (
+    "one for both sides: ffmpeg -i FILE -map 0:a:0 OUT.wav; one a side: ffmpeg -i FILE "
+    f"-map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then give -a A.wav -b B.wav"
 )
+_IN_A_ROW: Final = "; several files in a row? ffmpeg -i FILE OUT.wav joins them"
 
 
 def content_hash(path: Path) -> str:
@@ -164,14 +164,15 @@ class AudioFile:
     silence (in Ogg FLAC it is an error, because the file does not say where the gap lies). Audio that overlaps is
     dropped. Deviations up to 5 ms, and those of a single frame, come from the container and are ignored.
 
-    path, container, codec, channels: as the file has them. rate_hz: the sample rate of the decoded audio.
+    path, container, codec, channels: as the file has them. rate_hz: the sample rate of the decoded audio. titles: those
+    of its audio streams. track: which to read of two mono ones, a side each; several are refused if it is None.
     bit_depth: for uncompressed and lossless audio, otherwise None.
     stated_s: the length that the file claims, or None.
     samples: how many samples per channel were decoded so far.
     Raises AudioError: one line with the path, what was expected and what was found.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], track: int | None = None) -> None:
         import av
 
         self.path = Path(path)
@@ -190,7 +191,7 @@ class AudioFile:
         except (av.error.FFmpegError, ValueError) as error:
             raise self._error("data that no decoder recognises as audio, or a format that is not read") from error
         try:
-            self._open_stream()
+            self._open_stream(self._stream(track))
         except BaseException:
             self.close()
             raise
@@ -219,8 +220,8 @@ class AudioFile:
         notes = []
         if self._is_wav and self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
-        if self._data and self._data.another_bytes:
-            notes.append(f"{self._data.another_bytes:,} bytes after its audio hold another file: not read")
+        if self._data and (rest := self._data.another_bytes):
+            notes.append(f"{rest:,} bytes after its audio hold another file: not read (tail -c {rest} FILE > REST)")
         if (delay := self._unknown_delay) is not None:
             notes.append(
                 f"{self.container.split(',')[0]} does not store the {self.codec} encoder's delay:"
@@ -326,9 +327,8 @@ class AudioFile:
     def _refuse_what_is_no_file(self) -> None:
         # os.path, because Path raises for a name that is too long and for a folder without search permission
         if os.path.isdir(self.path):
-            raise self._error(
-                "a folder", expected="an audio file, or a folder with input.wav and output.wav, or A.wav and B.wav"
-            )
+            expected = "an audio file, or a folder with input.wav and output.wav, or A.wav and B.wav"
+            raise self._error("a folder", expected)
         if os.path.islink(self.path) and not os.path.exists(self.path):
             raise self._error("a link that leads nowhere", expected="an audio file")
         if not os.path.exists(self.path):
@@ -340,33 +340,37 @@ class AudioFile:
         if not self.path.stat().st_size:
             raise self._error("an empty file")
 
-    def _open_stream(self) -> None:
-        container, streams = self._container, self._container.streams.audio
-        if len(streams) != 1:
-            remedy = f" ({_A_TRACK_A_SIDE})" if len(streams) == 2 else f" ({_ONE_TRACK})" if streams else ""
-            raise self._error(f"{len(streams) or 'none'}{remedy}", expected="one audio stream")
-        if streams[0].codec_context is None:
+    def _stream(self, track: int | None) -> Any:  # noqa: ANN401
+        streams = self._container.streams.audio
+        self.titles = tuple(str(stream.metadata.get("title", "")) for stream in streams)
+        if any(stream.codec_context is None for stream in streams):
             raise self._error("a codec that no decoder knows")
-        if streams[0].codec_context.name == "flac":  # without these options a damaged frame decodes to noise
-            streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
-        self.container: str = container.format.name
+        by_side = track is not None and [stream.codec_context.layout.nb_channels for stream in streams] == [1, 1]
+        if len(streams) != 1 and not by_side:
+            raise self._error(f"{len(streams)} ({_ONE_OF_TRACKS})" if streams else "none", expected="one audio stream")
+        return streams[track or 0]
+
+    def _open_stream(self, stream: Any) -> None:  # noqa: ANN401
+        if stream.codec_context.name == "flac":  # without these options a damaged frame decodes to noise
+            stream.codec_context.options = {"err_detect": "crccheck+explode"}
+        self.container: str = self._container.format.name
         left_open = self._data and (not self._data.stated_bytes or (self._is_wav and self._unstated_bytes))
-        self.stated_s = None if left_open else stated_s(container, streams[0], self.path)
+        self.stated_s = None if left_open else stated_s(self._container, stream, self.path)
         self.samples = self.inserted_samples = self.overlapping_samples = 0
         self._damaged = self._ended = self._cut = False
         self._first_packet_us = self._last_packet_us = self._longest_samples = 0
-        frames = self._decode(streams[0])
+        frames = self._decode(stream)
         first = next(frames, None)
         if first is None:
             raise self._error("a file without a single sample that can be decoded")
         self._frames = chain([first], frames)
-        self.codec: str = streams[0].codec_context.codec.canonical_name
+        self.codec: str = stream.codec_context.codec.canonical_name
         self.rate_hz: int = first.sample_rate
         self.channels: int = first.layout.nb_channels
         self.bit_depth = _bit_depth(self.codec, first.format.name)
         self._format: str = first.format.name
         self._refuse_what_is_no_conversation()
-        start_us = (container.start_time or 0) if self.container in _STARTS_ANYWHERE else 0
+        start_us = (self._container.start_time or 0) if self.container in _STARTS_ANYWHERE else 0
         self._origin_samples = self._at_rate(start_us, 1_000_000)
         # A container that stores the delay places the first packet before time 0, or the first frame after it.
         early = self._first_packet_us < start_us
@@ -402,8 +406,8 @@ class AudioFile:
             for frame in frames:
                 self._longest_samples = max(self._longest_samples, frame.samples)
                 if self._damaged:
-                    at_s = self.samples / self.rate_hz
-                    raise self._error(f"damaged data at {at_s:.3f} s", expected="audio that can be decoded throughout")
+                    got = f"damaged data at {self.samples / self.rate_hz:.3f} s{_IN_A_ROW * (self.container == 'mp3')}"
+                    raise self._error(got, expected="audio that can be decoded throughout")
                 started = True
                 yield frame
         self._ended = True
@@ -450,6 +454,7 @@ class AudioFile:
         if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= min(hour_samples, left_samples):
             at_s, to_s = self.samples / self.rate_hz, (self.samples + shift) / self.rate_hz
             after = f", after gaps of {gaps_samples / self.rate_hz:.3f} s" if gaps_samples else ""
+            after += _IN_A_ROW * (self.container == "ogg" and shift < 0)
             raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s{after}", expected="timestamps that go on")
         self.inserted_samples += max(shift, 0)
         self.overlapping_samples += min(max(-shift, 0), frame.samples)

@@ -16,7 +16,7 @@ from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
 from fdbcore.types.usage import Takes
 
-Channel: TypeAlias = Literal["left", "right", "mono", "mean"]
+Channel: TypeAlias = Literal["left", "right", "mono", "mean", "track 1", "track 2"]
 Severity: TypeAlias = Literal["note", "warn", "bad"]
 HealthId: TypeAlias = Literal[
     "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from fdbcore.errors import SettingsError, nearest
+from fdbcore.runtime import texts
 from fdbcore.runtime.numbers import number_of, whole_of
 
 _READERS: Mapping[type, Callable[[str], Any]] = {str: str, int: whole_of, float: number_of}
@@ -177,10 +178,7 @@ def text_of(value: str) -> str:
     """The text that a setting stands for: "@FILE" is the text in a file. SettingsError if that cannot be read."""
     if not value.startswith("@"):
         return value
-    try:
-        return Path(value[1:]).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{value[1:]}: expected a prompt in UTF-8, got: {error}") from None
+    return texts.text_of(Path(value[1:])).strip()
 
 
 def command_of(address: str, known: Sequence[Setting]) -> tuple[list[str], dict[str, Any]]:

@@ -20,7 +20,7 @@ from fdbcore.clock import iso_s
 from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.texts import text_of
+from fdbcore.runtime.texts import text_of
 
 _NS: Final = 1e-9
 LATEST_S: Final = 1e11  # no log has a later time: since 1970, these are three thousand years

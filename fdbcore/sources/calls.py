@@ -15,6 +15,7 @@ from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
+from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in
 from fdbcore.sources.channels import ChannelColumn
@@ -77,7 +78,7 @@ def named_calls(named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
 
     Rows, labels, logs and files that fit nothing are added to `oddities`. InputError for what cannot be used.
     """
-    table = None if named.meta is None else read_table(named.meta)
+    table = None if named.meta is None else read_table(named.meta, oddities)
     files = named_files(named.paths, oddities)
     pairs = [] if named.is_by_side else _paired(files, named.pair, table, oddities)
     sessions = session_inputs(
@@ -124,7 +125,7 @@ def _named(path: Path, oddities: Oddities) -> list[Path]:
         is_run = any(path.glob(f"*/{META}")) and not any(map(_is_audio, os.listdir(path)))  # audio: a folder to search
         return [path] if is_session or is_run else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
-        return _listed(path)
+        return _listed(path, oddities)
     if not os.path.exists(path) and glob.has_magic(str(path)):
         matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
         if not matches:
@@ -174,11 +175,8 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
     return found
 
 
-def _listed(path: Path) -> list[Path]:
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: expected a list of paths in UTF-8, got: {error}") from error
+def _listed(path: Path, oddities: Oddities) -> list[Path]:
+    lines = [line.strip() for line in text_of(path, oddities.add).splitlines()]
     if any("\0" in line for line in lines):
         raise SettingsError(f"{path}: expected a list of paths as text, got binary data")
     found = [path.parent / line for line in lines if line and not line.startswith("#")]
@@ -197,13 +195,15 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
     _note_doubles(sessions, oddities)
     if table is None:
         return [PlannedCall(session) for session in sessions]
+    index = NameIndex(map(_known, sessions))
+    table = table.naming(index)
     key = table.files[0]
-    numbers = NameIndex(map(_known, sessions)).joined((row[key] for row in table.rows), table.path)
+    numbers = index.joined((row[key] for row in table.rows), table.path)
     rows: dict[int, Mapping[str, str]] = {}
     for row in table.rows:
         number = numbers[row[key]]
         if number is None:
-            oddities.add(f"rows of {table.path.name} without a file", [row[key]])
+            oddities.add(f"rows of {table.path.name} without a file", [row[key] or "an empty cell"])
         elif _said(table, row) != _said(table, first := rows.setdefault(number, row)):
             raise SettingsError(
                 f"{table.path}: expected one row of the call {sessions[number].name}, "

@@ -26,6 +26,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
 from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.texts import text_of
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
@@ -171,11 +172,7 @@ def _without_users(
 
 
 def _in_list(path: Path) -> Iterator[Clip]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected a list of clips in UTF-8, got: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_of(path).splitlines(), 1):
         if (entry := line.strip()) and not entry.startswith("#"):
             yield _listed(entry, f"{path}, line {number}", path.parent)
 

@@ -1,4 +1,4 @@
-"""Reads label files of other tools: CSV, Praat TextGrid, NIST RTTM and Audacity labels, one or a folder of them.
+"""Reads label files of other tools: tables, TextGrid, RTTM, Audacity labels, subtitles; one or a folder of them.
 
 An entry that cannot be read as a label is left out. It is noted with what is wrong and its place in the file.
 """
@@ -9,51 +9,30 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Final
 from urllib.parse import quote, unquote
 
 from fdbcore.errors import SettingsError, nearest
-from fdbcore.recording.labels import LabelKind
 from fdbcore.runtime.numbers import number_of, whole_of
+from fdbcore.runtime.texts import text_of
 from fdbcore.sources.channels import ChannelColumn
-from fdbcore.sources.label_set import FileLabel, LabelSet, Place
+from fdbcore.sources.label_set import (
+    EVENTS,
+    KIND_NAMES,
+    SIDE_NAMES,
+    Entry,
+    FileLabel,
+    LabelSet,
+    Parser,
+    meanings_in_tier,
+    plain,
+    side_and_kind,
+)
 from fdbcore.sources.names import FILE_COLUMNS, Oddities
 from fdbcore.sources.tables import table_rows
-from fdbcore.sources.texts import text_of
 from fdbcore.sources.times import TimeColumn
-from fdbcore.types import TurnKind
-
-_PLACES: Final[Mapping[Place, Sequence[str]]] = {
-    "A": ("a", "user", "caller", "customer", "human", "examiner"),
-    "B": ("b", "system", "agent", "bot", "assistant", "evaluatee"),
-    "left": ("left", "l", "0", "1"),
-    "right": ("right", "r", "2"),
-}
-SIDE_NAMES: Final = {name: place for place, names in _PLACES.items() for name in names}
-"""The names that a side may have, in upper or lower case. Left and right become A or B once the call is known.
-
-Whether 1 is left or right is decided by all labels, see `ChannelColumn`.
-"""
-
-_KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
-    "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot", "turn", "turns"),
-    "speech": ("speech", "ipu", "ipus", "utterance", "speech_end"),
-    "pause": ("pause", "pauses", "mid_turn_pause"),
-    "interruption": ("interruption", "interruptions", "barge_in", "bargein"),
-    "backchannel": ("backchannel", "backchannels", "bc", "aizuchi"),
-    "side_talk": ("side_talk", "sidetalk", "side_speech", "talking_to_other"),
-    "noise": ("noise", "noises", "background", "background_speech"),
-}
-KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in names}
-"""The names that a kind may have, in any case, with spaces, hyphens or underscores. A turn counts as its end."""
-
-LEFT_OUT: Final = "left_out"
-"""What exports call a span that a user leaves out."""
-
-EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
-"""Names of what exports list beside labels. They are not labels, and are skipped without a note."""
+from fdbcore.sources.utterance_files import is_of_elan, of_elan, subtitles
 
 _SUGGESTED: Final = 100  # so many unknown names are compared with the known ones at most
 _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
@@ -67,20 +46,6 @@ _SIDE_COLUMNS: Final = ("side", "channel", "speaker")
 _KIND_COLUMNS: Final = ("kind", "label", "type", "event")
 
 
-class Entry(NamedTuple):
-    """An entry of a label file, as written. call: None if the file names no call. where: its place in the file."""
-
-    call: str | None
-    side: str
-    kind: str
-    start_s: float | None
-    end_s: float | None
-    where: str
-
-
-Parser = Callable[[str, Path, Oddities], Iterator[Entry]]
-
-
 def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     """The labels of a file, or of all label files in a folder and below it. What is left out is noted in `oddities`.
 
@@ -92,7 +57,7 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     entries_of: dict[Path, list[Entry]] = {}
     for file in files:
         try:
-            entries_of[file] = list(_parser(file)(text_of(file), file, oddities))
+            entries_of[file] = list(_parser(file)(text_of(file, oddities.add), file, oddities))
         except SettingsError as error:
             if file == path:
                 raise
@@ -140,15 +105,15 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
 
     call: the call it belongs to if the entry names none.
     """
-    if _plain(entry.kind) in EVENTS:
+    if plain(entry.kind) in EVENTS:
         return None
-    kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
+    kind, place = KIND_NAMES.get(plain(entry.kind)), SIDE_NAMES.get(plain(entry.side))
     if kind is None:
-        near = nearest(_plain(entry.kind), KIND_NAMES) if len(oddities.found) < _SUGGESTED else ""
+        near = nearest(plain(entry.kind), KIND_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown kind {entry.kind!r}{near}, left out", [entry.where])
         return None
     if place is None:
-        near = nearest(_plain(entry.side), SIDE_NAMES) if len(oddities.found) < _SUGGESTED else ""
+        near = nearest(plain(entry.side), SIDE_NAMES) if len(oddities.found) < _SUGGESTED else ""
         oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
         return None
     start_s, end_s = entry.start_s, entry.end_s
@@ -164,12 +129,6 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
     return FileLabel(entry.call or call, place, kind, start_s, end_s)
 
 
-@lru_cache(1000)
-def _plain(text: str) -> str:
-    """`text` in lower case, with its words joined by underscores."""
-    return re.sub(r"[\s\-_]+", "_", text.strip().lower())
-
-
 def _number(text: str) -> float | None:
     """The number that a text states; None if it is not a number."""
     try:
@@ -180,8 +139,12 @@ def _number(text: str) -> float | None:
 
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """The entries of a table with a header. The columns may have any order, and unknown ones are skipped."""
-    rows = table_rows(path, text)
-    header = [_plain(name) for name in next(rows, (0, []))[1]]
+    all_rows = [*table_rows(path, text)]
+    if is_of_elan(all_rows):
+        yield from of_elan(all_rows, path, oddities)
+        return
+    rows = iter(all_rows)
+    header = [plain(name) for name in next(rows, (0, []))[1]]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, length, call = (_column(header, tuple(names)) for names in (_START, _END, _LENGTH, FILE_COLUMNS))
     censored = _column(header, ("censored",))
@@ -202,7 +165,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     columns = _time_columns(path, header, [at for at in (start, end, length) if at is not None], whole)
     for where, row in whole:
         is_censored = censored is not None and row[censored].strip().lower() == "true"
-        if is_censored and KIND_NAMES.get(_plain(row[kind])) != "speech":  # censored speech was still heard
+        if is_censored and KIND_NAMES.get(plain(row[kind])) != "speech":  # censored speech was still heard
             continue
         if not any(map(str.strip, row)):
             continue
@@ -235,7 +198,7 @@ def _time_columns(
 
 def label_columns(header: Sequence[str]) -> set[str]:
     """The columns of a CSV that say what each row labels; the others tell of its call. Empty if rows are no labels."""
-    names = {_plain(name): name for name in reversed(header)}
+    names = {plain(name): name for name in reversed(header)}
     of_labels = (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), tuple(_LENGTH), ("censored",))
     found = [next((names[name] for name in of if name in names), None) for of in of_labels]
     side, kind, start, *_ = found
@@ -268,6 +231,11 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     for fields in map(str.split, _lines(text)):
         if fields[:1] == ["SPEAKER"] and len(fields) >= 8:
             speakers.setdefault((fields[1], fields[2]), set()).add(fields[7])
+    for call in {call for call, _ in speakers}:
+        of_call = [(channel, name) for (each, channel), found in speakers.items() if each == call for name in found]
+        if len(of_call) == 1 and plain(of_call[0][1]) not in SIDE_NAMES:
+            only = f"{unquote(call)}: {of_call[0][1]!r} on channel {of_call[0][0]}"
+            oddities.add("calls with one speaker in RTTM, taken as the side on its channel", [only])
     for number, line in enumerate(_lines(text), 1):
         fields, where = line.split(), f"{path.name}, line {number}"
         if not fields or fields[0].startswith(";"):
@@ -280,12 +248,16 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
             start, length = _number(fields[3]), _number(fields[4])
             end = None if start is None or length is None else start + length
             alone = len(speakers[fields[1], fields[2]]) == 1
-            side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
+            side = fields[2] if alone and plain(fields[7]) not in SIDE_NAMES else fields[7]
             yield Entry(unquote(fields[1]), side, "speech", start, end, where)
 
 
 def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """Lines of start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
+    tabbed = [(number, line.split("\t")) for number, line in enumerate(_lines(text), 1)]
+    if is_of_elan(tabbed):
+        yield from of_elan(tabbed, path, oddities)
+        return
     split = [line.split("\t", 2) for line in _lines(text)]
     column = TimeColumn((cell for fields in split if len(fields) == 3 for cell in fields[:2]), 1.0, str(path))
     for number, fields in enumerate(split, 1):
@@ -297,31 +269,12 @@ def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
             continue
         if fields[2].endswith(_CENSORED):
             continue
-        side, kind = _side_and_kind(fields[2])
+        side, kind = side_and_kind(fields[2])
         try:
             start_s, end_s = map(column.seconds, fields[:2])
         except ValueError:
             start_s = end_s = None
         yield Entry(None, side, kind, start_s, end_s, where)
-
-
-def _side_and_kind(text: str) -> tuple[str, str]:
-    """The side and the kind with which a text begins, in either order.
-
-    If it begins with a side but no known kind, the kind is the word after it.
-    """
-    words = re.findall(r"[^\W_]+", text)
-    has_side = bool(words) and _plain(words[0]) in SIDE_NAMES
-    # Names of kinds have up to three words: try the longest first, after the side and then without one.
-    for first, length in ((first, length) for first in (0, 1)[: 1 + has_side] for length in (3, 2, 1)):
-        kind, following = "_".join(words[first : first + length]), words[first + length : first + length + 1]
-        if len(words) >= first + length and _is_known(kind):
-            return words[0] if first else "".join(following), kind
-    return (words[0], " ".join(words[1:2])) if has_side else ("", " ".join(words[:1]))
-
-
-def _is_known(kind: str) -> bool:
-    return _plain(kind) in KIND_NAMES or _plain(kind) in EVENTS
 
 
 _TOKEN: Final = re.compile(
@@ -388,18 +341,11 @@ def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
         start = tokens.number()
         end = start if is_points else tokens.number()
         marks.append((start, end, tokens.text().strip()))
-    side, kind = _side_and_kind(name)
-    has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
+    has_kind = plain(side_and_kind(name)[1]) in KIND_NAMES
     marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point needs no text: its time is enough
     marks = [mark for mark in marks if not mark[2].endswith(_CENSORED)]
-    meanings: list[tuple[str, str]] = []  # side and kind of each mark: the tier's, and what it lacks from the text
-    for *_, text in marks:
-        if has_kind:
-            meanings.append((side if has_side else text, kind))
-        else:
-            own_side, own_kind = _side_and_kind(text)
-            meanings.append((side if has_side else own_side, own_kind))
-    if not has_kind and not any(_is_known(own_kind) for _, own_kind in meanings):
+    meanings = meanings_in_tier(name, [text for *_, text in marks])
+    if not meanings:
         tier = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
         oddities.add("TextGrid tiers without a kind in their name or their texts, left out", tier)
         return
@@ -413,4 +359,6 @@ PARSERS: Final[Mapping[str, Parser]] = {
     ".rttm": _rttm,
     ".txt": _audacity,
     ".textgrid": _textgrid,
+    ".srt": subtitles,
+    ".vtt": subtitles,
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Final, TypeAlias
+from urllib.parse import unquote
 
 from fdbcore.errors import SettingsError
 
@@ -56,8 +57,8 @@ class NameIndex:
 
     A text names a call by the name of one of its files, with or without suffix, or by the call's own name. If the text
     gives folders, they must be the file's last folders. An absolute path or a URL may come from another machine: then
-    at least one folder must agree, and all folders below the one that these texts have in common. Case is ignored only
-    if nothing matches with it.
+    at least one folder must agree, and all folders below the one that these texts have in common; URLs of one folder
+    may have any. Case is ignored only if nothing matches with it.
 
     known: for each call its name and its files. The folders above a relative path count as unknown. The files of
     Full-Duplex-Bench all have the same name, so they also go by the name of their folder.
@@ -84,6 +85,10 @@ class NameIndex:
             for name in names:
                 index.add(number, name, folder)
 
+    def knows(self, text: str) -> bool:
+        """Whether a text names a call, in whatever folder."""
+        return any(index.fitting(_parts(text)[-1:], 0) for index in self._indices)
+
     def joined(self, texts: Iterable[str], source: Path) -> dict[str, int | None]:
         """The number of the call that each text names; None for a text that names none.
 
@@ -91,6 +96,8 @@ class NameIndex:
         `source` of the texts, if a text fits several calls.
         """
         paths = {text: _parts(text) for text in texts}
+        if len({parts[:-1] for text, parts in paths.items() if "://" in text}) == 1:
+            paths |= {text: parts[-1:] for text, parts in paths.items() if "://" in text}
         roots = [parts[:-1] for parts in paths.values() if _is_absolute(parts)]
         free = len(_common_start(roots))
         fitting = {text: self._fitting(parts, free if _is_absolute(parts) else 0) for text, parts in paths.items()}
@@ -202,7 +209,9 @@ def _numbered(names: list[str]) -> list[str]:
 
 
 def _parts(text: str) -> _Parts:
-    """The folders and the name in a path, without leading ".." that lead out of the folder of the table."""
+    """The folders and the name in a path or a URL, without leading ".." that lead out of the folder of the table."""
+    if "://" in text:
+        text = unquote(re.sub(r"[?#].*", "", text))
     parts = PurePosixPath(normpath(text.replace("\\", "/"))).parts
     return tuple(itertools.dropwhile("..".__eq__, parts))
 

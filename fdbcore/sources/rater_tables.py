@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.texts import text_of
 from fdbcore.sources.tables import table_rows
-from fdbcore.sources.texts import text_of
 
 
 def columns_of(path: Path) -> Sequence[str]:

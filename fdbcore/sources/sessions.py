@@ -23,6 +23,7 @@ from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
+from fdbcore.sources.label_set import SIDE_NAMES
 from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
@@ -38,6 +39,7 @@ MONO: Final = "expected two channels (left A, right B), got mono"
 """What an error says of a single file with one channel; many such files are most likely the sides of calls."""
 
 _OTHER_SIDE: Final = "give the file of each side, A's first, or --pair for a folder"
+_TRACKS: Final[tuple[Channel, Channel]] = ("track 1", "track 2")
 _PathLike = str | os.PathLike[str]
 
 
@@ -46,7 +48,7 @@ class SessionInput:
     """The files and settings of one session. Nothing is opened yet.
 
     name: the name of the session's folder; unique in a run.
-    a: the file of side A. If b is None, it is the stereo file of both sides (left A, right B).
+    a: the file of side A. If b is None, it is the file of both sides: left A, right B; or two mono tracks, A's first.
     b: the file of side B.
     swap: exchange the sides.
     offset_ms: how much later B begins than A; if negative, A begins later than B. Nothing is cut off.
@@ -223,15 +225,17 @@ class SideSource:
 class SessionSource:
     """Reads both sides of a session in step, as int16 mono at 48 kHz. Memory does not grow with the length.
 
-    files: the stereo file, or those of A and B. sides: the source of each side. AudioError if a file cannot be used,
-    for a single mono file, and if two files have the same content.
+    files: the stereo file, those of A and B, or a file with a mono track a side twice. sides: the source of each side.
+    AudioError if a file cannot be used, for a single mono file, and if two files have the same content.
     """
 
     def __init__(self, session: SessionInput) -> None:
         self._session = session
         with ExitStack() as opened:
-            self.files = tuple(opened.enter_context(AudioFile(path)) for path in session.paths)
-            _refuse_single_side(self.files)
+            self.files = tuple(map(opened.enter_context, _opened(session)))
+            self._has_tracks = len(self.files) > len(session.paths)
+            if not self._has_tracks:
+                _refuse_single_side(self.files)
             lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
             self.sides: dict[Side, SideSource] = {
                 side: SideSource(file, channel, blocks, lead[side] * SAMPLE_RATE_HZ // 1000)
@@ -253,9 +257,9 @@ class SessionSource:
     def _tracks(self) -> list[tuple[AudioFile, Channel, Iterator[Pcm]]]:
         """File, channel and mono blocks at the file's rate, of the left and right channel or of the two files."""
         if len(self.files) == 2:
-            return [
-                (file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in self.files
-            ]
+            of_files: list[Channel] = ["mono" if file.channels == 1 else "mean" for file in self.files]
+            named = zip(self.files, _TRACKS if self._has_tracks else of_files, strict=True)
+            return [(file, channel, map(to_mono, file.blocks())) for file, channel in named]
         (file,) = self.files
         known_sides = self._session.recording is not None
         left, right = itertools.tee(file.blocks() if known_sides else _with_different_channels(file))
@@ -290,15 +294,19 @@ class SessionSource:
         """Files, sides and settings as JSON values. They are complete after the last block."""
         sides: dict[Side, SourceSide] = {
             name: {
-                "file": self.files.index(side.file),
+                "file": 0 if self._has_tracks else self.files.index(side.file),
                 "channel": side.channel,
                 "lead_samples": side.lead_samples,
                 "samples": side.samples,
             }
             for name, side in self.sides.items()
         }
+        files = [file.describe() for file in self.files]
+        if self._has_tracks:
+            notes = [f"{track}: {note}" for track, each in zip(_TRACKS, files, strict=True) for note in each["notes"]]
+            files = [{**files[0], "notes": notes, "damage": files[0]["damage"] or files[1]["damage"]}]
         return {
-            "files": [file.describe() for file in self.files],
+            "files": files,
             "sides": sides,
             "swap": self._session.swap,
             "offset_ms": self._session.offset_ms,
@@ -316,6 +324,17 @@ class SessionSource:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _opened(session: SessionInput) -> Iterator[AudioFile]:
+    """The files of a session; if its one file has a mono track for each side, that file for each of them."""
+    first = AudioFile(session.a, None if session.b else 0)
+    yield first
+    if session.b is not None or len(first.titles) == 2:
+        named = [SIDE_NAMES.get(title.strip().lower()) for title in first.titles]
+        if named == ["B", "A"] and not session.swap:
+            raise AudioError(f"{first.path}: expected A's track before B's, got titles {first.titles}: give --swap")
+        yield AudioFile(session.b or session.a, None if session.b else 1)
 
 
 def _refuse_single_side(files: tuple[AudioFile, ...]) -> None:

@@ -6,16 +6,15 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
-from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
+from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
 from fdbcore.sources.text_cells import unmarked
-from fdbcore.sources.texts import text_of
 
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
@@ -29,13 +28,30 @@ MOST_COLUMNS: Final = 1000
 class CallTable:
     """A table of calls.
 
-    files: the column that names a call by its file, or the two columns with the files of both sides, A's first. rows:
-    all cells as text, by the names of their columns.
+    files: the column that names a call by its file, or the two columns with the files of both sides, A's first; none if
+    no column has a usual name. rows: all cells as text, by the names of their columns.
     """
 
     path: Path
     files: tuple[str, ...]
     rows: Sequence[Mapping[str, str]]
+    header: Sequence[str]
+
+    def naming(self, calls: NameIndex) -> CallTable:
+        """The table with the column that names most of the calls, unless the column of a usual name names any.
+
+        SettingsError if no column has a usual name, and none or several name the most calls.
+        """
+        names = {name: sum(calls.knows(row[name]) for row in self.rows) for name in self.header}
+        if self.files and (len(self.files) == 2 or names[self.files[0]]):
+            return self
+        best = [name for name, count in names.items() if count == max(names.values()) > 0]
+        if len(best) == 1:
+            return replace(self, files=(best[0],))
+        if not self.files:
+            needed = f"one column that names the calls (or call it file), or two named {A_FILE} and {B_FILE}"
+            raise SettingsError(f"{self.path}: expected {needed}; got {', '.join(best or self.header)}")
+        return self
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:
         """The cells of a row without those that name files."""
@@ -47,15 +63,14 @@ class CallTable:
         return LogFile(self.path.parent / text) if text else None
 
 
-def read_table(path: Path) -> CallTable:
+def read_table(path: Path, oddities: Oddities) -> CallTable:
     """The table in a CSV file with a header, see `table_rows`.
 
-    A column whose cells are all names of audio files names the files, if no column has one of the usual names.
-    SettingsError if it cannot be read, has no column that names files, or has a row with another number of fields than
-    the header.
+    SettingsError if it cannot be read, has two columns of one name or none at all, or has a row with another number of
+    fields than the header.
     """
     rows: list[tuple[int, list[str]]] = []
-    for line, row in table_rows(path, text_of(path)):
+    for line, row in table_rows(path, text_of(path, oddities.add)):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
@@ -63,24 +78,18 @@ def read_table(path: Path) -> CallTable:
     files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
     if A_FILE in by_name and B_FILE in by_name:
         files = (by_name[A_FILE], by_name[B_FILE])
-    if not files and rows:
-        audio = [name for at, name in enumerate(header) if all(_is_audio("".join(row[at : at + 1])) for _, row in rows)]
-        files = tuple(audio) if len(audio) == 1 else ()
-    if not files or len(set(header)) < len(header):
-        names = ", ".join(header)
+    if not header or len(set(header)) < len(header):
         raise SettingsError(
-            f"{path}: expected different columns, one of them {', '.join(FILE_COLUMNS)}, or {A_FILE} and {B_FILE}; "
-            f"got {names}"
+            f"{path}: expected different columns, one of them the names of the calls; got {', '.join(header) or 'none'}"
         )
     for line, row in rows:
         if len(row) != len(header):
             raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
-    cells = [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
-    return CallTable(path, files, cells)
-
-
-def _is_audio(cell: str) -> bool:
-    return PurePosixPath(cell.strip()).suffix.lower() in AUDIO_SUFFIXES | OTHER_AUDIO_SUFFIXES
+    cells = [
+        {name: "" if cell.strip().lower() == "nan" else cell.strip() for name, cell in zip(header, row, strict=True)}
+        for _, row in rows
+    ]
+    return CallTable(path, files, cells, header)
 
 
 def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -112,4 +121,5 @@ def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     head = lines[0] if lines else ""
     if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
         return csv_rows(path, lines[1:], stated[1], 1)
+    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
     return csv_rows(path, lines, max(DELIMITERS, key=head.count))

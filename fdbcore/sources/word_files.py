@@ -9,20 +9,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import InputError
-from fdbcore.recording.files import read_json
 from fdbcore.recording.reader import Recording
+from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
+from fdbcore.runtime.texts import text_of
 from fdbcore.types import SAMPLE_RATE_HZ, Side, ticks_to_s
 from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord
 
 NAME: Final = "words"
 _FAR_S: Final = 3600.0  # so far beyond the end, a file is of another call, or its times are no seconds
+
+_BACK_S: Final = 1.0  # words of one side are in order; recognisers place neighbours as close as this by chance
 
 
 class Chunks(NamedTuple):
@@ -33,8 +37,12 @@ class Chunks(NamedTuple):
 
 
 def chunks_in(path: Path) -> Chunks:
-    """The words in a file. InputError if it is of another form, RecordingError if it cannot be read."""
-    content = read_json(path)
+    """The words in a file. InputError if it is of another form, or cannot be read."""
+    text = text_of(path)
+    try:
+        content = parsed_json(text)
+    except ValueError:
+        raise InputError(f"{path}: expected words as JSON, got another text") from None
     chunks = content.get("chunks") if isinstance(content, dict) else None
     try:
         if not isinstance(chunks, list):
@@ -48,6 +56,10 @@ def chunks_in(path: Path) -> Chunks:
         fault = str(error) if isinstance(error, ValueError) else "one of another form"
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {fault}") from error
     words = [word for word in timed if 0 <= word[1] <= word[2]]
+    for (*_, before_s, _), (text, start_s, _) in pairwise(words):
+        if start_s < before_s - _BACK_S:
+            got = f"{text[:30]!r} at {start_s:g} s after one at {before_s:g} s"
+            raise InputError(f"{path}: expected words in the order of their times, got {got}: do they begin again?")
     return Chunks(words, len(chunks) - len(words))
 
 

@@ -268,4 +268,4 @@ def test_another_file_after_the_audio_is_told_and_not_read(tmp_path: Path, first
     (tmp_path / f"both.{first}").write_bytes((tmp_path / "first").read_bytes() + rest)
     samples, notes, damage = read(tmp_path / f"both.{first}")
     assert (len(samples), damage) == (len(pcm), None)
-    assert f"{len(rest):,} bytes after its audio hold another file: not read" in notes
+    assert f"{len(rest):,} bytes after its audio hold another file: not read (tail -c {len(rest)} FILE > REST)" in notes

@@ -292,7 +292,7 @@ def test_no_secret_of_its_server_is_written_down() -> None:
             "expected settings of base_url, key_variable, pause_ms, hears, system, user, got 'voice'",
         ),
         ("gemini:x?base_url=localhost:1", "gemini:x: expected http://"),
-        ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: expected a prompt in UTF-8"),
+        ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: cannot be read: No such file or directory"),
     ],
 )
 def test_a_wrong_address_is_one_line(address: str, expected: str) -> None:

@@ -274,6 +274,22 @@ def test_a_recording_of_an_earlier_replay_is_not_taken_for_that_of_one_that_was_
         assert {call.status for call in Run(tmp_path / "run").calls} == {status}
 
 
+def test_agents_on_alternating_channels_are_measured_as_files_a_side_are(tmp_path: Path) -> None:
+    rows = ["wav;agent_channel"]
+    for number, built in enumerate(BUILT.values()):
+        samples = voices(built.drawing, built.tail_s)
+        write(tmp_path / "stereo" / f"call{number}.wav", samples[:, ::-1].copy() if number % 2 else samples)
+        rows.append(f"https://h/x/call{number}.wav?sig={number};{1 + (number + 1) % 2}.0")
+        for side, name in enumerate("AB"):
+            write(tmp_path / "pairs" / f"call{number}" / f"{name}.wav", samples[:, side])
+    (tmp_path / "calls.csv").write_text("\n".join(rows))
+    for folder, more in (("stereo", ("--meta", tmp_path / "calls.csv")), ("pairs", ())):
+        assert replay(tmp_path / folder, *more, out=tmp_path / f"of_{folder}").exit_code == 0
+    for number in range(len(BUILT)):
+        stereo, pairs = (read_json(tmp_path / run / f"call{number}" / TURNS) for run in ("of_stereo", "of_pairs"))
+        assert stereo == pairs
+
+
 def test_calls_with_the_audio_of_another_are_told(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(tmp_path / f"{name}.wav", voices(BUILT["quick"].drawing))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fdbcore.errors import SettingsError
 from fdbcore.sources.calls import PlannedCall, named_files, planned
+from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.names import NameIndex, Oddities
 from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.tables import read_table
@@ -101,7 +102,7 @@ def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None
 def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
     (folder / "meta.csv").write_text(text, encoding="utf-8")
     oddities = Oddities()
-    return planned(sessions, read_table(folder / "meta.csv"), oddities), oddities.found
+    return planned(sessions, read_table(folder / "meta.csv", Oddities()), oddities), oddities.found
 
 
 def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
@@ -231,8 +232,19 @@ def test_a_column_of_audio_files_names_the_calls_whatever_its_name(tmp_path: Pat
     sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.flac"])
     calls, _ = joined(f"language,{header}\nfr,b.flac\nen,a.wav\n", sessions, tmp_path)
     assert [call.columns for call in calls] == [{"language": "en"}, {"language": "fr"}]
-    with pytest.raises(SettingsError, match="one of them file"):
-        joined("x,y\na.wav,b.flac\n", sessions, tmp_path)
+    beside = "id,{},version\n7,b,NaN\n8,A.WAV,2.0\n"  # a usual name whose cells name no call
+    calls, _ = joined(beside.format(header), sessions, tmp_path)
+    assert [call.columns for call in calls] == [{"id": "8", "version": "2.0"}, {"id": "7", "version": ""}]
+    with pytest.raises(SettingsError, match=r"expected one column that names the calls .* got x, y"):
+        joined("x,y,z\na.wav,b.flac,1\n", sessions, tmp_path)
+
+
+def test_urls_name_calls_by_their_files(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "d" / "call 1.wav", tmp_path / "d" / "b.flac"])
+    urls = "https://h/x/call%201.wav?sig=a/b.wav&e=#t,1\nhttps://h/x/b.flac,2\nhttps://h/x/c.wav?x=b.flac,3\n"
+    calls, oddities = joined(f"file,n\n{urls}", sessions, tmp_path)
+    assert [call.columns["n"] for call in calls] == ["1", "2"]
+    assert oddities == {"rows of meta.csv without a file": ["https://h/x/c.wav?x=b.flac"]}
 
 
 def test_a_channel_that_is_none_fails_that_call_alone(tmp_path: Path) -> None:
@@ -244,21 +256,20 @@ def test_a_channel_that_is_none_fails_that_call_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("language,version\nen,1\n", "one of them file"),
+        ("language,version\nen,1\n", "expected one column that names the calls .*; got language, version"),
         ("file,x,x\na,1,2\n", "expected different columns"),
         ("file,lang\na.wav\n", "line 2: expected 2 fields, got 1"),
-        ("", "one of them file"),
+        ("", "one of them the names of the calls; got none"),
     ],
 )
 def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
-    (tmp_path / "meta.csv").write_text(text)
     with pytest.raises(SettingsError, match=expected):
-        read_table(tmp_path / "meta.csv")
+        joined(text, session_inputs([tmp_path / "a.wav"]), tmp_path)
 
 
 def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
     (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
-    table = read_table(tmp_path / "meta.csv")
+    table = read_table(tmp_path / "meta.csv", Oddities())
     assert (table.files, table.rows) == (("name",), [{"name": "a b.wav", "note": 'x, "y"'}])
 
 
@@ -273,21 +284,36 @@ def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> N
 def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "meta.csv").write_bytes(data)
     oddities = Oddities()
-    (call,) = planned(session_inputs([tmp_path / "a.wav"]), read_table(tmp_path / "meta.csv"), oddities)
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), read_table(tmp_path / "meta.csv", Oddities()), oddities)
     assert (dict(call.columns), oddities.found) == ({"n": "ü"}, {})
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save it as UTF-8"),
+        (b"file,n\na,1\nb,\xe9\x81\n", "line 3: expected text in UTF-8 or Windows-1252, got the byte 0xE9: save it as"),
+        (b"file,n\na,\xc3\xbc\nb,\xe9\n", "line 3: expected text in UTF-8 or Windows-1252, got the byte 0xE9"),
+        ("file,n\na,ひらがな\n".encode("cp932"), "line 2: expected text in UTF-8 or Windows-1252, got the byte 0x82"),
         (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
     ],
 )
 def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes, expected: str) -> None:
     (tmp_path / "meta.csv").write_bytes(data)
     with pytest.raises(SettingsError, match=expected):
-        read_table(tmp_path / "meta.csv")
+        read_table(tmp_path / "meta.csv", Oddities())
+
+
+@pytest.mark.parametrize("name", ["meta.csv", "hand.csv"])
+def test_tables_in_windows_1252_are_read_and_said_to_be(tmp_path: Path, name: str) -> None:
+    text = "file;größe;side;kind;start;end\né.wav;„groß“ – 5 €;A;pause;1;2\n"
+    (tmp_path / name).write_bytes(text.encode("cp1252"))
+    oddities = Oddities()
+    if name == "meta.csv":
+        (call,) = planned(session_inputs([tmp_path / "é.wav"]), read_table(tmp_path / name, oddities), oddities)
+        assert call.columns["größe"] == "„groß“ – 5 €"
+    else:
+        assert [label.call for label in read_labels(tmp_path / name, oddities).labels] == ["é.wav"]
+    assert oddities.found == {"files that are not in UTF-8, read as Windows-1252": [name]}
 
 
 def test_another_case_fits_where_nothing_else_does(tmp_path: Path) -> None:

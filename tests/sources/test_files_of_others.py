@@ -81,10 +81,32 @@ def test_a_comma_is_a_decimal_one_where_it_does_not_part_cells(tmp_path: Path) -
     assert (label.start_s, label.end_s) == (1.234, 2.5)
 
 
+def test_words_and_briefs_in_windows_1252_and_utf_16_are_read(tmp_path: Path) -> None:
+    for encoding in ("cp1252", "utf-16", "utf-8-sig"):
+        words = json.dumps({"chunks": [{"text": "größer – 5 €", "timestamp": [1, 2]}]}, ensure_ascii=False)
+        (tmp_path / "A.json").write_bytes(words.encode(encoding))
+        assert chunks_in(tmp_path / "A.json").words == [("größer – 5 €", 1.0, 2.0)]
+        (tmp_path / "b.json").write_bytes('{"schema": "größer – 5 €"}'.encode(encoding))
+        with pytest.raises(InputError, match=r"expected a brief of schema .*, got 'größer – 5 €'"):
+            read_brief(tmp_path / "b.json")
+
+
 def test_words_from_before_the_call_are_counted_as_untimed(tmp_path: Path) -> None:
     times = [[1, 2], [-3600, 2], [2, 1], [None, 1]]
     (tmp_path / "A.json").write_text(json.dumps({"chunks": [{"text": "a", "timestamp": each} for each in times]}))
     assert chunks_in(tmp_path / "A.json") == ([("a", 1.0, 2.0)], 3)
+
+
+@pytest.mark.parametrize("begin", [[0.2, 2.9, 0.1, 1.0], [0.2, 29.0, 31.0, 0.4]])
+def test_words_whose_times_begin_again_are_refused(tmp_path: Path, begin: list[float]) -> None:
+    def read(starts: list[float]) -> int:
+        chunks = [{"text": f"w{n}", "timestamp": [start, start + 0.1]} for n, start in enumerate(starts)]
+        (tmp_path / "A.json").write_text(json.dumps({"chunks": chunks}))
+        return len(chunks_in(tmp_path / "A.json").words)
+
+    assert read([0.2, 0.5, 0.4, 1.0]) == 4
+    with pytest.raises(InputError, match=r"A.json: .* order of their times, got 'w\d' at 0.\d s after .*begin again"):
+        read(begin)
 
 
 @pytest.mark.parametrize(("name", "read"), [("x.jsonl", read_log), ("c.jsonl", clips_in), ("b.json", read_brief)])
@@ -104,7 +126,8 @@ def test_deep_json_is_one_line_in_every_file(tmp_path: Path, name: str, read: Ca
 )
 def test_a_table_that_is_none_is_one_line_for_every_reader(tmp_path: Path, header: str, row: str, line: str) -> None:
     (path := tmp_path / "x.csv").write_text(f"side,kind,start_s,rater,file{header}\n{row}\n")
-    for read in (read_table, FILES["a.csv"][1], lambda path: [*rated_rows(path, ["rater"])]):
+    meta, rated = (lambda path: read_table(path, Oddities())), (lambda path: [*rated_rows(path, ["rater"])])
+    for read in (meta, FILES["a.csv"][1], rated):
         with pytest.raises(InputError, match=rf"^[^\n]*{line}[^\n]*$"):
             read(path)
 

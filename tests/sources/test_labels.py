@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -245,8 +246,8 @@ def test_files_without_labels_are_refused_in_one_line(name: str, text: str, mess
 
 
 def test_no_text_and_no_file_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b"side,kind\xff\n")
-    with pytest.raises(SettingsError, match="expected text in UTF-8, got the byte 0xFF"):
+    (tmp_path / "x.csv").write_bytes(b"side,kind\xff\0\n")
+    with pytest.raises(SettingsError, match="expected text in UTF-8 or Windows-1252, got the byte 0xFF"):
         read(tmp_path / "x.csv")
     for name in ("y.csv", "y"):
         with pytest.raises(
@@ -397,6 +398,88 @@ def test_a_table_is_read_as_it_was_meant(tmp_path: Path, text: str) -> None:
     (label,) = read_labels(tmp_path / "a.csv", oddities := Oddities()).labels
     assert [label.start_s, label.end_s] == pytest.approx([2.793, 9.2])
     assert oddities.found == {}
+
+
+def _elan(forms: tuple[str, ...], what: tuple[str, ...], header: bool) -> str:
+    """What ELAN writes: a line about its file and a header if asked, then tier, participant, times and annotation."""
+    written_as = {"hh:mm:ss.ms": lambda ms: f"00:00:{ms / 1000:06.3f}", "ss.msec": lambda ms: f"{ms / 1000:.3f}"}
+    marks = [("A", 1250, 2793, "turn it off"), ("B backchannel", 3000, 4100, ""), ("gaze", 5000, 5100, "at B")]
+    names = [f"{each} Time - {form}" for each in what for form in forms]
+    lines = ['"#file:///x/call.eaf"', "\t".join(["Tier", "", *names, "Annotation"])] if header else []
+    for tier, begin_ms, end_ms, text in marks:
+        times = {"Begin": begin_ms, "End": end_ms, "Duration": end_ms - begin_ms}
+        cells = [written_as.get(form, str)(times[each]) for each in what for form in forms]
+        lines.append("\t".join([tier, "", *cells, text or "mhm"]))
+    return "\r\n".join(lines)
+
+
+@pytest.mark.parametrize("forms", [("hh:mm:ss.ms",), ("ss.msec",), ("msec",), ("hh:mm:ss.ms", "ss.msec", "msec")])
+@pytest.mark.parametrize("what", [("Begin", "End"), ("Begin", "End", "Duration"), ("Begin", "Duration")])
+@pytest.mark.parametrize("header", [False, True])
+def test_exports_of_elan_are_read(tmp_path: Path, forms: tuple[str, ...], what: tuple[str, ...], header: bool) -> None:
+    for name in ("x.txt", "x.tsv"):
+        labels, odd = read(written(tmp_path, name, _elan(forms, what, header)))
+        rounded = [(side, kind, start_s, round(end_s, 6)) for side, kind, start_s, end_s in labels]
+        assert rounded == [("A", "speech", 1.25, 2.793), ("B", "backchannel", 3.0, 4.1)]
+        assert odd == {"tiers of ELAN without a side and kind, left out": [f"{name}: 'gaze' (1)"]}
+
+
+def test_elan_may_give_a_column_to_each_tier_and_kinds_as_texts(tmp_path: Path) -> None:
+    header = "Temps de début - ss.msec\tTemps de fin - ss.msec\tA\tBot\n"
+    labels, odd = read(written(tmp_path, "x.txt", f"{header}1.250\t2.793\tpause\t\n3.000\t4.100\tpasue\thello\n"))
+    assert labels == [("A", "pause", 1.25, 2.793), ("B", "speech", 3.0, 4.1)]
+    assert odd == {"labels of unknown kind 'pasue'; perhaps pause or pauses, left out": ["x.txt, line 3"]}
+    with pytest.raises(SettingsError, match=r"x.tsv: expected begin, end and annotation in each row of an export"):
+        read(written(tmp_path, "x.tsv", f"{header}1.250\t\tpause\t\n"))
+
+
+SUBTITLES = """{header}1
+{zero}00:01{point}250 --> {zero}00:02{point}793{settings}
+{a}Hello, pause there
+and go on
+
+2
+{zero}00:03{point}000 --> {zero}00:04{point}100
+{b}<i>Fine.</i>
+{a}Wait
+
+{zero}01:05{point}000 --> {zero}01:06{point}000
+{c}who is this
+{zero}01:07{point}000 --> {zero}01:08{point}000
+A turn that nobody says
+"""
+NO_SPEAKER = "subtitles without a speaker (expected 'A: ' or <v A>)"
+
+
+def test_subtitles_are_speech_of_who_speaks(tmp_path: Path) -> None:
+    srt = SUBTITLES.format(header="", zero="00:", point=",", settings="", a="A: ", b="- Agent: ", c="Anna: ")
+    voices = {"a": "<v Caller>", "b": "<v.loud Agent>", "c": "<v Anna>"}
+    vtt = SUBTITLES.format(header="WEBVTT\n\nNOTE A: no\n\n", zero="", point=".", settings=" align:start", **voices)
+    for name, text, offset in (("x.srt", srt, 0), ("x.vtt", vtt, 4)):
+        labels, odd = read(written(tmp_path, name, text.replace("\n", "\r\n")))
+        assert labels == [("A", "speech", 1.25, 2.793), ("B", "speech", 3, 4.1), ("A", "speech", 3, 4.1)]
+        assert odd == {
+            "labels of unknown side 'Anna' (expected A or B), left out": [f"{name}, line {11 + offset}"],
+            f"{NO_SPEAKER}, left out": [f"{name}, line {13 + offset}: 'A turn that nobody says'"],
+        }
+    with pytest.raises(SettingsError, match=f"found none: {re.escape(NO_SPEAKER)}"):
+        read(written(tmp_path, "y.srt", "1\n00:00:01,000 --> 00:00:02,000\nhello\n"))
+    with pytest.raises(SettingsError, match=r"y.srt, line 2: expected times such as 00:02.793, got '00:00:01,000 -->"):
+        read(written(tmp_path, "y.srt", "1\n00:00:01,000 --> 00:00:72,000\nA: hello\n"))
+
+
+def test_labels_that_audacity_exports_as_subtitles_are_labels(tmp_path: Path) -> None:
+    cues = ["00:00:01,000 --> 00:00:02,000\nA pause", "00:00:03,000 --> 00:00:03,500\nB backchannel: mhm"]
+    labels = read(written(tmp_path, "x.srt", "\n\n".join(cues)))[0]
+    assert labels == [("A", "pause", 1.0, 2.0), ("B", "backchannel", 3.0, 3.5)]
+
+
+def test_a_call_with_one_speaker_in_rttm_is_told(tmp_path: Path) -> None:
+    line = "SPEAKER {} {} 0.50 1.00 <NA> <NA> {} <NA> <NA>"
+    lines = [("one", 1, "spk0"), ("one", 1, "spk0"), ("two", 1, "anna"), ("two", 2, "bob"), ("only", 1, "B")]
+    labels, odd = read(written(tmp_path, "x.rttm", "\n".join(line.format(*each) for each in lines)))
+    assert [place for place, *_ in labels] == ["left", "left", "left", "right", "B"]
+    assert odd == {"calls with one speaker in RTTM, taken as the side on its channel": ["one: 'spk0' on channel 1"]}
 
 
 def test_sides_that_are_counted_from_0_are_not_exchanged(tmp_path: Path) -> None:

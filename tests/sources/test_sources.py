@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,6 +38,24 @@ def sides(session: SessionInput) -> dict[Side, Pcm]:
         joined = {side: np.concatenate([p[i] for p in pairs if p[i] is not None]) for i, side in enumerate(SIDES)}
         assert {side: len(joined[side]) for side in SIDES} == {side: source.sides[side].samples for side in SIDES}
         return joined
+
+
+def tracks(path: Path, *pcm: Int16, titles: tuple[str, ...] = ("", ""), starts: tuple[int, ...] = (0, 0)) -> Path:
+    """A file with an uncompressed track at 16 kHz for each of `pcm`, which begins at its start (in samples)."""
+    with av.open(str(path), "w") as container:
+        for each, title in zip(pcm, titles, strict=True):
+            stream = container.add_stream("pcm_s16le", rate=16_000, layout="mono" if each.shape[1] == 1 else "stereo")
+            stream.metadata["title"] = title
+        frames = [
+            (start + at, stream, each[at : at + 1600])
+            for stream, each, start in zip(container.streams.audio, pcm, starts, strict=True)
+            for at in range(0, len(each), 1600)
+        ]
+        for at, stream, block in sorted(frames, key=lambda frame: frame[0]):
+            frame = av.AudioFrame.from_ndarray(block.reshape(1, -1), format="s16", layout=stream.layout)
+            frame.sample_rate, frame.pts, frame.time_base = 16_000, at, Fraction(1, 16_000)
+            container.mux(stream.encode(frame))
+    return path
 
 
 def at_48k(samples: int, rate_hz: int) -> int:
@@ -333,6 +353,44 @@ def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
     least = peak_bytes(SessionInput("x", short))
     for session in (SessionInput("x", long), SessionInput("x", short, long)):
         assert peak_bytes(session) < least + 200_000  # 100 s are 3.2 MB in the file and 19 MB as blocks
+
+
+# --- a file with a track for each side
+
+
+@pytest.mark.parametrize("suffix", ["mka", "mkv", "mov"])
+@pytest.mark.parametrize("late", [(0, 0), (0, 8000), (2400, 0)])
+def test_two_mono_tracks_are_the_sides_by_their_timestamps(tmp_path: Path, suffix: str, late: tuple[int, int]) -> None:
+    a, b = noise(32_000), noise(24_000, seed=1)
+    with_silence = [np.concatenate([np.zeros((n, 1), np.int16), pcm]) for n, pcm in zip(late, (a, b), strict=True)]
+    files = [wav(tmp_path / f"{n}.wav", pcm, 16_000) for n, pcm in enumerate(with_silence)]
+    path = tracks(tmp_path / f"call.{suffix}", a, b, starts=late)
+    for swap in (False, True):
+        found = sides(SessionInput("x", path, swap=swap))
+        known = sides(SessionInput("y", files[0], files[1], swap=swap))
+        assert all(same(found[side], known[side]) for side in SIDES)
+    with SessionInput("x", path).open() as source:
+        list(source.blocks())
+        described = source.describe()
+    assert [side["channel"] for side in described["sides"].values()] == ["track 1", "track 2"]
+    assert [file["path"] for file in described["files"]] == [str(path)]
+    assert not described["playable_in_browser"]
+
+
+def test_tracks_whose_titles_name_the_sides_in_the_other_order_want_a_swap(tmp_path: Path) -> None:
+    path = tracks(tmp_path / "call.mkv", noise(1600), noise(1600, seed=1), titles=("Agent", "Caller"))
+    with pytest.raises(AudioError, match=r"expected A's track before B's, got .*'Agent', 'Caller'\): give --swap"):
+        SessionInput("x", path).open()
+    in_order = tracks(tmp_path / "call2.mkv", noise(1600, seed=1), noise(1600), titles=("Caller", "Agent"))
+    assert same(sides(SessionInput("x", path, swap=True))["A"], sides(SessionInput("x", in_order))["A"])
+
+
+@pytest.mark.parametrize("channels", [(1, 2), (2, 2), (1, 1, 1)])
+def test_other_tracks_are_refused_with_what_helps(tmp_path: Path, channels: tuple[int, ...]) -> None:
+    pcm = [noise(1600, n, seed) for seed, n in enumerate(channels)]
+    path = tracks(tmp_path / "x.mkv", *pcm, titles=("",) * len(pcm), starts=(0,) * len(pcm))
+    with pytest.raises(AudioError, match=r"expected one audio stream, got [23] \(one for both .* give -a A.wav -b"):
+        SessionInput("x", path).open()
 
 
 # --- what is no session

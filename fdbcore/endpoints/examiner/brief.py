@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.texts import text_of
 
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
 
@@ -84,7 +85,7 @@ class Brief:
 def read_brief(path: Path) -> Brief:
     """The brief in a file. SettingsError in one line if there is none."""
     try:
-        values = parsed_json(path.read_bytes())
+        values = parsed_json(text_of(path))
         if values["schema"] != BRIEF_SCHEMA:
             raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got {values['schema']!r}")
         expected, got = {"schema", *(each.name for each in fields(Brief))}, set(values)
@@ -92,8 +93,6 @@ def read_brief(path: Path) -> Brief:
             missing, unknown = (", ".join(sorted(each)) or "none" for each in (expected - got, got - expected))
             raise SettingsError(f"{path}: expected the fields of a brief; missing: {missing}; unknown: {unknown}")
         return Brief.from_json(values)
-    except OSError as error:
-        raise SettingsError(f"{path}: expected a brief, got: {error.strerror}") from error
     except SettingsError:  # it is a ValueError, too
         raise
     except (ValueError, TypeError, KeyError) as error:

@@ -19,7 +19,8 @@ from fdbcore.report.call.document import document
 from fdbcore.report.exports.fdb1 import export_fdb1, why_not, why_not_held
 from fdbcore.report.exports.fdb_v2 import export_fdb2
 from fdbcore.report.exports.turnbench import export_turnbench
-from fdbcore.sources.label_files import LEFT_OUT, rttm_name
+from fdbcore.sources.label_files import rttm_name
+from fdbcore.sources.label_set import LEFT_OUT
 from fdbcore.sources.text_cells import marked
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
 

@@ -62,7 +62,7 @@ def _told(
     oddities = Oddities()
     columns: dict[int, dict[str, str]] = {}
     if path.suffix.lower() in _TABLES and path.is_file():
-        table = read_table(path)
+        table = read_table(path, oddities)
         of_labels = label_columns(list(table.rows[0])) if table.rows else set()
         header = list(table.rows[0]) if table.rows else []
         if not of_labels and OF_LABELS <= {name.lower() for name in header}:
@@ -99,8 +99,10 @@ def _columns(
 ) -> dict[int, dict[str, str]]:
     """What the rows of each clip say of it. of_labels: the columns that do not. SettingsError if rows differ in that,
     or for a column that has the name of one that every run has."""
+    index = NameIndex(known)
+    table = table.naming(index)
     named = [row[table.files[0]] for row in table.rows]
-    numbers = NameIndex(known).joined(dict.fromkeys(named), table.path)
+    numbers = index.joined(dict.fromkeys(named), table.path)
     if not of_labels:  # rows of labels that fit none are named with these
         _refuse_of_others(named, known, table.path)
         oddities.add("rows that fit no clip", [name for name, number in numbers.items() if number is None])

@@ -236,7 +236,7 @@ def test_we_say_that_it_may_stop() -> None:
         ("freeze-omni://h:8081/room", "expected freeze-omni://HOST:PORT"),
         ("freeze-omni://h:8081?voice=x", "expected settings of tls, instructions"),
         ("freeze-omni://h:8081?tls=yes", "tls: expected 0 or 1"),
-        ("freeze-omni://h:8081?instructions=@/no/such/file", "expected a prompt in UTF-8"),
+        ("freeze-omni://h:8081?instructions=@/no/such/file", "/no/such/file: cannot be read"),
     ],
 )
 def test_a_wrong_address_is_one_line(address: str, expected: str) -> None:

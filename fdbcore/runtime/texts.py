@@ -1,0 +1,45 @@
+"""Reads the text of files that users and their programs write."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.runtime.whole_files import read_whole
+
+_NOT_WINDOWS: Final = frozenset({*range(9), *range(14, 26), *range(27, 32), 0x82, 0x83})
+"""Bytes that texts in Windows-1252 hardly have: control characters, and those that kana begin with in Shift-JIS."""
+
+
+def text_of(path: Path, note: Callable[[str, list[str]], object] = lambda what, names: None) -> str:
+    """The text of a file in UTF-8; in UTF-16, which Praat and spreadsheets write; or in Windows-1252.
+
+    note: is told of files in Windows-1252. SettingsError, with the line, if the file cannot be read.
+    """
+    try:
+        data = read_whole(path)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return data.decode("utf-16")
+        if b"\0" in data[:2]:  # UTF-16 without a byte order mark: half of an ASCII character is zero
+            return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = error.start
+    try:
+        others = [character for character in data.decode(errors="replace") if not character.isascii()]
+        if _NOT_WINDOWS & {*data} or 2 * others.count("\ufffd") <= len(others):  # UTF-8, but for some bytes
+            raise ValueError
+        text = data.decode("cp1252")
+    except ValueError:
+        line, got = data[:at].count(b"\n") + 1, f"the byte 0x{data[at]:02X}"
+        raise SettingsError(
+            f"{path}, line {line}: expected text in UTF-8 or Windows-1252, got {got}: save it as UTF-8"
+        ) from None
+    note("files that are not in UTF-8, read as Windows-1252", [path.name])
+    return text
