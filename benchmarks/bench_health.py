@@ -60,7 +60,8 @@ def main(arguments: Sequence[str]) -> None:
     asked = parser.parse_args(arguments)
     counts = {SOUND: asked.sound, **dict.fromkeys(BAD_SYSTEMS, asked.systems), **dict.fromkeys(FAULTS, asked.faults)}
     chosen = {kind: n for kind, n in counts.items() if not asked.only or any(part in kind for part in asked.only)}
-    tasks = [(kind, number, asked.vad) for kind, count in chosen.items() for number in range(count)]
+    most = max(chosen.values(), default=0)
+    tasks = [(kind, n, asked.vad) for n in range(most) for kind, count in chosen.items() if n < count]
     _VOICES.append(
         {
             name: spoken

@@ -32,7 +32,7 @@ COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
 CONSTANT_SHARE: Final = 0.85  # of the gain of changing offsets: a constant one that gains as much is what there is
 IN_STEP_TICKS: Final = 30
-SLACK: Final = 0.1  # of the gain: offsets that lose less of it fit as well
+SLACK: Final = 0.15  # of the gain: offsets that lose less of it fit as well
 USUAL_PARTS: Final = 5  # of a call of 75 s
 NOT_MOVED: Final = FARTHEST_TICKS // STEP_TICKS
 NEAR_TICKS: Final = 50  # a second sign fits if it lies this near
@@ -111,7 +111,7 @@ def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
     fits = []
     for stretch in stretches:
         spent, at = costs[stretch].sum(axis=0), int(best[stretch.start])
-        as_good = runs(spent <= spent[at] + SLACK * max(float(gains[stretch].sum()), LEAST_GAIN * usual))
+        as_good = runs(spent <= spent[at] + SLACK * float(gains.sum()))
         least, most = next(span for span in as_good if span[0] <= at < span[1])
         fits.append(Fit(stretch.start * PART_TICKS, _offset(at), _offset(least), _offset(most - 1)))
     shares = [max(stretch.stop - stretch.start, USUAL_PARTS) / len(costs) for stretch in stretches]
