@@ -59,9 +59,9 @@ TERMS: Final = {
     "side's track shifted in time within the call.",
     "Call": "One conversation between A and B, live or recorded. A run is a folder of calls.",
     "Censored": "Undecided when the recording ended. Such events are shown, but no figure counts them.",
-    "Echo": "One side heard again on the other. If it counts as speech, it makes false events. These are suspect: they "
-    "are drawn pale, and only the measures of published benchmarks count them. The value of a figure “with echo” "
-    "stands beside it.",
+    "Echo": "One side heard again on the other. If it counts as speech, it makes false events, as tones do. These are "
+    "suspect: they are drawn pale, and only the measures of published benchmarks count them. The value of a figure "
+    "“with echo” stands beside it.",
     "Delay change": "The moment at which audio of a side begins to be played earlier or later after its arrival.",
     "Floor": "The right to speak, as the two sides handle it: one side holds it, then the other (Sacks, Schegloff and "
     "Jefferson 1974).",

@@ -313,7 +313,12 @@ def test_a_synthetic_voice_at_16_khz_is_no_telephone() -> None:
 
 
 def test_dialled_digits_are_read() -> None:
-    assert found(dialled(synthetic_in_rooms()))["dtmf", "A"]["text"] == "A dialled 1590#"
+    assert found(dialled(synthetic_in_rooms()))["dtmf", "A"]["text"] == "A dialled 1590# at 0:00"
+
+
+def test_digits_dialled_apart_are_entries_of_their_own() -> None:
+    pcm = put(dialled(synthetic_in_rooms()), 0, 21, sine((697, 1336), 0.1))
+    assert found(pcm)["dtmf", "A"]["text"] == "A dialled 1590# at 0:00, 2 at 0:21"
 
 
 def test_hum_is_named_with_its_frequency() -> None:

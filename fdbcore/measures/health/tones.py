@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, HealthFinding, counts, in_session, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
-from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
+from fdbcore.types import TICKS_PER_S, Side, Span, clock_text, ticks_to_s
 
 LEAST_POWER: Final = 1e-5  # -50 dBov
 
@@ -28,6 +28,7 @@ DIGITS: Final = ("123A", "456B", "789C", "*0#D")
 DIGIT_SHARE, DIGIT_TOLERANCE, LEAST_DIGIT_TICKS = 0.9, 0.02, 4
 FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two peaks cannot reach DIGIT_SHARE
 RINGING_HZ: Final = (380.0, 500.0)
+LONGEST_WAIT_TICKS, MOST_ENTRIES = 2 * TICKS_PER_S, 4
 LEAST_RINGS: Final = 2
 BESIDE_TICKS, QUIETER = 20, 0.05  # before or after a ring, power falls to this share of it
 FILLED_SHARE: Final = 0.9
@@ -80,7 +81,7 @@ def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[Healt
     found = _tones(heard)
     digits = list(_digits(found.key))
     if digits:
-        text = "dialled " + "".join(digit for digit, _ in digits[:16])
+        text = f"dialled {_entries(digits, kept)}"
         means = "Dialling is not speech: no figure counts it, even if the detector takes it for speech."
         yield HealthFinding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
     dialled = np.zeros(heard.n_ticks, np.bool_)
@@ -174,6 +175,23 @@ def _digits(key: npt.NDArray[np.int8]) -> Iterator[tuple[str, Span]]:
         pressed = np.bincount(key[start:end], minlength=16)
         if pressed.max() >= LEAST_DIGIT_TICKS:
             yield DIGITS[int(pressed.argmax()) // 4][int(pressed.argmax()) % 4], (start, end)
+
+
+def _entries(digits: Sequence[tuple[str, Span]], kept: Sequence[Span]) -> str:
+    """What was dialled and when: "427 at 0:12, 1 at 0:31". Digits that lie LONGEST_WAIT_TICKS apart are two entries."""
+    entries: list[tuple[int, str]] = []
+    before = -LONGEST_WAIT_TICKS
+    for digit, (start, end) in digits:
+        if start - before >= LONGEST_WAIT_TICKS:
+            entries.append((start, digit))
+        else:
+            entries[-1] = (entries[-1][0], entries[-1][1] + digit)
+        before = end
+    starts = [in_session([(start, start + 1)], kept)[0][0] for start, _ in entries]
+    shown = [
+        f"{said[:16]} at {clock_text(ticks_to_s(start))}" for start, (_, said) in zip(starts, entries, strict=True)
+    ]
+    return ", ".join(shown[:MOST_ENTRIES]) + (f" and {len(shown) - MOST_ENTRIES} more" if shown[MOST_ENTRIES:] else "")
 
 
 def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.int8], Bools]:
