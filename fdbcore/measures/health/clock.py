@@ -62,33 +62,61 @@ def out_of_step(
     fits, gain = _fits(activity)
     if gain < LEAST_GAIN:
         return
-    moves = len({fit.late_ticks for fit in fits}) > 1
-    echoes = [echo for found in all_in(sides, activity, FAR_REACH_TICKS).values() for echo in found]
-    proof = next((_heard(echo) for echo in echoes if _proves(echo, fits)), "")
-    longer_ticks = sides["B"].end_tick - sides["A"].end_tick
-    if two_files and not proof and not moves and _is_near(longer_ticks, fits[0]):
-        proof = f"its file is {abs(longer_ticks) / TICKS_PER_S:.1f} s {'longer' if longer_ticks > 0 else 'shorter'}"
-    figures: dict[str, float] = {"gain": gain}
-    if not moves:
-        figures |= {
-            "least_late_ms": fits[0].least * TICK_MS, "most_late_ms": fits[0].most * TICK_MS,
-        }  # fmt: skip
-    place = _growing(fits) if moves else _late(fits[0])
-    if proof:
-        means = "Every latency, overlap and interruption is wrong by that much."
-        if not moves:
-            offset_ms = -round((fits[0].least + fits[0].most) / 2) * TICK_MS
-            means += f" --offset-ms {offset_ms} corrects it, or another value of that range."
-            figures["offset_ms"] = offset_ms
-        text = f"sides out of step: B {place}, and {proof}"
-        yield HealthFinding("out_of_step", None, "bad", text, means, figures)
-        return
-    text = f"sides out of step? B {place}, or the parties talk over each other: audio alone cannot tell"
+    proof = _proof(sides, activity, two_files, fits)
+    yield _out_of_step(fits, gain) if proof is None else _surely_out_of_step(fits, gain, *proof)
+
+
+def _out_of_step(fits: Sequence[Fit], gain: float) -> HealthFinding:
+    text = f"sides out of step? B {_place(fits)}, or the parties talk over each other: audio alone cannot tell"
     means = (
         "If the sides are not on one clock, every latency, overlap and interruption is wrong; a system that cuts "
         "people off, or is cut off, sounds the same."
     )
-    yield HealthFinding("out_of_step", None, "warn", text, means, figures)
+    return HealthFinding("out_of_step", None, "warn", text, means, _figures(fits, gain))
+
+
+def _surely_out_of_step(fits: Sequence[Fit], gain: float, proof: str, late_ticks: float) -> HealthFinding:
+    """late_ticks: how late B is by the proof, which is exact: a constant if it fits all parts."""
+    if all(_is_near(late_ticks, fit) for fit in fits):
+        fits = [Fit(0, *[round(late_ticks)] * 3)]
+    text = f"sides out of step: B {_place(fits)}, and {proof}"
+    means = "Every latency, overlap and interruption is wrong by that much."
+    figures = _figures(fits, gain)
+    if len(fits) == 1:
+        figures["offset_ms"] = -round(late_ticks * TICK_MS)
+        means += f" --offset-ms {figures['offset_ms']:.0f} corrects it."
+    return HealthFinding("out_of_step", None, "bad", text, means, figures)
+
+
+def _figures(fits: Sequence[Fit], gain: float) -> dict[str, float]:
+    """A range only where one offset fits the whole session."""
+    one = {"least_late_ms": fits[0].least * TICK_MS, "most_late_ms": fits[0].most * TICK_MS} if len(fits) == 1 else {}
+    return {"gain": gain, **one}
+
+
+def _proof(
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool, fits: Sequence[Fit]
+) -> tuple[str, float] | None:
+    """What no system can do, in words, and how many ticks B is late by it; None if there is nothing like that."""
+    for side, echoes in all_in(sides, activity, FAR_REACH_TICKS).items():
+        for echo in echoes:
+            late_ticks = [_late_by(echo, path.delay_ms) for path in echo.paths]
+            fitting = [late for late in late_ticks if any(_is_near(late, fit) for fit in fits)]
+            # One is not enough: a machine may say the same recording again, whose first echo precedes the second.
+            if len(fitting) >= LEAST_STRETCHES:
+                late = float(np.median(fitting))
+                when = f"{abs(late) / TICKS_PER_S:.2f} s {'after' if (late > 0) == (side == 'B') else 'before'}"
+                return f"{other_side(side)} is heard on {side} {when} it speaks", late
+    longer_ticks = sides["B"].end_tick - sides["A"].end_tick
+    if two_files and len(fits) == 1 and _is_near(longer_ticks, fits[0]):
+        seconds = f"{abs(longer_ticks) / TICKS_PER_S:.1f} s"
+        return f"its file is {seconds} {'longer' if longer_ticks > 0 else 'shorter'}", longer_ticks
+    return None
+
+
+def _late_by(echo: HeardEcho, delay_ms: float) -> float:
+    """How many ticks B is late if nothing else delays an echo of one side on the other."""
+    return delay_ms / TICK_MS * (1 if echo.side == "B" else -1)
 
 
 def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
@@ -168,20 +196,11 @@ def _is_near(late_ticks: float, fit: Fit) -> bool:
     return abs(late_ticks) > NEAR_TICKS and fit.least - NEAR_TICKS <= late_ticks <= fit.most + NEAR_TICKS
 
 
-def _proves(echo: HeardEcho, fits: Sequence[Fit]) -> bool:
-    """Whether an echo is as late on its side as that side is, in two stretches or more.
-
-    One is not enough: a machine may say the same recording again, and then its first echo comes before its source.
-    """
-    sign = 1 if echo.side == "B" else -1
-    late_ticks = [sign * path.delay_ms / TICK_MS for path in echo.paths]
-    return sum(any(_is_near(each, fit) for fit in fits) for each in late_ticks) >= LEAST_STRETCHES
-
-
-def _heard(echo: HeardEcho) -> str:
-    seconds = abs(echo.delays_ms[1]) / 1000
-    when = f"{seconds:.2f} s after" if echo.is_late else f"{seconds:.2f} s before"
-    return f"{other_side(echo.side)} is heard on {echo.side} {when} it speaks"
+def _place(fits: Sequence[Fit]) -> str:
+    """How late B is, and from where on: "in step from 0:00, 2.3 to 3.5 s early from 0:45"."""
+    if len(fits) == 1:
+        return _late(fits[0])
+    return ", ".join(f"{_late(fit)} from {clock_text(fit.start_tick / TICKS_PER_S)}" for fit in fits)
 
 
 def _late(fit: Fit) -> str:
@@ -193,10 +212,6 @@ def _late(fit: Fit) -> str:
         f"{least / TICKS_PER_S:.1f} to {most / TICKS_PER_S:.1f} s" if least != most else f"{most / TICKS_PER_S:.1f} s"
     )
     return f"{seconds} {'late' if fit.late_ticks > 0 else 'early'}"
-
-
-def _growing(fits: Sequence[Fit]) -> str:
-    return ", ".join(f"{_late(fit)} from {clock_text(fit.start_tick / TICKS_PER_S)}" for fit in fits)
 
 
 def pauses(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
