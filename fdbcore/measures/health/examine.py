@@ -59,7 +59,7 @@ def examine(
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
-    for side in SIDES:
+    for side in () if live else SIDES:  # a party of a live call may be a machine that says what it says in tones
         suspect[side] |= tones.unspoken(tonal[side], echo_free[side])
         echo_free[side] &= ~suspect[side]
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
@@ -115,7 +115,7 @@ def listen_again(recording: Recording) -> Health | None:
 
 
 def _examined(recording: Recording, probe: HealthProbe) -> Health:
-    live = any(party.get("kind") != "replay" for party in recording.parties.values())
+    live = "held" in recording.meta or any(party.get("kind") != "replay" for party in recording.parties.values())
     two_files = len(recording.source_files) == len(SIDES)
     activity = dict(zip(SIDES, recording.activity, strict=True))
     if recording.left_out:
