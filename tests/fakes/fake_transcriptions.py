@@ -39,7 +39,7 @@ class Word(NamedTuple):
 def spoken(words: Sequence[Word], length_s: float, rate_hz: int = 16_000) -> npt.NDArray[np.int16]:
     """The audio of these words, mono int16 (n,): tones with some noise, as a pure tone is no speech to fdbcore."""
     audio = np.zeros(round(length_s * rate_hz), np.int16)
-    noise = np.random.default_rng(1).normal(0, 1500, len(audio))
+    noise = np.random.default_rng(1).normal(0, 4000, len(audio))
     for word in words:
         start, end = round(word.start_s * rate_hz), round(word.end_s * rate_hz)
         hz = 400 + 100 * VOCABULARY.index(word.text)
