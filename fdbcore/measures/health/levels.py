@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
-from fdbcore.measures.health.hearing import FULL_SCALE, LOUD_POWER, SideAudio
+from fdbcore.measures.health.hearing import FULL_SCALE, LOUD_POWER, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
@@ -43,6 +43,7 @@ BESIDE_SPEECH_TICKS: Final = 10
 TONAL_MARGIN_TICKS: Final = 4
 EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by itself is softer
 
+LEVEL_TICKS: Final = 100_000  # at a time
 DIP_DB: Final = 25.0  # a hole is so much softer than what sounds on both sides of it
 LONGEST_DIP_TICKS: Final = 10
 CHOPPY_PER_S: Final = 7  # dips within words: clear speech has up to 6 in a second, and seldom more than 4
@@ -126,22 +127,16 @@ def _band(side: Side, active: Bools, known: SideFigures) -> Iterator[HealthFindi
 
 def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFinding]:
     """Sound with holes all over, whatever a detector takes it for."""
-    powers = np.where(near(tonal, TONAL_MARGIN_TICKS), 0, heard.powers)
-    sounding = powers[powers > LOUD_POWER]
+    some = heard.powers[:: heard.n_ticks // LEVEL_TICKS + 1]
+    sounding = some[some > LOUD_POWER]
     if not len(sounding):
         return
-    loud = np.flatnonzero(powers > np.quantile(sounding, 0.9) * 10 ** (-EDGE_DB / 10))
-    gaps = np.diff(loud)
-    before = loud[:-1][(gaps > 1) & (gaps <= LONGEST_DIP_TICKS)]
-    after = loud[1:][(gaps > 1) & (gaps <= LONGEST_DIP_TICKS)]
-    if not len(before):
-        return
-    softest = np.minimum.reduceat(powers, np.stack([before + 1, after], axis=1).reshape(-1))[::2]
-    beside = np.minimum(
-        np.maximum(powers[np.maximum(before - 1, 0)], powers[before]),
-        np.maximum(powers[after], powers[np.minimum(after + 1, len(powers) - 1)]),
+    loud_power = float(np.quantile(sounding, 0.9)) * 10 ** (-EDGE_DB / 10)
+    toneless = ~near(tonal, TONAL_MARGIN_TICKS)
+    blocks = range(0, heard.n_ticks, LEVEL_TICKS)
+    per_s = np.concatenate(
+        [_dips(heard.powers[at : at + LEVEL_TICKS], toneless[at : at + LEVEL_TICKS], loud_power) for at in blocks]
     )
-    per_s = np.bincount(before[softest < beside * 10 ** (-DIP_DB / 10)] // TICKS_PER_S)
     choppy = per_s >= CHOPPY_PER_S
     seconds = int(np.count_nonzero(choppy))
     if seconds >= LEAST_CHOPPY_S:
@@ -151,9 +146,26 @@ def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFindin
             "detector takes what is left for speech, for many short turns, or for nothing; no figure means anything."
         )
         text = f"choppy, {holes_per_s:.0f} holes a second or more for {seconds} s"
-        spans = [(start * TICKS_PER_S, end * TICKS_PER_S) for start, end in runs(choppy, 2)]
+        spans = [(start * TICKS_PER_S, min(end * TICKS_PER_S, heard.n_ticks)) for start, end in runs(choppy, 2)]
         figures = {"holes_per_s": holes_per_s, "seconds": seconds}
         yield HealthFinding("choppy", side, "bad", text, means, figures, spans)
+
+
+def _dips(powers: Floats, toneless: Bools, loud_power: float) -> npt.NDArray[np.int64]:
+    """How many holes begin in each second of some ticks, between two loud ticks that are no tones."""
+    per_s = np.zeros(-(-len(powers) // TICKS_PER_S), np.int64)
+    loud = np.flatnonzero((powers > loud_power) & toneless)
+    gaps = np.diff(loud)
+    is_short = (gaps > 1) & (gaps <= LONGEST_DIP_TICKS)
+    before, after = loud[:-1][is_short], loud[1:][is_short]
+    if len(before):
+        softest = np.minimum.reduceat(powers, np.stack([before + 1, after], axis=1).reshape(-1))[::2]
+        beside = np.minimum(
+            np.maximum(powers[np.maximum(before - 1, 0)], powers[before]),
+            np.maximum(powers[after], powers[np.minimum(after + 1, len(powers) - 1)]),
+        )
+        np.add.at(per_s, before[softest < beside * 10 ** (-DIP_DB / 10)] // TICKS_PER_S, 1)
+    return per_s
 
 
 def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
