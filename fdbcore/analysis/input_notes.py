@@ -22,7 +22,7 @@ MOST_NAMES = 3
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
     """One line each for detectors of an earlier version, and for the calls with missing audio, with bad input health,
-    and with speech that may be echo.
+    and with speech that may be echo or tones.
 
     calls: scored calls; one that cannot be read is skipped.
     """
@@ -51,7 +51,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
         *_line("sides perhaps exchanged", exchanged(sound_like), ": they sound like the other side of the other calls"),
-        *_line("echo", echoing, ": only the measures of published benchmarks count the events that it makes"),
+        *_line("echo or tones", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
 
 

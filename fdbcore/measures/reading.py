@@ -14,7 +14,7 @@ from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import Moment, moments
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
-from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.left_out import LeftOut, left_out_of
 from fdbcore.recording.reader import Recording
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
@@ -46,7 +46,7 @@ class Reading(Recording):
         """The spans that no measure counts, by time: those that the user left out, and pauses of the recorder."""
         found = health["findings"] if (health := super().health) else []
         paused = [LeftOut(*span, PAUSE) for each in found if each["id"] == "paused" for span in each["spans"]]
-        return sorted([*super().left_out, *paused], key=lambda span: span.start_tick)
+        return sorted([*left_out_of(self.meta), *paused], key=lambda span: span.start_tick)
 
     @cached_property
     def dialogue(self) -> Dialogue:
@@ -57,7 +57,7 @@ class Reading(Recording):
     def dialogue_with_echo(self) -> Dialogue:
         """The dialogue from the stored turn events, echo included. The figures "with echo" use it."""
         settings = TurnSettings(**self.meta["settings"]["turns"])
-        is_stored = self.left_out == super().left_out  # they were decided before the recorder's pauses were known
+        is_stored = self.left_out == left_out_of(self.meta)  # they were decided before the recorder's pauses were known
         return Dialogue(
             self.turn_events if is_stored else detect_turns(*self.activity, settings, kept=self.kept),
             self.n_ticks,

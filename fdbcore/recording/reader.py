@@ -183,7 +183,8 @@ class Recording:
             raise self._unfinished()
         events = cast("list[TurnEvent]", read_of_form(path, _Turns)["events"])
         for event in events:
-            end_tick = event.start_tick if event.end_tick is None else event.end_tick
+            # A window for an answer that is still open may end beyond the recording; the event is censored then.
+            end_tick = event.start_tick if event.end_tick is None or event.censored else event.end_tick
             if not 0 <= event.start_tick <= end_tick <= self.n_ticks <= MOST_TICKS:
                 raise damaged(path, f"expected events within the {self.n_ticks} ticks of the call, got {event}")
         return events

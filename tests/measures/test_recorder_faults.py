@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soxr
 from click.testing import CliRunner
+from helpers import voices
 from helpers.faulty_audio import (
     Stereo,
     clipped16,
@@ -115,6 +116,7 @@ def test_a_pause_of_the_recorder_is_left_out(tmp_path: Path) -> None:
     assert [(span.start_tick, span.end_tick) for span in reading.left_out] == [(3000, 4200)]
     assert all(not 3000 < event.start_tick < 4200 for event in reading.dialogue.events)
     assert sum(end - start for start, end in reading.kept) == reading.n_ticks - 1200
+    assert not any(event.start_tick < 3000 < 4200 <= (event.end_tick or 0) for event in reading.dialogue.events)
     scored = score(reading)["measures"]
     assert scored == score(Reading(reading.path))["measures"]
 
@@ -188,6 +190,13 @@ def test_recordings_that_went_wrong_are_in_no_figure_unless_asked_for(tmp_path: 
     assert "not scored: choppy: B choppy, " in " ".join(done.output.split())
     CliRunner().invoke(main, [*command, "--count-bad-input"])
     assert {call.name for call in Run(tmp_path / "run").scored} == {"sound", "choppy"}
+
+
+@pytest.mark.parametrize("tail_s", [8.5, 9.0, 9.3, 9.7, 9.9, 10.0, 10.5])
+def test_a_call_may_end_within_the_window_for_an_answer(tmp_path: Path, tail_s: float) -> None:
+    call = voices.write(tmp_path / "call.wav", voices.voices("A 0.3-2 4.6-6.4 | B 2.4-4.3", tail_s))
+    reading = replay(call, out=tmp_path / "run", vad="energy")
+    assert "unscored" not in score(Reading(reading.path))
 
 
 def test_calls_that_sound_exchanged_stand_out_of_a_run() -> None:

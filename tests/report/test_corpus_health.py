@@ -72,7 +72,7 @@ def test_a_measure_that_echo_would_change_has_columns_with_it(ran: Ran) -> None:
     assert int(echo[f"{ONSETS}_with_echo_n"]) > int(clean[f"{ONSETS}_n"])
     assert clean[f"{ONSETS}_with_echo"] == clean[ONSETS]
     changed = {name.removesuffix("_with_echo") for name in echo if name.endswith("_with_echo")}
-    assert changed == set(read_quantities(ran.recording("echo"))[1])
+    assert changed == {name for call in ("echo", "tone") for name in read_quantities(ran.recording(call))[1]}
 
 
 def test_quantities_are_without_echo_and_the_others_beside(ran: Ran) -> None:
@@ -105,7 +105,7 @@ def test_events_say_which_are_suspect(ran: Ran) -> None:
         events = document(recording, read_scores(recording))["events"]
         told = [row["suspect"] for row in rows if row["call"] == name]
         assert told == ["true" if "suspect" in event else "false" for event in events]
-        assert ("true" in told) == (name == "echo")
+        assert ("true" in told) == (name in ("echo", "tone"))
 
 
 def test_events_that_are_not_suspect_are_those_of_the_figures(ran: Ran) -> None:
@@ -131,7 +131,9 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     expected = {name: {key: found[key] for key in found if key != "with_echo"} for name, found in pooled.items()}
     scored = CliRunner().invoke(main, ["score", str(ran.run), "--out", str(tmp_path), "--json"])
     content = json.loads(scored.stdout)
-    note = "echo in 1 call: only the measures of published benchmarks count the events that it makes: echo"
+    note = (
+        "echo or tones in 2 calls: only the measures of published benchmarks count the events that it makes: echo, tone"
+    )
     assert (content["measures"], content["input"]) == (expected, [note])
     assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
     gates = tmp_path / "gates.toml"

@@ -365,7 +365,7 @@ def test_words_that_cannot_be_read_leave_the_sound_scored(tmp_path: Path) -> Non
     (data / "candor_turn_taking" / "1" / "output.json").write_text('{"chunks": [{"text": "se')
     (data / "candor_turn_taking" / "2" / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
     by, (told,) = scored_outputs(tmp_path, data)
-    assert told.startswith("1: output.json: expected JSON")
+    assert told.startswith("1: output.json: expected words as JSON")
     assert told.endswith("no words, all else is scored")
     assert TAKEOVER not in by["1"]
     assert TAKEOVER in by["2"]

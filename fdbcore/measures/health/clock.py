@@ -1,8 +1,9 @@
 """Whether the two sides are on one clock: one may be shifted by a constant, from some point on, or more and more.
 
 People take turns, so where the sides are out of step, they overlap more than they would at another offset. A system
-that cuts people off overlaps in the same way: this alone is a warning. What no system can do is to be heard on the
-other side before it speaks, or to be as many seconds late as its echo or as its file is longer: that is sure.
+that cuts people off overlaps in the same way: this alone is a warning, also if its file is shorter, as it may have hung
+up. What no system can do is to be heard on the other side before it speaks, or as late as it would fit better: that is
+sure, and asks for no overlap.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
+from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in, hears_far
 from fdbcore.measures.health.finding import Bools, HealthFinding, runs
 from fdbcore.measures.health.hearing import SideAudio
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, clock_text, other_side
@@ -30,17 +31,21 @@ LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
 LEAST_GAIN: Final = 0.08  # of 100 sound dialogues 3 gain as much by some offset
 COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
+COST_OF_A_SECOND: Final = 0.015  # of offset: turns come again, so a far offset may fit as well as a near one
 CONSTANT_SHARE: Final = 0.85  # of the gain of changing offsets: a constant one that gains as much is what there is
 IN_STEP_TICKS: Final = 30
-SLACK: Final = 0.15  # of the gain: offsets that lose less of it fit as well
+SLACK: Final = 0.2  # of the gain: offsets that lose less of it fit as well
 USUAL_PARTS: Final = 5  # of a call of 75 s
 NOT_MOVED: Final = FARTHEST_TICKS // STEP_TICKS
 NEAR_TICKS: Final = 50  # a second sign fits if it lies this near
 LEAST_STRETCHES: Final = 2
+SAME_TICKS: Final = 5
 
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S
 EDGE_TICKS: Final = 20  # silence at the ends of a recording is padding
+SOME_TICKS: Final = 100_000
 SILENT_PEAK: Final = 1
+SOFTEST, FAR_BELOW = 0.15, 0.1  # a quantile of the ticks that sound, and 20 dB below it
 MOST_SILENT_SHARE: Final = 0.02  # of the rest: a side with more has no background that could be missed
 
 
@@ -60,14 +65,18 @@ def out_of_step(
     if min(np.count_nonzero(active) for active in activity.values()) < LEAST_SPEECH_TICKS:
         return
     fits, gain = _fits(activity)
-    if gain < LEAST_GAIN:
+    overlaps = gain >= LEAST_GAIN
+    if not overlaps and not hears_far(sides, activity):
         return
-    proof = _proof(sides, activity, two_files, fits)
-    yield _out_of_step(fits, gain) if proof is None else _surely_out_of_step(fits, gain, *proof)
+    proof = _proof(sides, activity, fits if overlaps else ())
+    if proof is not None:
+        yield _surely_out_of_step(fits, gain, *proof)
+    elif overlaps:
+        yield _out_of_step(fits, gain, _lengths(sides) if two_files else "")
 
 
-def _out_of_step(fits: Sequence[Fit], gain: float) -> HealthFinding:
-    text = f"sides out of step? B {_place(fits)}, or the parties talk over each other: audio alone cannot tell"
+def _out_of_step(fits: Sequence[Fit], gain: float, lengths: str) -> HealthFinding:
+    text = f"sides out of step? B {_place(fits)}{lengths}, or the parties talk over each other: audio alone cannot tell"
     means = (
         "If the sides are not on one clock, every latency, overlap and interruption is wrong; a system that cuts "
         "people off, or is cut off, sounds the same."
@@ -75,9 +84,11 @@ def _out_of_step(fits: Sequence[Fit], gain: float) -> HealthFinding:
     return HealthFinding("out_of_step", None, "warn", text, means, _figures(fits, gain))
 
 
-def _surely_out_of_step(fits: Sequence[Fit], gain: float, proof: str, late_ticks: float) -> HealthFinding:
-    """late_ticks: how late B is by the proof, which is exact: a constant if it fits all parts."""
-    if all(_is_near(late_ticks, fit) for fit in fits):
+def _surely_out_of_step(
+    fits: Sequence[Fit], gain: float, proof: str, late_ticks: float, is_constant: bool
+) -> HealthFinding:
+    """late_ticks, is_constant: see `_proof`."""
+    if is_constant or all(_is_near(late_ticks, fit) for fit in fits):
         fits = [Fit(0, *[round(late_ticks)] * 3)]
     text = f"sides out of step: B {_place(fits)}, and {proof}"
     means = "Every latency, overlap and interruption is wrong by that much."
@@ -95,23 +106,37 @@ def _figures(fits: Sequence[Fit], gain: float) -> dict[str, float]:
 
 
 def _proof(
-    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool, fits: Sequence[Fit]
-) -> tuple[str, float] | None:
-    """What no system can do, in words, and how many ticks B is late by it; None if there is nothing like that."""
-    for side, echoes in all_in(sides, activity, FAR_REACH_TICKS).items():
-        for echo in echoes:
-            late_ticks = [_late_by(echo, path.delay_ms) for path in echo.paths]
-            fitting = [late for late in late_ticks if any(_is_near(late, fit) for fit in fits)]
-            # One is not enough: a machine may say the same recording again, whose first echo precedes the second.
-            if len(fitting) >= LEAST_STRETCHES:
-                late = float(np.median(fitting))
-                when = f"{abs(late) / TICKS_PER_S:.2f} s {'after' if (late > 0) == (side == 'B') else 'before'}"
-                return f"{other_side(side)} is heard on {side} {when} it speaks", late
-    longer_ticks = sides["B"].end_tick - sides["A"].end_tick
-    if two_files and len(fits) == 1 and _is_near(longer_ticks, fits[0]):
-        seconds = f"{abs(longer_ticks) / TICKS_PER_S:.1f} s"
-        return f"its file is {seconds} {'longer' if longer_ticks > 0 else 'shorter'}", longer_ticks
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], fits: Sequence[Fit]
+) -> tuple[str, float, bool] | None:
+    """What no system can do, in words, how many ticks B is late by it, and whether that is constant; None without it.
+
+    fits: where the sides overlap; there an echo after its source counts, too, if it is as late.
+    """
+    echoes = itertools.chain(*all_in(sides, activity, FAR_REACH_TICKS).values())
+    for echo in sorted(echoes, key=lambda echo: echo.is_late):
+        late_ticks = [_late_by(echo, path.delay_ms) for path in echo.paths]
+        middle = float(np.median(late_ticks))
+        by_itself = not echo.is_late and abs(middle) > NEAR_TICKS
+        fitting = [
+            late
+            for late in late_ticks
+            if any(_is_near(late, fit) for fit in fits) or (by_itself and abs(late - middle) < SAME_TICKS)
+        ]
+        # One is not enough: a machine may say the same recording again, whose first echo precedes the second.
+        if len(fitting) >= LEAST_STRETCHES:
+            late = float(np.median(fitting))
+            when = f"{abs(late) / TICKS_PER_S:.2f} s {'after' if echo.is_late else 'before'}"
+            same = sum(abs(each - middle) < SAME_TICKS for each in late_ticks)
+            is_constant = by_itself and same >= CONSTANT_SHARE * len(late_ticks)
+            return f"{other_side(echo.side)} is heard on {echo.side} {when} it speaks", late, is_constant
     return None
+
+
+def _lengths(sides: Mapping[Side, SideAudio]) -> str:
+    longer_ticks = sides["B"].end_tick - sides["A"].end_tick
+    if abs(longer_ticks) < NEAR_TICKS:
+        return ""
+    return f" (its file is {abs(longer_ticks) / TICKS_PER_S:.1f} s {'longer' if longer_ticks > 0 else 'shorter'})"
 
 
 def _late_by(echo: HeardEcho, delay_ms: float) -> float:
@@ -182,7 +207,8 @@ def _costs(activity: Mapping[Side, Bools]) -> npt.NDArray[np.float64]:
         size = len(around) + len(part)
         correlation = np.fft.irfft(np.fft.rfft(around, size) * np.fft.rfft(part, size).conj(), size)
         costs.append(correlation[: 2 * FARTHEST_TICKS + 1 : STEP_TICKS] / deviation)
-    return np.array(costs)
+    offsets = np.abs(np.arange(-FARTHEST_TICKS, FARTHEST_TICKS + 1, STEP_TICKS))
+    return np.array(costs) + COST_OF_A_SECOND * offsets / TICKS_PER_S / len(costs)
 
 
 def _bridged(active: Bools) -> Bools:
@@ -214,18 +240,25 @@ def _late(fit: Fit) -> str:
     return f"{seconds} {'late' if fit.late_ticks > 0 else 'early'}"
 
 
-def pauses(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
+def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     """The recorder paused: the background of both sides ends and returns at the same moments.
 
-    A side that is digitally silent between its words anyway shows nothing of it, so both need a background.
+    Silence that a side sends between its words does not: it begins and ends as that side speaks, and at no time for
+    both sides at once, unless both are suppressed while nobody speaks: then each silence ends where somebody begins.
+    A side that is silent between its words anyway shows nothing.
     """
     n_ticks = min(audio.end_tick for audio in sides.values())
-    silent = {side: sides[side].peaks[:n_ticks] <= SILENT_PEAK for side in SIDES}
+    silent = {side: _is_missing(sides[side].until_its_end, n_ticks) for side in SIDES}
+    of_side = [[span for span in runs(silent[side], 1) if span[1] - span[0] >= LEAST_PAUSE_TICKS] for side in SIDES]
     spans = [
-        (start, end)
-        for start, end in runs(silent["A"] & silent["B"])
-        if end - start >= LEAST_PAUSE_TICKS and start > EDGE_TICKS and end < n_ticks - EDGE_TICKS
+        (min(a[0], b[0]), max(a[1], b[1]))
+        for a in of_side[0]
+        for b in of_side[1]
+        if max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= SAME_TICKS and EDGE_TICKS < a[0] < a[1] < n_ticks - EDGE_TICKS
     ]
+    begins = [start for side in SIDES for start, _ in runs(speech[side], BRIDGED_TICKS)]
+    if len(spans) > 1 and all(any(end - SAME_TICKS <= at <= end + EDGE_TICKS for at in begins) for _, end in spans):
+        return
     paused_ticks = sum(end - start for start, end in spans)
     most_silent = max(np.count_nonzero(ticks) for ticks in silent.values())
     if spans and most_silent - paused_ticks < MOST_SILENT_SHARE * (n_ticks - paused_ticks):
@@ -235,3 +268,12 @@ def pauses(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
         text = f"recording paused, {places}: the background of both sides is missing there"
         means = "What was said there is not known: these spans are left out of every figure, as --from and --to would."
         yield HealthFinding("paused", None, "warn", text, means, {"seconds": paused_ticks / TICKS_PER_S}, spans)
+
+
+def _is_missing(heard: SideAudio, n_ticks: int) -> Bools:
+    """The ticks far below the softest that the side has otherwise, bool (n_ticks,)."""
+    some = heard.peaks[: n_ticks : n_ticks // SOME_TICKS + 1]
+    sounding = some[some > SILENT_PEAK]
+    usual = float(np.quantile(sounding, SOFTEST)) if len(sounding) else 0.0
+    missing: Bools = heard.peaks[:n_ticks] <= max(usual * FAR_BELOW, SILENT_PEAK)
+    return missing

@@ -31,6 +31,7 @@ LEAST_DB: Final = -50.0
 FRAME_TICKS: Final = 100
 REACH_TICKS: Final = REACH_MS // 10  # also searched before the source: it is no echo, but misplaced files look so
 LONG_REACH_TICKS, FAR_SHARE = 110, 0.8  # an echo found from this share of the reach on may go on beyond it
+HINT_REACH_TICKS: Final = 310
 FAR_REACH_TICKS: Final = 1_030  # of what sides out of step hear of each other; a good length for Fourier transforms
 WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
@@ -41,6 +42,7 @@ AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may se
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
 LEAST_EARLY: Final = 2  # stretches: a machine may say a recording again, whose first echo then precedes the second
+EARLY_SHARE: Final = 0.3  # no mirror image explains as much, so both are real: each side is heard on the other
 EARLY_TIMES: Final = 2.0  # a sound before its source explains at least this much more than its mirror image
 DITHER: Final = 1.5e-5  # half a step of int16, so that digital silence correlates with nothing
 
@@ -164,6 +166,26 @@ def all_in(
     }
 
 
+def hears_far(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> bool:
+    """Whether some stretch of a side seems to be heard on the other more than REACH_MS before or after it.
+
+    It listens to one stretch of each side, where that side speaks most and the other least.
+    """
+    for side in SIDES:
+        speaking, beside = activity[other_side(side)], activity[side]
+        frames = len(speaking) // FRAME_TICKS
+        alone = (speaking & ~beside)[: frames * FRAME_TICKS].reshape(frames, FRAME_TICKS).sum(axis=1)
+        best = np.zeros(len(speaking), np.bool_)
+        for frame in np.argsort(-alone, kind="stable")[:WINDOW_FRAMES]:
+            best[frame * FRAME_TICKS : (frame + 1) * FRAME_TICKS] = True
+        stretches = _windows(sides[other_side(side)], sides[side], speaking & best, HINT_REACH_TICKS)
+        if any(
+            deviations >= FOUND_DEVIATIONS and abs(lag) > REACH_TICKS * LOW_TICK for _, _, lag, deviations in stretches
+        ):
+            return True
+    return False
+
+
 def _echoes(
     sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, reach_ticks: int, one_clock: bool
 ) -> list[HeardEcho]:
@@ -196,7 +218,7 @@ def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
     if echo.is_late and other.is_late:
         return other.alike > echo.alike or echo.explained_share < min(LEAST_SHARE, other.explained_share)
     early, late = (other, echo) if echo.is_late else (echo, other)
-    is_early = early.explained_share > max(LEAST_SHARE, EARLY_TIMES * late.explained_share)
+    is_early = early.explained_share > max(LEAST_SHARE, min(EARLY_TIMES * late.explained_share, EARLY_SHARE))
     return is_early == echo.is_late
 
 

@@ -76,7 +76,9 @@ def examine(
         ]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += (
-        [] if live else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded), *voices.checks(unpadded, speech)]
+        []
+        if live
+        else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech), *voices.checks(unpadded, speech)]
     )
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
