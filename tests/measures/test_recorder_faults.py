@@ -75,12 +75,13 @@ def test_crosstalk_that_comes_before_its_source_proves_the_shift() -> None:
     assert finding["figures"]["offset_ms"] == pytest.approx(2985, abs=5)
 
 
-def test_a_file_that_is_longer_by_the_shift_proves_it(tmp_path: Path) -> None:
+def test_a_file_that_is_shorter_by_the_shift_is_told_but_proves_nothing(tmp_path: Path) -> None:
     pcm = long()
     for side, samples in (("A", pcm[:, 0]), ("B", pcm[3 * RATE :, 1])):
         write_mono(tmp_path / f"{side}.wav", samples)
     done = CliRunner().invoke(main, ["doctor", "--vad", "energy", str(tmp_path / "A.wav"), str(tmp_path / "B.wav")])
-    assert "and its file is 3.0 s shorter" in " ".join(done.output.split())
+    said = " ".join(done.output.split())
+    assert "s early (its file is 3.0 s shorter), or the parties talk over each other: audio alone cannot tell" in said
 
 
 def write_mono(path: Path, samples: Any) -> None:

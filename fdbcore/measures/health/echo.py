@@ -42,7 +42,7 @@ AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may se
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
 LEAST_EARLY: Final = 2  # stretches: a machine may say a recording again, whose first echo then precedes the second
-EARLY_SHARE: Final = 0.3  # no mirror image explains as much, so both are real: each side is heard on the other
+ALIKE_TIMES, BOTH_SOFTER_DB = 0.9, -6.0  # if both explain nearly all, each side is really heard on the other
 EARLY_TIMES: Final = 2.0  # a sound before its source explains at least this much more than its mirror image
 DITHER: Final = 1.5e-5  # half a step of int16, so that digital silence correlates with nothing
 
@@ -218,7 +218,9 @@ def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
     if echo.is_late and other.is_late:
         return other.alike > echo.alike or echo.explained_share < min(LEAST_SHARE, other.explained_share)
     early, late = (other, echo) if echo.is_late else (echo, other)
-    is_early = early.explained_share > max(LEAST_SHARE, min(EARLY_TIMES * late.explained_share, EARLY_SHARE))
+    both_softer = early.level_db + late.level_db < BOTH_SOFTER_DB  # an image is as much louder as its echo is softer
+    times = ALIKE_TIMES if both_softer and late.explained_share > ALIKE_SHARE else EARLY_TIMES
+    is_early = early.explained_share > max(LEAST_SHARE, times * late.explained_share)
     return is_early == echo.is_late
 
 
