@@ -18,6 +18,7 @@ from fdbcore.analysis.score import summarise
 from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.recording.left_out import left_out_of
 from fdbcore.recording.run import FAILED
 from fdbcore.types import clock_text, ticks_to_s
 
@@ -166,7 +167,7 @@ def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BA
 
 def _left_out(run: Run, baseline: Run, called: Names) -> Iterator[str]:
     """A note if one side leaves out other parts of its calls than the other."""
-    parts = [{call.name: call.recording.left_out for call in side.scored} for side in (run, baseline)]
+    parts = [{call.name: left_out_of(call.recording.meta) for call in side.scored} for side in (run, baseline)]
     names = [name for name in parts[0] | parts[1] if parts[0].get(name, []) != parts[1].get(name, [])]
     if names:
         told = []

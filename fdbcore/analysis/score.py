@@ -106,8 +106,8 @@ def unscored(recording: Recording) -> str | None:
 
 
 def _off_the_clock(recording: Recording) -> str | None:
-    health = recording.health
-    if health is None or recording.meta["settings"].get("count_bad_input"):
+    is_live = any(party.get("kind") != "replay" for party in recording.parties.values())
+    if is_live or recording.meta["settings"].get("count_bad_input") or (health := recording.health) is None:
         return None
     found = [each["text"] for each in health["findings"] if each["id"] in OFF_THE_CLOCK and each["severity"] == "bad"]
     return f"{found[0]}: not in the figures (--count-bad-input: it counts)" if found else None

@@ -21,9 +21,9 @@ from fdbcore.measures.findings import Finding
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.reading import Reading
+from fdbcore.measures.reading import Reading, with_pauses
 from fdbcore.recording.form import one_call
-from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.left_out import LeftOut, kept_spans, left_out_of
 from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
@@ -210,6 +210,7 @@ def _read_call(
     reading = call.recording
     told, health = call.fact(facts.TOLD, reading), call.fact(facts.HEALTH, reading)
     quantities, beside = call.both_quantities(reading)
+    left_out = with_pauses(left_out_of(reading.meta), health)
     moments, fto_ms = call.fact(facts.MOMENTS, reading), call.fact(facts.FTO_MS, reading)
     if on_events is not None:
         on_events(call, call.fact(facts.EVENTS, reading))
@@ -224,8 +225,8 @@ def _read_call(
     return CallRow(
         call,
         ticks_to_s(reading.n_ticks),
-        ticks_to_s(reading.measured_ticks),
-        reading.left_out,
+        ticks_to_s(sum(end - start for start, end in kept_spans(left_out, reading.n_ticks))),
+        left_out,
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},

@@ -28,6 +28,13 @@ SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf"
 """Short names of the findings about sound that is not speech."""
 
 
+def with_pauses(left_out: Sequence[LeftOut], health: Health | None) -> list[LeftOut]:
+    """What a user leaves out of a recording, and the pauses of its recorder, by time. health: of the recording."""
+    found = health["findings"] if health else []
+    paused = [LeftOut(*span, PAUSE) for each in found if each["id"] == "paused" for span in each["spans"]]
+    return sorted([*left_out, *paused], key=lambda span: span.start_tick)
+
+
 class Reading(Recording):
     """A recording with its dialogue. Each part is computed when it is first used, and raises RecordingError.
 
@@ -44,9 +51,7 @@ class Reading(Recording):
     @cached_property
     def left_out(self) -> list[LeftOut]:
         """The spans that no measure counts, by time: those that the user left out, and pauses of the recorder."""
-        found = health["findings"] if (health := super().health) else []
-        paused = [LeftOut(*span, PAUSE) for each in found if each["id"] == "paused" for span in each["spans"]]
-        return sorted([*left_out_of(self.meta), *paused], key=lambda span: span.start_tick)
+        return with_pauses(left_out_of(self.meta), super().health)
 
     @cached_property
     def dialogue(self) -> Dialogue:

@@ -165,8 +165,8 @@ def replay_session(
             if held is not None:
                 _keep_live_facts(recording, held)
         del recording  # what it still holds of each tick is written
-        keep_health(Recording(path), probe)
-    reading = Reading(path)
+        reading = Reading(path)
+        keep_health(reading, probe)
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
         write_json(path / META, reading.meta)

@@ -269,7 +269,7 @@ def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_
         ("file,accent\nc0.wav,north\nc0.wav,south\n", "c0.wav: expected one accent for a clip, got north and south"),
         ("file,system\nc0.wav,x\n", "expected another name for the column system: each run has one"),
         ("file,side,kind,when\nc0.wav,A,turn_end,1\n", "side, kind, start_s, end_s; got file, side, kind, when"),
-        ("clip,accent\nnorth,x\n", "expected different columns, one of them file"),
+        ("clip,accent\nnorth,x\n", "expected one column that names the calls (or call it file)"),
         (
             TABLE.replace("\nc", "\nclip_"),
             "expected names of the clips (c0, c1, c2, ...), got 4 of 4 that fit none: clip_0.wav, clip_1.wav, ",

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in, hears_far
+from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
 from fdbcore.measures.health.finding import Bools, HealthFinding, runs
 from fdbcore.measures.health.hearing import SideAudio
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, clock_text, other_side
@@ -59,14 +59,17 @@ class Fit(NamedTuple):
 
 
 def out_of_step(
-    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool, far: bool
 ) -> Iterator[HealthFinding]:
-    """The sides would overlap much less with another offset. sides: without lines; activity: without echo."""
+    """The sides would overlap much less with another offset, or one is heard on the other before it speaks.
+
+    sides: without lines. activity: without echo. far: see `echo.hears_far`.
+    """
     if min(np.count_nonzero(active) for active in activity.values()) < LEAST_SPEECH_TICKS:
         return
     fits, gain = _fits(activity)
     overlaps = gain >= LEAST_GAIN
-    if not overlaps and not hears_far(sides, activity):
+    if not overlaps and not far:
         return
     proof = _proof(sides, activity, fits if overlaps else ())
     if proof is not None:

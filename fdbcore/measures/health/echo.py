@@ -37,7 +37,6 @@ WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
-LIKELY_DEVIATIONS: Final = 6.0
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
@@ -141,16 +140,18 @@ class HeardEcho:
 
 
 def find(
-    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_clock: bool = False
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_clock: bool = False, far: bool = False
 ) -> dict[Side, HeardEcho]:
     """The echo in each side that has one. Sides with the same content have it in both directions.
+
+    far: something is heard further away than REACH_MS, so look twice as far; so it does if an echo is found near there.
 
     activity: bool (n_ticks,) per side. one_clock: both sides are known to begin together, so no sound precedes its
     source.
     """
     genuine = all_in(sides, activity, REACH_TICKS, one_clock)
     lags = [abs(lag) for heard in genuine.values() for echo in heard for lag in echo.lag_range_samples]
-    if max(lags, default=0) > FAR_SHARE * REACH_TICKS * LOW_TICK:
+    if far or max(lags, default=0) > FAR_SHARE * REACH_TICKS * LOW_TICK:
         genuine = all_in(sides, activity, LONG_REACH_TICKS, one_clock)
     return {side: max(heard, key=lambda echo: echo.explained_share) for side, heard in genuine.items() if heard}
 
@@ -257,7 +258,7 @@ def _stretches(
     starts: Sequence[int], x: Complexes, y: Complexes, reach_ticks: int
 ) -> Iterator[tuple[int, int, int, float]]:
     """The same for some frames that begin at `starts`: together or, if the lag moves, each alone."""
-    together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= LIKELY_DEVIATIONS]
+    together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= FOUND_DEVIATIONS]
     if together:
         alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
         sure = [lags[-1][0] for lags in alone if lags[-1][1] >= FOUND_DEVIATIONS]
@@ -372,6 +373,14 @@ def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
         possible = of_target[at] <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
         ticks[at] |= beside[at] & possible
     return ticks
+
+
+def beside(echo: HeardEcho, activity: Mapping[Side, Bools]) -> Bools:
+    """The ticks, bool (n_ticks,), at which an echo of some speech may come, at any of its delays."""
+    source = activity[other_side(echo.side)]
+    least, most = (round(lag / LOW_TICK) for lag in echo.lag_range_samples)
+    middle, spread = (least + most) // 2, (most - least) // 2
+    return near(np.roll(source, middle), spread + NEAR_TICKS)
 
 
 def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[EchoPath]) -> Bools:

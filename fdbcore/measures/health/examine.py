@@ -15,7 +15,7 @@ from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.limits import limits_of
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, HEALTH_SCHEMA, write_json
-from fdbcore.recording.left_out import NO_END, kept_ticks
+from fdbcore.recording.left_out import NO_END, heard_spans, kept_spans, kept_ticks, left_out_of
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
@@ -46,16 +46,20 @@ def examine(
     """
     active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
     with without_lines(heard) as clear:
-        found = echo.find(clear, active, one_clock=live)
+        far = echo.hears_far(clear, active)
+        found = echo.find(clear, active, one_clock=live, far=far)
         findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
         for number, finding in enumerate(findings):
             if finding.id in ECHOES and finding.side:
-                suspect[finding.side] = echo.suspect(found[finding.side], clear) & active[finding.side]
+                heard_again = found[finding.side]
+                suspect[finding.side] = echo.suspect(heard_again, clear) & active[finding.side]
+                if finding.id == "repeats":  # nothing of it is its own, explained or not
+                    suspect[finding.side] |= active[finding.side] & echo.beside(heard_again, active)
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
         echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
         is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
-        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files)
+        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files, far)
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
@@ -120,7 +124,9 @@ def _examined(recording: Recording, probe: HealthProbe) -> Health:
     live = "held" in recording.meta or any(party.get("kind") != "replay" for party in recording.parties.values())
     two_files = len(recording.source_files) == len(SIDES)
     activity = dict(zip(SIDES, recording.activity, strict=True))
-    if recording.left_out:
-        activity = {side: track[kept_ticks(recording.heard, len(track))] for side, track in activity.items()}
+    left_out = left_out_of(recording.meta)  # by the user, as what else is left out rests on this
+    heard = heard_spans(kept_spans(left_out, recording.n_ticks), recording.n_ticks)
+    if left_out:
+        activity = {side: track[kept_ticks(heard, len(track))] for side, track in activity.items()}
     vads = {side: str(recording.meta["settings"]["vad"][side]["name"]) for side in SIDES}
-    return examine(probe.sides(), activity, two_files, live, recording.heard, vads)
+    return examine(probe.sides(), activity, two_files, live, heard, vads)

@@ -43,7 +43,7 @@ EXCHANGED: Final = -0.07  # of 72 sound dialogues none reached -0.05; of 24 with
 FEWEST_BESIDE: Final = 2  # units of each side before and after
 INTERVALS: Final = {7: "3:2", -7: "2:3", 12: "2:1", -12: "1:2", 5: "4:3", -5: "3:4"}
 WRONG_RATE, SURE_RATE, PITCH_AGREES = -0.3, -0.6, -0.3
-FEWEST_IN_PART, FEWEST_UNITS, MOST_UNITS = 2, 6, 120
+FEWEST_IN_PART, FEWEST_UNITS, MOST_UNITS = 2, 8, 120
 
 _OF_FRAME: Final = RealFourier(PADDED, np.pad(np.hanning(FRAME), (0, PADDED - FRAME)).astype(np.float32))
 _HZ: Final = np.fft.rfftfreq(PADDED, 1 / LOW_RATE_HZ)
@@ -51,7 +51,7 @@ _EDGES: Final = np.searchsorted(_HZ, LOWEST_HZ * 2 ** (np.arange(BANDS + 1) / PE
 _WINDOW: Final = np.fft.irfft(np.abs(np.fft.rfft(np.hanning(FRAME), PADDED)) ** 2)[: PITCH_LAGS[1] + 2]
 
 
-class Voice(NamedTuple):
+class SpokenUnits(NamedTuple):
     """A side's units of speech. spans: (n, 2) in ticks. levels: of each band in dB, (n, BANDS). pitch: in octaves,
     (n,), NaN where there is none. weights: (n,)."""
 
@@ -60,9 +60,9 @@ class Voice(NamedTuple):
     pitch: Doubles
     weights: Doubles
 
-    def part(self, of: slice) -> Voice:
+    def part(self, of: slice) -> SpokenUnits:
         """Some of its units."""
-        return Voice(self.spans[of], self.levels[of], self.pitch[of], self.weights[of])
+        return SpokenUnits(self.spans[of], self.levels[of], self.pitch[of], self.weights[of])
 
 
 def checks(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
@@ -77,7 +77,7 @@ def checks(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Ite
     yield from jumps if is_sure else list(_exchanged(voices)) or jumps
 
 
-def _voice(heard: SideAudio, speech: Bools) -> Voice:
+def _voice(heard: SideAudio, speech: Bools) -> SpokenUnits:
     found: list[tuple[tuple[int, int], Doubles, float]] = []
     spoken = runs(speech, BRIDGED_TICKS)
     for start, end in spoken[:: len(spoken) // MOST_HEARD + 1]:
@@ -89,7 +89,7 @@ def _voice(heard: SideAudio, speech: Bools) -> Voice:
         frames = np.lib.stride_tricks.sliding_window_view(pcm, FRAME)[chosen * LOW_TICK]
         found.append(((start, end), *_sound(np.pad(frames, ((0, 0), (0, PADDED - FRAME))))))
     spans = np.array([span for span, _, _ in found], np.int64).reshape(-1, 2)
-    return Voice(
+    return SpokenUnits(
         spans,
         np.array([levels for _, levels, _ in found], np.float64).reshape(-1, BANDS),
         np.array([pitch for _, _, pitch in found], np.float64),
@@ -118,7 +118,7 @@ def _sound(frames: Floats) -> tuple[Doubles, float]:
     return levels, pitch
 
 
-def _exchanged(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
+def _exchanged(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     """Taken with its sides exchanged from some unit on, a side's voice varies less."""
     spans = np.concatenate([voices[side].spans for side in SIDES])
     order = np.argsort(spans[:, 0], kind="stable")
@@ -149,7 +149,7 @@ def _exchanged(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
         yield HealthFinding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
 
 
-def _wrong_rates(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
+def _wrong_rates(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     """A part of a side whose spectrum and pitch lie a musical interval from those of the rest."""
     parts = {side: _jump(voice) for side, voice in voices.items()}
     together = all(parts.values())
@@ -163,7 +163,7 @@ def _wrong_rates(voices: Mapping[Side, Voice]) -> Iterator[HealthFinding]:
             yield HealthFinding("wrong_rate", side, severity, text, means, {"gain": gain}, [(start, end)])
 
 
-def _jump(voice: Voice) -> tuple[float, int, int, int] | None:
+def _jump(voice: SpokenUnits) -> tuple[float, int, int, int] | None:
     """The gain, the interval in twelfths of an octave, and the span of the part that fits best; None without one."""
     found = []
     for first in range(0, len(voice.spans), MOST_UNITS):
@@ -174,7 +174,7 @@ def _jump(voice: Voice) -> tuple[float, int, int, int] | None:
     return (gain, interval, start, end) if gain < WRONG_RATE else None
 
 
-def _jump_by(voice: Voice, interval: int) -> tuple[float, int, int, int]:
+def _jump_by(voice: SpokenUnits, interval: int) -> tuple[float, int, int, int]:
     n = len(voice.spans)
     pitch = np.where(np.isfinite(voice.pitch), voice.pitch, np.nanmedian(voice.pitch))
     first, end = np.triu_indices(n + 1, FEWEST_IN_PART)
