@@ -13,11 +13,12 @@ from fdbcore.types import SIDES
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import HealthSides
 
+EXCHANGED: Final = "sides perhaps exchanged: they sound like the other side of the other calls"
 FEWEST_CALLS: Final = 8
 FIGURES: Final = ("level_dbov", "noise_dbov", "spread_db", "under_db", "after_db", "high_drop_db", "peak_dbov")
 LEAST_SPREAD_DB: Final = 2.0
 MOST_APART: Final = 5.0  # deviations of one figure: it alone decides nothing
-LEAST_GAIN: Final = 40.0  # in squared deviations, over both sides and all figures
+LEAST_GAIN: Final = 20.0  # in squared deviations, over both sides and all figures
 LEAST_TIMES: Final = 2.0  # as well, the sides fit so many times better exchanged
 
 
@@ -39,7 +40,10 @@ def exchanged(calls: Mapping[str, HealthSides]) -> list[str]:
 
 
 def _figures(of_side: Mapping[str, Any]) -> list[float]:
-    return [np.nan if (value := of_side.get(name)) is None else float(value) for name in FIGURES]
+    """The figures, with the pitch in quarter tones, which then spreads as levels in dB do."""
+    levels = [np.nan if (value := of_side.get(name)) is None else float(value) for name in FIGURES]
+    pitch_hz = of_side.get("pitch_hz")
+    return [*levels, 24 * np.log2(pitch_hz) if pitch_hz else np.nan]
 
 
 def _apart(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
-from fdbcore.analysis.exchanged_calls import exchanged
+from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.facts import HEALTH
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
@@ -50,7 +50,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *earlier(made_by.values()),
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
-        *_line("sides perhaps exchanged", exchanged(sound_like), ": they sound like the other side of the other calls"),
+        *_line(EXCHANGED, exchanged(sound_like), ""),
         *_line("echo or tones", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
 

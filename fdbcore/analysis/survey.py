@@ -13,6 +13,7 @@ from fdbcore.analysis import facts
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import summarise_beside
 from fdbcore.errors import FdbError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledLines
     from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.recording.agent_log_types import AgentLog
+    from fdbcore.recording.recorded_types import HealthSides
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -97,7 +99,7 @@ class Survey:
     worst: the worst moments of each kind; found: how many moments there are of each kind. fto_ms: the floor transfer
     offsets to each side. overlaps_s: the lengths of all stretches in which both speak. pooled: the quantities of each
     scored call; with_echo: those that echo would change. logs: the agents' logs of the scored calls that have one.
-    gated: what gates say of the run, if there are any.
+    gated: what gates say of the run, if there are any. sides: what both sides of each scored call sound like.
     """
 
     corpus: Run
@@ -111,6 +113,7 @@ class Survey:
     with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
     logs: list[tuple[Call, AgentLog]] = field(default_factory=list)
     gated: GatedRun | None = None
+    sides: dict[str, HealthSides] = field(default_factory=dict)
 
     @property
     def lengths_s(self) -> tuple[float, float]:
@@ -156,6 +159,8 @@ class Survey:
         Warnings that differ only by their figures count as one: the first of them, "and the like".
         """
         alike: dict[str, list[tuple[str, str]]] = {}
+        for name in exchanged(self.sides):
+            alike.setdefault(EXCHANGED, []).append((EXCHANGED, name))
         for row in self.scored:
             for text in (warning.removeprefix(f"{row.call.name}: ") for warning in row.warnings):
                 alike.setdefault(_FIGURE.sub("#", text), []).append((text, row.call.name))
@@ -214,6 +219,8 @@ def _read_call(
     moments, fto_ms = call.fact(facts.MOMENTS, reading), call.fact(facts.FTO_MS, reading)
     if on_events is not None:
         on_events(call, call.fact(facts.EVENTS, reading))
+    if health:
+        found.sides[call.name] = health["sides"]
     found.pooled.append(quantities)
     found.with_echo.append(beside)
     for side in SIDES:

@@ -180,6 +180,7 @@ class SideFigures(TypedDict):
         float | None, Meta(description="in which the quicker stretches die away by 20 dB: long in rooms")
     ]
     high_drop_db: Annotated[float | None, Meta(description="2.5 to 3.3 kHz above 4.5 to 7.5 kHz")]
+    pitch_hz: NotRequired[Annotated[float | None, Meta(description="the median pitch of the voice")]]
 
 
 class HealthSides(TypedDict):

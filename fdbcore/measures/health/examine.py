@@ -67,7 +67,10 @@ def examine(
         suspect[side] |= tones.unspoken(tonal[side], echo_free[side])
         echo_free[side] &= ~suspect[side]
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
+    spoken = {side: voices.units_of(unpadded[side], speech[side]) for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
+    for side in SIDES:
+        figures[side]["pitch_hz"] = voices.pitch_hz(spoken[side])
     not_its_own = {finding.side for finding in findings}
     for side in SIDES:
         heard_by = unpadded[side], speech[side]
@@ -80,9 +83,7 @@ def examine(
         ]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += (
-        []
-        if live
-        else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech), *voices.checks(unpadded, speech)]
+        [] if live else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech), *voices.checks(spoken)]
     )
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)

@@ -65,19 +65,25 @@ class SpokenUnits(NamedTuple):
         return SpokenUnits(self.spans[of], self.levels[of], self.pitch[of], self.weights[of])
 
 
-def checks(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
+def pitch_hz(spoken: SpokenUnits) -> float | None:
+    """The median pitch of a side; None if that is not known."""
+    known = spoken.pitch[np.isfinite(spoken.pitch)]
+    return float(2 ** np.median(known)) if len(known) else None
+
+
+def checks(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     """Sides that are exchanged from some point on, or a side whose rate is wrong in a part of the session.
 
     A voice an octave higher is also another voice, and some exchanged voices lie apart by an interval: of both
     findings, a sure jump counts, else the exchange.
     """
-    voices = {side: _voice(sides[side], speech[side]) for side in SIDES}
     jumps = list(_wrong_rates(voices))
     is_sure = any(jump.severity == "bad" for jump in jumps)
     yield from jumps if is_sure else list(_exchanged(voices)) or jumps
 
 
-def _voice(heard: SideAudio, speech: Bools) -> SpokenUnits:
+def units_of(heard: SideAudio, speech: Bools) -> SpokenUnits:
+    """The units of a side. speech: bool (n_ticks,)."""
     found: list[tuple[tuple[int, int], Doubles, float]] = []
     spoken = runs(speech, BRIDGED_TICKS)
     for start, end in spoken[:: len(spoken) // MOST_HEARD + 1]:
