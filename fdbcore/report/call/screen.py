@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.measures.dialogue import Dialogue
@@ -147,11 +148,13 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         *(f"lines: {told}" for found in [pooled_lines(_placed(scored))] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
+    sides = {reading.name: reading.health["sides"] for reading, _ in scored if reading.health}
+    strange = [f"!! {EXCHANGED}: {', '.join(names)}" for names in [exchanged(sides)] if names]
     beneath = (line for note in notes for line in filled(note, columns).splitlines())
     return "\n".join(
         [
             head,
-            *(line for text in _unanswered(scored) for line in filled(text, columns).splitlines()),
+            *(line for text in [*_unanswered(scored), *strange] for line in filled(text, columns).splitlines()),
             *(line for text in _amiss(scored, columns) for line in filled(text, columns).splitlines()),
             *_lines(rows, columns),
             *beneath,
