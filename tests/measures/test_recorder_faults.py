@@ -134,6 +134,10 @@ def test_sides_that_change_places_are_told() -> None:
     finding = found(pcm)["exchanged", None]
     assert finding["severity"] == "bad"
     assert "sides exchanged from 0:4" in finding["text"]
+    pcm[75 * RATE :] = pcm[75 * RATE :, ::-1]
+    finding = found(pcm)["exchanged", None]
+    assert "sides exchanged from 0:4" in finding["text"]
+    assert " to 1:1" in finding["text"]
 
 
 @pytest.mark.parametrize("times", [1.5, 2.0])
