@@ -280,7 +280,7 @@ def outputs_of_one_task(folder: Path, task: str, system_s: Sequence[tuple[float,
         length_s = length_s_of(sample / "input.wav")
         pcm = np.zeros(round(length_s * SAMPLE_RATE_HZ), np.int16)
         for start_s, end_s in system_s:
-            spoken = said(end_s - start_s)
+            spoken = said(end_s - start_s)[::-1]  # backwards: the user's own recording would be an echo
             pcm[round(start_s * SAMPLE_RATE_HZ) :][: len(spoken)] = spoken
         put(sample, "output.wav", pcm)
     return data

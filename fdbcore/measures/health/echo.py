@@ -40,7 +40,7 @@ FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays belo
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
-LEAST_EARLY: Final = 2  # stretches: a machine may say a recording again, whose first echo then precedes the second
+LEAST_EARLY: Final = 2  # stretches, and if it comes far behind: a machine may say a recording again
 ALIKE_TIMES, BOTH_SOFTER_DB = 0.9, -6.0  # if both explain nearly all, each side is really heard on the other
 EARLY_TIMES: Final = 2.0  # a sound before its source explains at least this much more than its mirror image
 DITHER: Final = 1.5e-5  # half a step of int16, so that digital silence correlates with nothing
@@ -201,7 +201,8 @@ def _echoes(
         paths = [path for path in measured if (path.lag_samples >= -AT_ONCE_SAMPLES) == is_late]
         sane = [path for path in paths if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
         echo = HeardEcho(side, sane)
-        is_shown = len(sane) >= (1 if is_late or is_short else LEAST_EARLY)
+        is_near = all(abs(path.lag_samples) <= REACH_TICKS * LOW_TICK for path in sane)
+        is_shown = len(sane) >= (1 if is_near and (is_late or is_short) else LEAST_EARLY)
         found += [echo] if is_shown and 2 * len(sane) >= len(paths) and echo.level_db >= LEAST_DB - 1 else []
     return found
 

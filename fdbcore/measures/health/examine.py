@@ -46,7 +46,7 @@ def examine(
     """
     active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
     with without_lines(heard) as clear:
-        far = echo.hears_far(clear, active)
+        far = not live and echo.hears_far(clear, active)
         found = echo.find(clear, active, one_clock=live, far=far)
         findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
