@@ -84,7 +84,7 @@ def _decided(gates: Gates, asked: ReportOptions, sides: Sides) -> DecidedGates:
 
     assert asked.gate is not None
     decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
-    return gates_json(asked.gate, gates, decisions, moments_of(decisions), verdicts)
+    return gates_json(asked.gate, gates, decisions, moments_of(decisions), verdicts, sides.run)
 
 
 def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:

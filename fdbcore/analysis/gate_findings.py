@@ -17,15 +17,22 @@ OF_A_SIDE: Final = ("never_spoke", "fell_silent", ENDS_UNANSWERED)
 
 
 class FindingsBeside:
-    """Names the findings in the calls of gates; reads each call once for all of them."""
+    """Names the findings in the calls of gates; reads each call once for all of them. unscored: calls in no figure."""
 
-    def __init__(self) -> None:
+    def __init__(self, unscored: Sequence[Call]) -> None:
+        self.unscored = unscored
         self._of_call: dict[str, Sequence[str]] = {}
 
-    def told(self, calls: Sequence[Call]) -> list[str]:
-        """Each finding with its number of calls, the most common first: "B fell silent in 2 of 6 calls"."""
+    def told(self, calls: Sequence[Call], unscored: Sequence[Call]) -> list[str]:
+        """Each finding with its number of calls, the most common first: "B fell silent in 2 of 6 calls".
+
+        Before them, how many more calls there are that a gate never sees, as recordings that went wrong.
+        """
         found = Counter(name for call in calls for name in self._names(call))
-        return [f"{name} in {n:,} of {len(calls):,} call{'s' * (len(calls) > 1)}" for name, n in found.most_common()]
+        more = [f"{len(unscored):,} of {len(calls) + len(unscored):,} calls not scored"] if unscored else []
+        return more + [
+            f"{name} in {n:,} of {len(calls):,} call{'s' * (len(calls) > 1)}" for name, n in found.most_common()
+        ]
 
     def _names(self, call: Call) -> Sequence[str]:
         if call.name not in self._of_call:

@@ -147,13 +147,13 @@ def _known(name: str, known: Sequence[str]) -> str:
     return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
 
 
+def _meets(call: Call, where: Mapping[str, str]) -> bool:
+    return all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
+
+
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group whose columns have these values."""
-    fits = [
-        number
-        for number, call in enumerate(group.calls)
-        if all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
-    ]
+    fits = [number for number, call in enumerate(group.calls) if _meets(call, where)]
     return CallGroup(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
 
 
@@ -284,7 +284,7 @@ def gate(
     else:
         file, found = Path("gates"), gates_of({"gates": list(gates)}, "gates")
     decisions, calls = decided(file, found, Sides.of(run, baseline, different_settings), cluster)
-    return gates_json(file, found, decisions, moments_of(decisions), calls)
+    return gates_json(file, found, decisions, moments_of(decisions), calls, run)
 
 
 def decided(
@@ -313,13 +313,13 @@ def gates_json(
     decisions: Sequence[Decision],
     moments: Sequence[Sequence[Worst]],
     calls: Mapping[str, CallVerdict],
+    run: Run,
 ) -> DecidedGates:
     """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
-    shifts, beside = LineShifts(), FindingsBeside()
+    shifts, beside = LineShifts(), FindingsBeside([call for call in run.calls if call.unscored is not None])
     results = [
-        _result(one, worst_ones, _on_lines(one, shifts), beside.told(passed.calls if passed else ()))
+        _result(one, worst_ones, _on_lines(one, shifts), _but(one, beside))
         for one, worst_ones in zip(decisions, moments, strict=True)
-        for passed in [one.group if one.status == "passed" else None]
     ]
     return {
         "file": str(file),
@@ -338,6 +338,13 @@ def _call(name: str, verdict: CallVerdict) -> GatedCall:
         "failed": [each.gate.name for each in verdict.having("failed")],
         "cannot_tell": [each.gate.name for each in verdict.having("cannot tell")],
     }
+
+
+def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
+    """What is wrong with the calls of a gate that passed."""
+    if decision.status != "passed" or decision.group is None:
+        return []
+    return beside.told(decision.group.calls, [call for call in beside.unscored if _meets(call, decision.gate.where)])
 
 
 def _on_lines(decision: Decision, shifts: LineShifts) -> str:

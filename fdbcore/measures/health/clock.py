@@ -228,19 +228,22 @@ def _is_near(late_ticks: float, fit: Fit) -> bool:
 def _place(fits: Sequence[Fit]) -> str:
     """How late B is, and from where on: "in step from 0:00, 2.3 to 3.5 s early from 0:45"."""
     if len(fits) == 1:
-        return _late(fits[0])
+        return _range(fits[0])
     return ", ".join(f"{_late(fit)} from {clock_text(fit.start_tick / TICKS_PER_S)}" for fit in fits)
 
 
 def _late(fit: Fit) -> str:
+    """The same of one part among others, which may be in step."""
+    is_in_step = fit.least <= IN_STEP_TICKS and -IN_STEP_TICKS <= fit.most
+    return "in step" if is_in_step else _range(fit)
+
+
+def _range(fit: Fit) -> str:
     """How late B is: "2.3 to 3.5 s early"."""
-    least, most = sorted((abs(fit.least), abs(fit.most)))
-    if fit.least <= IN_STEP_TICKS and -IN_STEP_TICKS <= fit.most:
-        return "in step"
-    seconds = (
-        f"{least / TICKS_PER_S:.1f} to {most / TICKS_PER_S:.1f} s" if least != most else f"{most / TICKS_PER_S:.1f} s"
-    )
-    return f"{seconds} {'late' if fit.late_ticks > 0 else 'early'}"
+    is_late = fit.late_ticks > 0
+    least, most = (fit.least, fit.most) if is_late else (-fit.most, -fit.least)
+    least_s, most_s = max(least, 0) / TICKS_PER_S, most / TICKS_PER_S
+    return f"{f'{least_s:.1f} to ' if least != most else ''}{most_s:.1f} s {'late' if is_late else 'early'}"
 
 
 def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Iterator[HealthFinding]:

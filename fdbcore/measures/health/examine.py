@@ -10,7 +10,7 @@ import numpy as np
 
 from fdbcore.measures.health import clock, echo, levels, sides, surroundings, tones, voices
 from fdbcore.measures.health.figures import figures as side_figures
-from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
+from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.limits import limits_of
 from fdbcore.measures.health.lines import without_lines
@@ -45,21 +45,8 @@ def examine(
     detectors that decided the activity, as some are moved by what moves no other.
     """
     active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
-    with without_lines(heard) as clear:
-        far = not live and echo.hears_far(clear, active)
-        found = echo.find(clear, active, one_clock=live, far=far)
-        findings = list(sides.echoes(found, active))
-        suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
-        for number, finding in enumerate(findings):
-            if finding.id in ECHOES and finding.side:
-                heard_again = found[finding.side]
-                suspect[finding.side] = echo.suspect(heard_again, clear) & active[finding.side]
-                if finding.id == "repeats":  # nothing of it is its own, explained or not
-                    suspect[finding.side] |= active[finding.side] & echo.beside(heard_again, active)
-                findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
-        echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
-        is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
-        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files, far)
+    findings, suspect = _of_echo(heard, active, two_files, live)
+    echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
@@ -98,6 +85,28 @@ def examine(
             "B": in_session(runs(suspect["B"]), kept),
         },
     }
+
+
+def _of_echo(
+    heard: Mapping[Side, SideAudio], active: Mapping[Side, Bools], two_files: bool, live: bool
+) -> tuple[list[HealthFinding], dict[Side, Bools]]:
+    """What one side has of the other, and whether they are out of step; and the ticks of each side that are echo."""
+    suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
+    with without_lines(heard) as clear:
+        far = not live and echo.hears_far(clear, active)
+        found = echo.find(clear, active, one_clock=live, far=far)
+        findings = list(sides.echoes(found, active))
+        for number, finding in enumerate(findings):
+            if finding.id in ECHOES and finding.side:
+                heard_again = found[finding.side]
+                suspect[finding.side] = echo.suspect(heard_again, clear) & active[finding.side]
+                if finding.id == "repeats":  # nothing of it is its own, explained or not
+                    suspect[finding.side] |= active[finding.side] & echo.beside(heard_again, active)
+                findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
+        echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
+        is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
+        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files, far)
+    return findings, suspect
 
 
 def _fitted(activity: Bools, n_ticks: int) -> Bools:

@@ -437,7 +437,7 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
         (THINKS_38, f"thinking_level: {THINKS_38} needs it"),
         ("", "expected gemini-live:NAME, got no name"),
         (LIVE_38 + "?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-        (f"{LIVE_38}?base_url=http://x&instructions=@none.txt", "none.txt: expected a prompt"),
+        (f"{LIVE_38}?base_url=http://x&instructions=@none.txt", "none.txt: cannot be read: No such file or directory"),
     ],
 )
 def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:

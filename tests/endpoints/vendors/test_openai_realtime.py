@@ -313,7 +313,10 @@ def test_what_the_server_changes_is_said(key: None) -> None:
         ("openai-realtime:m", "expected a key in OPENAI_API_KEY"),
         ("grok:m", "expected a key in XAI_API_KEY"),
         ("azure-realtime:m", "expected http://HOST"),
-        ("openai-realtime:m?instructions=@none.txt&base_url=http://x", "none.txt: expected a prompt"),
+        (
+            "openai-realtime:m?instructions=@none.txt&base_url=http://x",
+            "none.txt: cannot be read: No such file or directory",
+        ),
         ("openai-realtime:m?base_url=ftp://x", "expected http://HOST"),
     ],
 )
