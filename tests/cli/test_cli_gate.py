@@ -23,7 +23,8 @@ from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.health.measured_lines import measured_lines
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import HEALTH, write_json
+from fdbcore.recording.files import HEALTH, read_json, write_json
+from fdbcore.recording.run import CORPUS
 from fdbcore.report.call.screen import run_screen
 
 
@@ -247,6 +248,19 @@ def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(sil
     gates.write_text(f'gates = [{of}, {{check = "premature_per_turn >= 0.5"}}]')
     assert command(*arguments, "--quiet", "--comment", comment).exit_code == 1
     assert f"- **passed, but**: {what}\n" in comment.read_text()
+
+
+def test_calls_that_no_figure_counts_stand_beside_a_pass(tmp_path: Path) -> None:
+    """A gate sees scored calls alone: ten that cut A off, and were left out, make it pass."""
+    run = made_run(tmp_path / "run", drawn_calls(20, 7))
+    gates = tmp_path / "gates.toml"
+    gates.write_text('gates = ["premature_per_turn <= 0.5"]')
+    made = read_json(run / CORPUS)
+    for call in made["calls"][:10]:
+        call["unscored"] = "sides out of step"
+    write_json(run / CORPUS, made)
+    said = command("report", run, "--gate", gates, "--no-audio").stdout
+    assert "!! pass, but: 10 of 20 calls not scored" in " ".join(said.split())
 
 
 def test_bad_input_stands_beside_a_pass(tmp_path: Path) -> None:
