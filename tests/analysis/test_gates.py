@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from fakes.recordings import drawn_recording
 
-from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.gate_file import Gate, Gates, parse, read_gates
 from fdbcore.analysis.gate_moments import worst
 from fdbcore.analysis.gates import Decision, decide, exit_code, gates_json, rounded
@@ -165,7 +165,7 @@ def test_an_allowance_beside_a_share_is_below_1() -> None:
 
 def told(decision: Decision) -> str:
     """What is shown of a gate."""
-    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
+    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
     return " | ".join(filter(None, (gate_finding(gate), gate_advice(gate))))
 
 
@@ -183,7 +183,7 @@ def test_a_gate_is_told_as_it_was_written_and_decided() -> None:
 def test_a_gate_of_few_calls_says_that_its_interval_may_be_too_narrow() -> None:
     for calls, few in ((5, True), (12, False)):
         decision = one(gate("premature_per_turn <= 0.9"), shares(np.arange(calls) % 3, 8))
-        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
+        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
         assert decision.status == "passed"
         assert gate_basis(result).endswith("; with fewer than 10 an interval may be too narrow") == few
 
@@ -192,7 +192,7 @@ def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None
     many = shares(np.arange(12) % 3, 8)
     run = replace(many, calls=[replace(call, columns={"caller": str(k % 4)}) for k, call in enumerate(many.calls)])
     (decision,) = decide(gate("premature_per_turn <= 0.9"), run, None, cluster="caller")
-    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
+    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
     assert (result["run"]["calls"], result["run"]["clusters"]) == (12, 4)
     assert gate_basis(result).endswith("; only 4 clusters: with fewer than 10 an interval may be too narrow")
 

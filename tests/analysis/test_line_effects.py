@@ -51,7 +51,7 @@ def note(text: str, run: Sequence[Call], latency_ms: float, baseline: Sequence[C
 
     gates = gates_of({"gates": [text]}, "gates.toml")
     decisions = decide(gates, group(run, latency_ms), group(baseline, 400) if baseline else None)
-    (result,) = gates_json(Path("gates.toml"), gates, decisions, [[]], {})["results"]
+    (result,) = gates_json(Path("gates.toml"), gates, decisions, [[]], {}, Run(Path(), []))["results"]
     return result.get("lines", "")
 
 
@@ -110,7 +110,7 @@ def test_the_screen_of_gates_shows_it(tmp_path: Path, lines: dict[str, MeasuredL
     run = calls_on(tmp_path / "room", lines["room 800 ms"], lines["clean"], 12)
     group = CallGroup("", run, [{LATENCY: Values("ms", [500.0, 510.0])} for _ in run])
     gates = gates_of({"gates": [f"{LATENCY} <= 506"]}, "gates.toml")
-    decided = gates_json(Path("gates.toml"), gates, decide(gates, group, None), [[]], {})
+    decided = gates_json(Path("gates.toml"), gates, decide(gates, group, None), [[]], {}, Run(Path(), []))
     described = {"path": "RUN", "calls": 12, "unscored": {}, "settings": None, "settings_sha256s": {}, "versions": {}}
     document: Any = {"run": described, "baseline": None, "notes": [], "comparisons": [], "gates": decided}
     shown = comparison_screen(document, 100)
