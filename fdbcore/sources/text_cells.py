@@ -17,16 +17,26 @@ FORMULA: Final = rf"'*(?!'|{_NUMBER})(?:[\t\r\n]|[\s\ufeff\x1c-\x1f\x85]*[=+\-@ï
 Marks before it are part of it, so that a text which itself begins with one is read as it was, too.
 """
 _FORMULA: Final = re.compile(FORMULA)
+_WRITTEN: Final = re.compile(r"\\u([0-9a-f]{4})")
+_BACKSLASH: Final = "\\u005c"
 
 
 def marked(cell: object) -> object:
     """A cell as it is written: a text is `visible`, with the mark ' before one that begins like a FORMULA."""
     if not isinstance(cell, str):
         return cell
-    text = visible(cell)
+    text = visible(_WRITTEN.sub(rf"\{_BACKSLASH}u\1", cell))  # what is in the text like this is no character of it
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unmarked(cell: str) -> str:
-    """The (visible) text that `marked` wrote as `cell`."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
+    """The text that `marked` wrote as `cell`."""
+    text = cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
+    return _WRITTEN.sub(_character, text)
+
+
+def _character(written: re.Match[str]) -> str:
+    """The character that `marked` wrote so; what it never writes stays, as does what no name or file may hold."""
+    character = chr(int(written[1], 16))
+    taken = written[0] == _BACKSLASH or (visible(character) == written[0] and character != "\0")
+    return character if taken and not "\ud800" <= character <= "\udfff" else written[0]

@@ -88,20 +88,18 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
 
 
 def _cell(value: object) -> object:
-    """A value as both files hold it: truth values as words, empty text as None, and only text that is `visible`."""
+    """A value as both files hold it: truth values as words, empty text as None."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str):
-        return visible(value) or None
-    return value
+    return None if value == "" else value
 
 
 @contextmanager
 def _parquet(
     path: Path, header: Sequence[str], numbers: Collection[str]
 ) -> Iterator[Callable[[Sequence[Sequence[object]]], None]]:
-    """A function that writes rows of cells, in the order of `header`, with `numbers` as floats and all else as text. It
-    does nothing without pyarrow.
+    """A function that writes rows of cells, in the order of `header`, with `numbers` as floats and all else as `visible`
+    text. It does nothing without pyarrow.
     """
     if importlib.util.find_spec("pyarrow") is None:
         yield lambda rows: None
@@ -114,7 +112,7 @@ def _parquet(
     with whole_file(path) as file, parquet.ParquetWriter(file, schema) as table:
 
         def write(more: Sequence[Sequence[object]], least: int = ROWS_PER_GROUP) -> None:
-            rows.extend(more)
+            rows.extend([visible(cell) if isinstance(cell, str) else cell for cell in row] for row in more)
             if len(rows) >= least:
                 columns = zip(*rows, strict=True) if rows else ([] for _ in header)
                 arrays = [pyarrow.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)]
