@@ -23,6 +23,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META as META_FILE
+from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
@@ -190,6 +191,9 @@ def _unreadable(call: Call, error: RecordingError) -> Call:
 
 
 def _calls(path: Path, table: FactsTable) -> Iterator[Call]:
+    run = path.absolute().parent
+    if path.is_symlink() and (is_replayed(run) or is_planned(run)):
+        part_of(run, path.name)  # a call that a user names, of a run that somebody else may have made
     if is_replayed(path):
         return _replayed(path, table)
     return _live(path, table) if is_planned(path) else _found(path, table)

@@ -112,9 +112,9 @@ def all_from_json(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Quantity]
 
 def _is_sound(quantity: Quantity) -> bool:
     if isinstance(quantity, Ratio):
-        return quantity.exposure >= 0 and quantity.n >= 0 and abs(quantity.total) <= _MOST
-    if min(quantity.excluded.values(), default=0) < 0:
+        return 0 <= quantity.exposure <= _MOST and 0 <= quantity.n <= _MOST and abs(quantity.total) <= _MOST
+    if not all(0 <= count <= _MOST for count in quantity.excluded.values()):
         return False
     if isinstance(quantity, Share):
-        return 0 <= quantity.count <= quantity.n and 0 <= (quantity.chance or 0) <= 1
+        return 0 <= quantity.count <= quantity.n <= _MOST and 0 <= (quantity.chance or 0) <= 1
     return all(abs(value) <= _MOST for value in quantity.values)

@@ -150,6 +150,17 @@ def test_a_name_that_leads_out_of_its_run_is_refused(here: Path, name: str) -> N
     assert is_left_alone(here)
 
 
+def test_a_call_that_is_a_link_out_of_its_run_is_refused_by_its_own_name(here: Path) -> None:
+    shutil.copytree(here / "R/a", here / "elsewhere")
+    (here / "R/linked").symlink_to(here / "elsewhere")
+    told = fdbcore("score", "R/linked")
+    assert "a link that leads out of it" in told.stderr
+    assert told.exit_code
+    assert not (here / "elsewhere/scores.json").exists()
+    (here / "mine").symlink_to(here / "elsewhere")  # in no run: a link that the user made
+    assert fdbcore("score", "mine").exit_code == 0
+
+
 @pytest.mark.parametrize("folder", ["a", "a/derived", "pages"])
 def test_nothing_is_written_through_links(here: Path, folder: str) -> None:
     mine = here / "precious/report.html"

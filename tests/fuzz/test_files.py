@@ -29,6 +29,7 @@ FOUND: Final = (
     (TURNS, r'"end_tick": (\d+)', r'"end_tick": "\1"', EXPORT, "c0.*turns.json"),
     (QUANTITIES, r'"censored": \d+', '"censored": [[]]', "report run old", "c0"),
     (QUANTITIES, r'"values": \[\]', '"values": [1e308, 1e308, 1e308]', "report run", "."),
+    (QUANTITIES, r'("exposure": [^,]+, "n": )\d+', r"\g<1>1000000000000000000", "report run", "quantities.json"),
     (HEALTH, r'"suspect": {', '"suspect": 0.1, "x": {', SCORE, "c0.*health.json"),
     ("run/c0/meta.json", r'"A": {', '"A": "x", "y": {', EXPORT, "c0.*meta.json"),
     ("run/c0/meta.json", r'"parties": {', '"parties": 1, "y": {', SCORE, "c0.*meta.json"),
