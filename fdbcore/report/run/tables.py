@@ -98,8 +98,8 @@ def _cell(value: object) -> object:
 def _parquet(
     path: Path, header: Sequence[str], numbers: Collection[str]
 ) -> Iterator[Callable[[Sequence[Sequence[object]]], None]]:
-    """A function that writes rows of cells, in the order of `header`, with `numbers` as floats and all else as `visible`
-    text. It does nothing without pyarrow.
+    """A function that writes rows of cells, in the order of `header`, with `numbers` as floats and all else as
+    `visible` text. It does nothing without pyarrow.
     """
     if importlib.util.find_spec("pyarrow") is None:
         yield lambda rows: None
