@@ -195,3 +195,12 @@ class Dialogue:
         starts, ends = np.array([(-1, 0), *self.spans], np.int64).T
         found: npt.NDArray[np.int64] = ends[np.searchsorted(starts, ticks, side="right") - 1]
         return np.where(ticks < found, found, 0)
+
+
+def joined(spans: Spans, apart_ticks: float) -> Spans:
+    """The spans (n, 2), with those joined that are less than `apart_ticks` apart."""
+    if not len(spans):
+        return spans
+    new = spans[1:, 0] - spans[:-1, 1] >= apart_ticks
+    starts, ends = spans[np.append(True, new), 0], spans[np.append(new, True), 1]
+    return np.stack([starts, ends], axis=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from fdbcore.measures.dialogue import Spans
+from fdbcore.measures.dialogue import Spans, joined
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.script_words import brief_texts, is_of, role_left
 from fdbcore.types import TICK_MS, TICKS_PER_S
@@ -229,11 +229,11 @@ def _pace(
     found: Examined, own: Sequence[Utterance], pacing: Mapping[str, Any], spoken: Spans, wrong_ends: set[int]
 ) -> None:
     shortest_ms, longest_ms = found.promised_ms
-    joined = list(_joined(spoken, (shortest_ms - EARLIER_MS) / TICK_MS))
+    utterances = joined(spoken, (shortest_ms - EARLIER_MS) / TICK_MS).tolist()
     ended = 0  # where the own words ended before
     for each in own:
         is_within = any(first < each.tick < last for first, last in spoken.tolist())
-        speech = next((first for first, last in joined if is_within and first < each.tick < last), None)
+        speech = next((first for first, last in utterances if is_within and first < each.tick < last), None)
         is_wrong_cue = each.reaction_ms is not None and each.tick - each.reaction_ms // TICK_MS in wrong_ends
         if speech is not None and each.cue != "limit" and not is_wrong_cue:
             over_ticks = each.tick - max(speech, ended)
@@ -263,19 +263,6 @@ def _not_yielded(own: Sequence[Utterance], yields_ms: float | None, spoken: Span
             if over_ticks * TICK_MS > yields_ms + LATER_MS:
                 yield Proof(max(first, each.tick), f"it went on for {_s(over_ticks)} while the system spoke over it")
                 break
-
-
-def _joined(spoken: Spans, pause_ticks: float) -> Iterator[tuple[int, int]]:
-    """The spans of speech, those put together that are less than so many ticks apart."""
-    start = end = None
-    for first, last in spoken.tolist():
-        if start is not None and end is not None and first - end >= pause_ticks:
-            yield start, end
-            start = None
-        start = first if start is None else start
-        end = last
-    if start is not None and end is not None:
-        yield start, end
 
 
 def _may_break_in(cue: str, over_ticks: int, pacing: Mapping[str, Any]) -> bool:

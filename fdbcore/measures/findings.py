@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.dialogue import Dialogue, Spans
+from fdbcore.measures.dialogue import Dialogue, Spans, joined
 from fdbcore.measures.health.finding import ECHOES, near
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label
@@ -107,7 +107,7 @@ class CheckedCall:
     @cached_property
     def times(self) -> dict[Side, Spans]:
         """When each side spoke: IPUs less than resume_ms apart are joined. int64 (n, 2) in ticks."""
-        return {side: _joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
+        return {side: joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
 
     def unheard_sound(self, side: Side, start_tick: int, end_tick: int) -> Span | None:
         """From where to where a side is as loud as speech in a stretch in which the detector heard none of it: such as
@@ -281,15 +281,6 @@ def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
         return bool((np.abs(ends - label.end_tick) <= LABEL_REACH_TICKS).any())
     spoken = heard.dialogue.speaking[side][label.start_tick : label.end_tick]
     return bool(len(spoken)) and bool(spoken.mean() > 0.5)
-
-
-def _joined(spans: Spans, apart_ticks: int) -> Spans:
-    """The spans (n, 2), with those joined that are less than `apart_ticks` apart."""
-    if not len(spans):
-        return spans
-    new = spans[1:, 0] - spans[:-1, 1] >= apart_ticks
-    starts, ends = spans[np.append(True, new), 0], spans[np.append(new, True), 1]
-    return np.stack([starts, ends], axis=1)
 
 
 def _between(spans: Spans, start_tick: int, end_tick: int) -> Sequence[tuple[int, int]]:

@@ -47,6 +47,7 @@ KINDS: Final = (
 )  # fmt: skip
 BY_ID: Final = {kind.id: kind for kind in KINDS}
 LEAST_SEVERITY: Final = 1.01
+DIALLING: Final = "dialling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +121,14 @@ def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, e
 
 
 def _with_sound(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -> Moment:
-    """The moment. If it is a silence of which some sound fills more than half, it names it, with the least severity."""
+    """The moment. If some sound fills more than half of a silence, it names it, with the least severity; so it does for
+    any dialling in it, as who dials is not silent."""
     if moment.kind not in ("no_answer", "slow_answer", "lapse"):
         return moment
     start, end = moment.start_tick, moment.end_tick
     for name, spans in sounds.items():
-        if 2 * sum(max(0, min(end, last) - max(start, first)) for first, last in spans) > end - start:
+        filled = sum(max(0, min(end, last) - max(start, first)) for first, last in spans)
+        if 2 * filled > end - start or (filled and name.startswith(DIALLING)):
             return replace(moment, text=f"{moment.text}, {name}", severity=min(moment.severity, LEAST_SEVERITY))
     return moment
 

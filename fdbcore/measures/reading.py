@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.measures.dialogue import Dialogue
+import numpy as np
+
+from fdbcore.measures.dialogue import Dialogue, joined
 from fdbcore.measures.echo_free import Spans, echo_free_activity, with_suspects
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.health.examine import listen_again
+from fdbcore.measures.health.tones import LONGEST_WAIT_TICKS
 from fdbcore.measures.line import line_of, pauses_of
-from fdbcore.measures.moments import Moment, moments
+from fdbcore.measures.moments import DIALLING, Moment, moments
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
 from fdbcore.recording.left_out import LeftOut, left_out_of
 from fdbcore.recording.reader import Recording
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
 PAUSE: Final = "a pause of the recorder"
-SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
+SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": DIALLING}
 """Short names of the findings about sound that is not speech."""
 
 
@@ -97,7 +100,18 @@ class Reading(Recording):
     @cached_property
     def events_with_suspects(self) -> Sequence[tuple[TurnEvent, bool]]:
         """All turn events in the order in which they became known, each with whether only echo makes it (suspect)."""
-        return with_suspects(self.dialogue.events, self.dialogue_with_echo.events if self.has_suspects else ())
+        spoken = with_suspects(self.dialogue.events, self.dialogue_with_echo.events if self.has_suspects else ())
+        return sorted([*spoken, *((entry, False) for entry in self._keypad)], key=lambda each: each[0].known_tick)
+
+    @property
+    def _keypad(self) -> Iterator[TurnEvent]:
+        """What a side says by its keypad, each entry an event; by input health."""
+        for found in self.health["findings"] if self.health else ():
+            if found["id"] == "dtmf" and found["side"] is not None:
+                for start, end in joined(
+                    np.array(found["spans"], np.int64).reshape(-1, 2), LONGEST_WAIT_TICKS
+                ).tolist():
+                    yield TurnEvent("keypad", found["side"], start, end, end)
 
     @cached_property
     def moments(self) -> Sequence[Moment]:

@@ -35,6 +35,7 @@ EVENTS: Final[Mapping[TurnKind, str]] = {
     "overlap_within": "Both speak, and the floor stays where it is.",
     "intrusion": "Speech that begins while the other side holds the floor, whatever follows.",
     "no_response": "Nobody answers within {response_window_ms}.",
+    "keypad": "A side dials; what follows within two seconds is the same entry. It is no speech, and in no measure.",
 }
 
 SETTINGS: Final = {

@@ -46,6 +46,7 @@ TurnKind: TypeAlias = Literal[
     "intrusion",
     "turn",
     "no_response",
+    "keypad",
 ]
 
 
@@ -139,7 +140,7 @@ class TurnEvent:
 
     kind, side: what happened, and to whom it belongs. `gap` and `overlap_between` belong to the side that takes the
         floor, `pause` and `turn` to the holder, `overlap_within` and `intrusion` to the side that came in,
-        `no_response` to the side that did not answer.
+        `no_response` to the side that did not answer, `keypad` to the side that dialled.
     start_tick, end_tick: the span. end_tick is None if the speech still went on when the event became known: for a
         `speech_start`, and for an `intrusion` that took the floor before it ended.
     known_tick: the session tick at which the event became certain. It never changes afterwards.

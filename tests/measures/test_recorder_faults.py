@@ -28,6 +28,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.exchanged_calls import exchanged
 from fdbcore.analysis.score import score
 from fdbcore.cli.main import main
+from fdbcore.measures.health.trend import later_and_later
 from fdbcore.measures.reading import Reading
 from fdbcore.runs.replay import replay
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
@@ -73,6 +74,28 @@ def test_crosstalk_that_comes_before_its_source_proves_the_shift() -> None:
     assert finding["severity"] == "bad"
     assert finding["text"] == "sides out of step: B 3.0 s early, and A is heard on B 2.98 s before it speaks"
     assert finding["figures"]["offset_ms"] == pytest.approx(2985, abs=5)
+
+
+@pytest.mark.parametrize(
+    ("later_s", "b_times", "expected"),
+    [
+        (0.0, 1.0, None),
+        (0.15, 1.0, "B's answers come 1.4 s later through the call: so B does, or its side drifts"),
+        (-0.05, 1.0, None),  # half a second in all, but less than the answers differ by themselves
+        (0.0, 1.01, "sides drift apart? B's answers come 0.7 s later through the call, A's 0.7 s sooner"),
+        (0.0, 0.99, "sides drift apart? B's answers come 0.7 s sooner through the call, A's 0.7 s later"),
+    ],
+)
+def test_answers_that_come_later_and_later_are_told(later_s: float, b_times: float, expected: str | None) -> None:
+    speaking = {side: np.zeros(10_000, np.bool_) for side in "AB"}
+    at_s, jitter_s = 1.0, np.random.default_rng(4).uniform(-0.25, 0.25, 10)
+    for turn in range(10):
+        starts_s = at_s, (at_s + 3 + 1.2 + jitter_s[turn] * (later_s < 0) + later_s * turn) * b_times
+        for side, start_s in zip("AB", starts_s, strict=True):
+            speaking[side][round(100 * start_s) : round(100 * start_s) + 300] = True
+        at_s = starts_s[1] / b_times + 3 + 1
+    told = [each.text for each in later_and_later({"A": speaking["A"], "B": speaking["B"]})]
+    assert told == ([expected] if expected else [])
 
 
 def test_a_file_that_is_shorter_by_the_shift_is_told_but_proves_nothing(tmp_path: Path) -> None:
@@ -183,6 +206,22 @@ def test_tones_are_no_turns(tmp_path: Path) -> None:
     reading = replay(tmp_path / "call.wav", out=tmp_path / "run", vad="energy")
     assert not len(reading.dialogue.ipus["B"])
     assert any("all of it is tones" in each["text"] for each in score(reading)["findings"])
+
+
+def test_what_is_dialled_is_an_event_of_its_own_and_no_turn(tmp_path: Path) -> None:
+    pcm = in_rooms(synthetic())
+    pcm[8 * RATE : 12 * RATE, 0] //= 64
+    entries = [8.5, 8.7, 8.9, 11.5]  # the last one apart
+    for at_s in entries:
+        pcm[round(at_s * RATE) :, 0][: round(0.1 * RATE)] += sine((697, 1336), 0.1).astype(np.int16)
+    write(tmp_path / "call.wav", pcm)
+    reading = replay(tmp_path / "call.wav", out=tmp_path / "run", vad="energy")
+    score(reading)
+    found = [event for event, suspect in reading.events_with_suspects if event.kind == "keypad" and not suspect]
+    edges_s = [edge / 100 for event in found for edge in (event.start_tick, event.end_tick or 0)]
+    assert edges_s == pytest.approx([8.5, 9.0, 11.5, 11.6], abs=0.03)
+    assert {event.side for event in found} == {"A"}
+    assert not reading.dialogue.speaking["A"][[round(100 * at_s) + 5 for at_s in entries]].any()
 
 
 def test_recordings_that_went_wrong_are_in_no_figure_unless_asked_for(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ BRIDGED_TICKS: Final = 30  # a pause between two words
 LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
 
 # In units of the correlation of the two sides' activity, which is -1 if just one of them speaks at any time.
-LEAST_GAIN: Final = 0.08  # of 100 sound dialogues 3 gain as much by some offset
+LEAST_GAIN: Final = 0.07  # of 100 sound dialogues 3 gain as much by some offset
 COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
 COST_OF_A_SECOND: Final = 0.015  # of offset: turns come again, so a far offset may fit as well as a near one

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.measures.health import clock, echo, levels, sides, surroundings, tones, voices
+from fdbcore.measures.health import clock, echo, levels, sides, surroundings, tones, trend, voices
 from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
@@ -105,7 +105,9 @@ def _of_echo(
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
         echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
         is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
-        findings += [] if live or is_told else clock.out_of_step(clear, echo_free, two_files, far)
+        if not (live or is_told):
+            out_of_step = list(clock.out_of_step(clear, echo_free, two_files, far))
+            findings += out_of_step or trend.later_and_later(echo_free)
     return findings, suspect
 
 

@@ -62,7 +62,7 @@ class Event(TypedDict):
         Side,
         Meta(
             description="gap, overlap_between: who takes the floor; pause, turn: who holds it; overlap_within, "
-            "intrusion: who comes in; no_response: who does not answer"
+            "intrusion: who comes in; no_response: who does not answer; keypad: who dials"
         ),
     ]
     start_tick: Tick

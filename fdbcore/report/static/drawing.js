@@ -271,7 +271,7 @@ function bars(data, scene) {
 /** The height at which an event lies. */
 function rowOf(event) {
   if (event.kind === "intrusion") return MARK_ROWS[event.side];
-  return ["turn", "pause"].includes(event.kind) ? TURN_ROWS[event.side] : BETWEEN_ROW;
+  return ["turn", "pause", "keypad"].includes(event.kind) ? TURN_ROWS[event.side] : BETWEEN_ROW;
 }
 
 /** The length of a silence or an overlap, if there is room for it. */
@@ -291,6 +291,8 @@ function look(event) {
       return { ...plain, fill: palette.surface, ink: palette.text, border: 1, edge: side };
     case "no_response":
       return { ...plain, fill: palette.muted, ink: palette.text, pattern: "/", border: 1, edge: palette.text };
+    case "keypad":
+      return { ...plain, fill: palette.surface, ink: palette.text, pattern: ".", border: 1, edge: side };
     case "gap":
       return { ...plain, fill: palette.gap, ink: palette["on-gap"] };
     default:

@@ -8,6 +8,7 @@ const KIND_NAMES = {
   overlap_within: "overlaps inside a turn",
   intrusion: "coming in over a turn",
   no_response: "no answer",
+  keypad: "keypad entries",
 };
 
 /** The speech of a side as [start_s, end_s], without echo of the other side. */
@@ -74,6 +75,7 @@ function describe(event) {
       event.censored
         ? `${other}'s last turn: ${(other === "A" && document.body.dataset.lastTurn) || `unanswered by ${side}, or hung up`}. Not counted.`
         : `${side} does not answer within ${lasting}${event.unanswered ? `; ${other} goes on by itself` : ""}.`,
+    keypad: () => `${side} dials for ${lasting}: no speech, and in no figure.`,
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
   const uncounted = event.censored && event.kind !== "no_response" ? " Decided only by the end of the recording: not counted." : "";
