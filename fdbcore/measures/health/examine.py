@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Health
 
 UNKNOWN_VADS: Final[Mapping[Side, str]] = {}
+HOLD_BOTH: Final = ("same_channels", "mixed")
+"""The ids of findings that say that a side holds both voices."""
 
 
 def examine(
@@ -45,20 +47,16 @@ def examine(
     detectors that decided the activity, as some are moved by what moves no other.
     """
     active = {side: _fitted(activity[side], heard[side].n_ticks) for side in SIDES}
-    findings, suspect = _of_echo(heard, active, two_files, live)
-    echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
-    for side in () if live else SIDES:  # a party of a live call may be a machine that says what it says in tones
-        suspect[side] |= tones.unspoken(tonal[side], echo_free[side])
-        echo_free[side] &= ~suspect[side]
-    speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
+    findings, suspect = _of_both(heard, active, tonal, two_files, live)
+    speech = {side: (active[side] & ~suspect[side])[: unpadded[side].n_ticks] for side in SIDES}
     spoken = {side: voices.units_of(unpadded[side], speech[side]) for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
     for side in SIDES:
         figures[side]["pitch_hz"] = voices.pitch_hz(spoken[side])
-    not_its_own = {finding.side for finding in findings}
+    not_its_own = {finding.side for finding in findings if finding.id != "out_of_step"}
     for side in SIDES:
         heard_by = unpadded[side], speech[side]
         limits = limits_of(vads.get(side, ""))
@@ -69,9 +67,10 @@ def examine(
             *of_tones[side],
         ]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
-    findings += (
-        [] if live else [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech), *voices.checks(spoken)]
-    )
+    if not live:
+        has_two_voices = not any(finding.id in HOLD_BOTH for finding in findings)
+        findings += [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech)]
+        findings += voices.checks(spoken) if has_two_voices else ()
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     worst = findings[0].severity if findings else "note"
@@ -87,10 +86,15 @@ def examine(
     }
 
 
-def _of_echo(
-    heard: Mapping[Side, SideAudio], active: Mapping[Side, Bools], two_files: bool, live: bool
+def _of_both(
+    heard: Mapping[Side, SideAudio],
+    active: Mapping[Side, Bools],
+    tonal: Mapping[Side, Bools],
+    two_files: bool,
+    live: bool,
 ) -> tuple[list[HealthFinding], dict[Side, Bools]]:
-    """What one side has of the other, and whether they are out of step; and the ticks of each side that are echo."""
+    """What one side has of the other, and whether they are out of step; and the ticks of each side that are echo or,
+    unless it is a party of a live call, tones: such a party may be a machine that says what it says in tones."""
     suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
     with without_lines(heard) as clear:
         far = not live and echo.hears_far(clear, active)
@@ -103,11 +107,13 @@ def _of_echo(
                 if finding.id == "repeats":  # nothing of it is its own, explained or not
                     suspect[finding.side] |= active[finding.side] & echo.beside(heard_again, active)
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
-        echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
-        is_told = any(finding.id in ("same_channels", "mixed", "offset") for finding in findings)
+        for side in () if live else SIDES:
+            suspect[side] |= tones.unspoken(tonal[side], active[side] & ~suspect[side])
+        spoken = {side: active[side] & ~suspect[side] for side in SIDES}
+        is_told = any(finding.id in (*HOLD_BOTH, "offset") for finding in findings)
         if not (live or is_told):
-            out_of_step = list(clock.out_of_step(clear, echo_free, two_files, far))
-            findings += out_of_step or trend.later_and_later(echo_free)
+            out_of_step = list(clock.out_of_step(clear, spoken, two_files, far))
+            findings += out_of_step or trend.later_and_later(spoken)
     return findings, suspect
 
 
