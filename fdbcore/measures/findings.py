@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -40,6 +40,7 @@ AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
 UNEVEN: Final = 4  # times as loud as the softest fifth, 12 dB; of noise that does not change it is 3 to 6 dB
 ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
+MOST_LATE_S, MOST_SHIFTED = 5.0, 500  # how far labels are looked for at another time, and at most how many
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 
@@ -254,7 +255,7 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
-    """The labels of one side fit the speech of the other side, as if the sides of the call were exchanged."""
+    """The labels fit the speech of the other side, as if the sides were exchanged, or better at another time."""
     if heard.reading.labels is None:
         return
     named = heard.reading.labels.of("A", "turn_end", "speech") + heard.reading.labels.of("B", "turn_end", "speech")
@@ -262,7 +263,12 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     other = [label for label in named if _fits(label, heard, other_side(label.side))]
     misplaced = [label for label in other if label not in own]
     well_placed = len([label for label in own if label not in other])
-    if len(misplaced) >= FEWEST_LABELS * max(1, well_placed):
+    late_ticks, fitting = _late(named, heard) if 2 * len(own) < len(named) <= MOST_SHIFTED else (0, 0)
+    if fitting >= FEWEST_LABELS * max(1, len(own)) and fitting > len(other):
+        shift = f"{abs(late_ticks) / TICKS_PER_S:.1f} s {'earlier' if late_ticks > 0 else 'later'}"
+        text = f"{fitting} of {len(named)} labels fit speech {shift}, {len(own)} where they are: are their times right?"
+        yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
+    elif len(misplaced) >= FEWEST_LABELS * max(1, well_placed):
         text = f"{len(misplaced)} of {len(named)} labels fit the speech of the other side: sides exchanged? (--swap)"
         first = misplaced[0]
         yield Finding("labels_elsewhere", None, "Labels fit the other side", text, first.start_tick, first.end_tick)
@@ -272,6 +278,21 @@ CHECKS: Final[Mapping[str, Check]] = {
     check.__name__: check
     for check in (never_spoke, fell_silent, ends_unanswered, one_sided, file_ends, labels_elsewhere)
 }
+
+
+def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
+    """How many ticks the labels are late (if negative, early) where most of them fit, and how many fit then."""
+
+    def fitting(late_s: float) -> int:
+        moved = (replace(each, start_s=each.start_s - late_s, end_s=each.end_s - late_s) for each in labels)
+        return sum(_fits(label, heard, label.side) for label in moved if label.start_s >= 0)
+
+    late_s = np.arange(-MOST_LATE_S, MOST_LATE_S, 0.1)
+    fits = np.array([fitting(each) for each in late_s.tolist()])
+    best_s = late_s[fits == fits.max()]
+    nearest_s = best_s[np.abs(best_s).argmin()]
+    middle_s = float(np.median(best_s[np.abs(best_s - nearest_s) <= 1]))  # what fits as well around it
+    return round(middle_s * TICKS_PER_S), int(fits.max())
 
 
 def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:

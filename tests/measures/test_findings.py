@@ -141,6 +141,17 @@ def test_labels_that_fit_the_speech_of_the_other_side(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("late_s", [-2.0, 1.0, 3.0])
+def test_labels_of_another_clock_are_not_said_to_be_of_the_other_side(tmp_path: Path, late_s: float) -> None:
+    spoken = "A 3-5 9-12 16-17.5 23-26.2 31-33 39-40 | B 6-8.5 13-15 18-22 27-30 34-37.7 41-43"
+    ends = (5.0, 12.0, 17.5, 26.2, 33.0, 40.0)
+    recording = drawn_recording(tmp_path / "late", spoken, 0)
+    keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", end + late_s, end + late_s) for end in ends])
+    (finding,) = score(recording)["findings"]
+    shift = f"{abs(late_s):.1f} s {'earlier' if late_s > 0 else 'later'}"
+    assert finding["text"].startswith(f"6 of 6 labels fit speech {shift}, ")
+
+
 def test_it_comes_first_and_can_be_heard(tmp_path: Path) -> None:
     recording = drawn_recording(tmp_path / "call", dead_agent(4))
     content = document_of(recording)
