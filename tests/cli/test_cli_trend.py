@@ -88,6 +88,16 @@ def test_notes_on_what_differs_name_the_runs(runs: list[Path], tmp_path: Path) -
     assert notes == ["different settings: turns min_silence_ms: v10 200, v0 300"]
 
 
+def test_calls_that_are_not_scored_are_told(runs: list[Path], tmp_path: Path) -> None:
+    damaged = made_run(tmp_path / "v11", drawn_calls(12, 3))
+    name = Run(damaged).calls[4].name
+    (damaged / name / "events.jsonl").unlink()
+    told = f"v11: 1 of 12 calls not scored, in no figure: {name}"
+    result = report(*runs, damaged)
+    assert f"!! {told}" in result.stdout
+    assert told in (damaged / "trend.html").read_text()
+
+
 def test_the_page_draws_each_measure_over_the_runs_and_links_them(runs: list[Path]) -> None:
     assert report(runs[0]).exit_code == 0
     assert report(*runs).exit_code == 0

@@ -205,13 +205,16 @@ def scored_calls(described: DescribedRun) -> str:
 
 def notices(document: Comparison) -> list[str]:
     """The notices that a reader must see before any figure."""
-    found = list(document["notes"])
-    for name, described in sides(document):
+    return [*document["notes"], *unscored(sides(document))]
+
+
+def unscored(runs: Iterable[tuple[str, DescribedRun]]) -> Iterator[str]:
+    """How many calls of each run, by its name, are in no figure, and the first of them."""
+    for name, described in runs:
         if described["unscored"]:
             calls = counted(described["calls"], "call")
             names = ", ".join(list(described["unscored"])[:3])
-            found.append(f"{name}: {len(described['unscored']):,} of {calls} not scored, in no figure: {names}")
-    return found
+            yield f"{name}: {len(described['unscored']):,} of {calls} not scored, in no figure: {names}"
 
 
 def gate_name(gate: GateResult) -> str:

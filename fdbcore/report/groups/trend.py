@@ -14,7 +14,7 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import compared_table, longer_lists
 from fdbcore.report.comparison.screen import indented, longer_lines
-from fdbcore.report.comparison.words import longer_sentences
+from fdbcore.report.comparison.words import longer_sentences, unscored
 from fdbcore.report.format import NOT_CORRECTED, counted, with_interval
 from fdbcore.report.glossary import terms
 from fdbcore.report.groups import words
@@ -45,7 +45,7 @@ def page(found: Trend, folder: Path) -> str:
         title=" to ".join([points[0].name, points[-1].name]),
         facts=[counted(len(points), "run"), counted(sum(point.calls for point in points), "call"), _resampled(found)],
         lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
-        warnings=found["notes"],
+        warnings=notices(found),
         pages=_pages(found, folder),
         charts=charts(points, least=2),
         table=table(points, "run"),
@@ -64,9 +64,15 @@ def screen(found: Trend, width: int) -> str:
         known = point["measures"]
         figures = [with_interval(known[name], MEASURES[name].shown_in) if name in known else "" for name in shown]
         rows.append([point["name"], f"{point['calls']:,}", *figures])
-    notes = [f"!! {note}" for note in found["notes"]]
+    notes = [f"!! {note}" for note in notices(found)]
     told = [indented(line, width) for line in (verdict(found), *longer_lines(found["latest"]))]
     return "\n".join([*notes, *laid_out(rows, width), *told])
+
+
+def notices(found: Trend) -> list[str]:
+    """What a reader must see before any figure."""
+    runs = zip((point["name"] for point in found["points"]), found["runs"], strict=True)
+    return [*found["notes"], *unscored(runs)]
 
 
 def verdict(found: Trend) -> str:
