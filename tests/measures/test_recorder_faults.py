@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,19 @@ def test_a_jump_is_told_with_its_place_and_no_offset_is_advised() -> None:
     assert "early from 0:45" in finding["text"]
     assert "--offset-ms" not in finding["means"]
     assert "least_late_ms" not in finding["figures"]
+
+
+@pytest.mark.parametrize("share", [-0.03, 0.03])
+def test_a_drift_is_told_with_what_it_adds_up_to(share: float) -> None:
+    pcm = in_rooms(synthetic(seed=6, seconds=90))
+    moved_b = soxr.resample(pcm[:, 1].astype(np.float32), RATE, RATE * (1 + share))[: len(pcm)]
+    pcm[:, 1] = 0
+    pcm[: len(moved_b), 1] = np.clip(moved_b, -32_768, 32_767).astype(np.int16)
+    text = found(pcm)["out_of_step", None]["text"]
+    told = re.match(r"sides out of step\? B more and more (late|early), (\d\.\d) s in the end", text)
+    assert told, text
+    assert told[1] == ("late" if share > 0 else "early")
+    assert float(told[2]) == pytest.approx(90 * abs(share), abs=0.8)
 
 
 def test_crosstalk_that_comes_before_its_source_proves_the_shift() -> None:

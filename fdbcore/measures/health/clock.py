@@ -29,6 +29,7 @@ LEAST_SPEECH_TICKS: Final = 8 * TICKS_PER_S
 
 # In units of the correlation of the two sides' activity, which is -1 if just one of them speaks at any time.
 LEAST_GAIN: Final = 0.07  # of 100 sound dialogues 3 gain as much by some offset
+LEAST_GROWING_GAIN: Final = 0.05  # one number tells a drift; of 72 sound dialogues one gains as much by some drift
 COST_OF_A_CHANGE: Final = 0.04
 COST_OF_A_STEP: Final = 0.001
 COST_OF_A_SECOND: Final = 0.015  # of offset: turns come again, so a far offset may fit as well as a near one
@@ -67,19 +68,24 @@ def out_of_step(
     """
     if min(np.count_nonzero(active) for active in activity.values()) < LEAST_SPEECH_TICKS:
         return
-    fits, gain = _fits(activity)
-    overlaps = gain >= LEAST_GAIN
+    costs = _costs(activity)
+    fits, gain = _fits(costs)
+    growing, growing_gain = _growing(costs)
+    is_growing = growing_gain >= max(gain, LEAST_GROWING_GAIN)
+    overlaps = is_growing or gain >= LEAST_GAIN
+    if is_growing:
+        fits, gain = growing, growing_gain
     if not overlaps and not far:
         return
     proof = _proof(sides, activity, fits if overlaps else ())
     if proof is not None:
-        yield _surely_out_of_step(fits, gain, *proof)
+        yield _surely_out_of_step(fits, gain, is_growing, *proof)
     elif overlaps:
-        yield _out_of_step(fits, gain, _lengths(sides) if two_files else "")
+        yield _out_of_step(fits, gain, _place(fits, is_growing), _lengths(sides) if two_files else "")
 
 
-def _out_of_step(fits: Sequence[Fit], gain: float, lengths: str) -> HealthFinding:
-    text = f"sides out of step? B {_place(fits)}{lengths}, or the parties talk over each other: audio alone cannot tell"
+def _out_of_step(fits: Sequence[Fit], gain: float, place: str, lengths: str) -> HealthFinding:
+    text = f"sides out of step? B {place}{lengths}, or the parties talk over each other: audio alone cannot tell"
     means = (
         "If the sides are not on one clock, every latency, overlap and interruption is wrong; a system that cuts "
         "people off, or is cut off, sounds the same."
@@ -88,12 +94,12 @@ def _out_of_step(fits: Sequence[Fit], gain: float, lengths: str) -> HealthFindin
 
 
 def _surely_out_of_step(
-    fits: Sequence[Fit], gain: float, proof: str, late_ticks: float, is_constant: bool
+    fits: Sequence[Fit], gain: float, is_growing: bool, proof: str, late_ticks: float, is_constant: bool
 ) -> HealthFinding:
     """late_ticks, is_constant: see `_proof`."""
     if is_constant or all(_is_near(late_ticks, fit) for fit in fits):
-        fits = [Fit(0, *[round(late_ticks)] * 3)]
-    text = f"sides out of step: B {_place(fits)}, and {proof}"
+        fits, is_growing = [Fit(0, *[round(late_ticks)] * 3)], False
+    text = f"sides out of step: B {_place(fits, is_growing)}, and {proof}"
     means = "Every latency, overlap and interruption is wrong by that much."
     figures = _figures(fits, gain)
     if len(fits) == 1:
@@ -147,13 +153,25 @@ def _late_by(echo: HeardEcho, delay_ms: float) -> float:
     return delay_ms / TICK_MS * (1 if echo.side == "B" else -1)
 
 
-def _fits(activity: Mapping[Side, Bools]) -> tuple[list[Fit], float]:
+def _growing(costs: npt.NDArray[np.float64]) -> tuple[list[Fit], float]:
+    """The same as `_fits` for an offset that grows with time, from none."""
+    parts = np.arange(len(costs))
+    ends = np.arange(-FARTHEST_TICKS, FARTHEST_TICKS + 1, STEP_TICKS)
+    offsets = ends[:, None] * (parts + 0.5) / len(costs)
+    at = np.rint((offsets + FARTHEST_TICKS) / STEP_TICKS).astype(np.int64)
+    gains = (costs[:, NOT_MOVED] - costs[parts, at]).sum(axis=1)
+    best = int(gains.argmax())
+    late = np.rint(offsets[best]).astype(np.int64).tolist()
+    fits = [Fit(at * PART_TICKS, ticks, ticks - IN_STEP_TICKS, ticks + IN_STEP_TICKS) for at, ticks in enumerate(late)]
+    return fits, float(gains[best])
+
+
+def _fits(costs: npt.NDArray[np.float64]) -> tuple[list[Fit], float]:
     """How late B is in each part of the session, and how much better the sides fit then than as they are.
 
     The offset changes from part to part only if that gains more than COST_OF_A_CHANGE. The gain is that of the whole
     session or, if it is long, of the stretch that gains most by an offset of its own.
     """
-    costs = _costs(activity)
     parts = np.arange(len(costs))
     usual = min(1.0, USUAL_PARTS / len(costs))  # in a longer session each part has a smaller share of the correlation
     best = _path(costs, usual)
@@ -225,8 +243,11 @@ def _is_near(late_ticks: float, fit: Fit) -> bool:
     return abs(late_ticks) > NEAR_TICKS and fit.least - NEAR_TICKS <= late_ticks <= fit.most + NEAR_TICKS
 
 
-def _place(fits: Sequence[Fit]) -> str:
+def _place(fits: Sequence[Fit], is_growing: bool) -> str:
     """How late B is, and from where on: "in step from 0:00, 2.3 to 3.5 s early from 0:45"."""
+    if is_growing:
+        last = fits[-1].late_ticks
+        return f"more and more {'late' if last > 0 else 'early'}, {abs(last) / TICKS_PER_S:.1f} s in the end"
     if len(fits) == 1:
         return _range(fits[0])
     return ", ".join(f"{_late(fit)} from {clock_text(fit.start_tick / TICKS_PER_S)}" for fit in fits)
