@@ -22,6 +22,7 @@ from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import QUANTITIES as QUANTITIES_FILE
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _quantities_sha256(reading: Reading) -> str:
     """Of the file of its quantities; of nothing if there is none."""
     data = b""
     with suppress(OSError):
-        data = (reading.path / QUANTITIES_FILE).read_bytes()
+        data = read_whole(reading.path / QUANTITIES_FILE)
     return hashlib.sha256(data).hexdigest()
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
 from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
@@ -108,7 +109,7 @@ def read_gates(path: Path) -> Gates:
     """
     file = files("fdbcore.analysis") / "data" / "defaults.toml" if str(path) == DEFAULTS else path
     try:
-        content = toml_values(file.read_text(encoding="utf-8"))
+        content = toml_values(read_whole(file).decode())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:

@@ -8,9 +8,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from fdbcore.runtime.locks import lock
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _MOST_BYTES: Final = 2**29
 """Of a text: a week of events takes less."""
@@ -35,9 +38,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
-def read_whole(path: Path) -> bytes:
-    """The bytes of a file. OSError if it cannot be read, or is a pipe or a device that lies among files: it may never
-    end. What a shell hands over (/dev/stdin, /dev/fd/63) is read."""
+def read_whole(path: Path | Traversable) -> bytes:
+    """The bytes of a file, or of one in a package. OSError if it cannot be read, or is a pipe or a device that lies
+    among files: it may never end. What a shell hands over (/dev/stdin, /dev/fd/63) is read."""
+    if not isinstance(path, Path):
+        return path.read_bytes()
     found = path.stat()
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or path.parts[:2] == ("/", "dev")):
         raise OSError(errno.EINVAL, "it is a pipe or a device")

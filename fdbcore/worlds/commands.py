@@ -23,6 +23,7 @@ import msgspec
 from fdbcore.errors import InputError
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
 from fdbcore.worlds.runnable import Runnable
 
@@ -45,7 +46,7 @@ _TEXTS: Final = (
 def commands_in(path: Path) -> dict[str, Runnable]:
     """The tools of a JSON file, by name. InputError if it is not as the module describes."""
     try:
-        content = json_value(path.read_bytes())
+        content = json_value(read_whole(path))
     except OSError as error:
         raise InputError(f"{path}: expected a list of tools, got: {error.strerror}") from None
     except ValueError as error:

@@ -28,6 +28,7 @@ from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.json_values import json_value, parsed_json
 from fdbcore.runtime.network import await_result
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
 from fdbcore.worlds.faults import PlantedFaults
 from fdbcore.worlds.function_world import SETTINGS
@@ -53,7 +54,7 @@ class ToolsFile(World):
 
     def __init__(self, path: Path, latency: str = "instant", timeout_s: float = 30.0, faults: str = "") -> None:
         try:
-            content = path.read_bytes()
+            content = read_whole(path)
         except OSError as error:
             raise SettingsError(f"{path}: expected a Python or a JSON file, got: {error.strerror}") from None
         self.timeout_s = timeout_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 from random import Random
@@ -11,14 +12,14 @@ from typing import Final
 import numpy as np
 import pytest
 from fakes.model_server import NEEDS_OPENAI
-from fuzz.files import ACTS, NAMES, REPLAY, copied, ended, run_case, seeds
+from fuzz.files import ACTS, LIVE, NAMES, REPLAY, copied, ended, run_case, seeds
 from fuzz.mutations import VICTIM, mutate
 from fuzz.seeds import V3
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 
 TURNS, QUANTITIES, HEALTH = (f"run/c0/derived/{name}.json" for name in ("turns", "quantities", "health"))
-ACTIVITY, LINK = "run/c0/derived/activity.npz", "link"
+ACTIVITY, LINK, PIPE = "run/c0/derived/activity.npz", "link", "pipe"
 EXPORT, SCORE = "export run --format json --out out", "score run --jobs 1 --out out"
 STAGED = "score --suite staged v2 --out out"
 REPLY, BACK = "v2/Safety/Safety.x.001.json", "`" * 3
@@ -52,6 +53,17 @@ FOUND: Final = (
     (REPLY, "^", f"{BACK}json {' ' * 6_000}", STAGED, "."),
     (REPLY, '"Task-specific score": 3', '"Task-specific score": NaN', STAGED, "Safety.x.001.json"),
     (f"{V3}/metadata.json", '"ai"', '"\\\\u0000"', "scenarios import v3 --out out.json", "metadata.json"),
+    ("mug.toml", PIPE, "", "scenarios validate mug.toml", "pipe"),
+    ("acts.toml", PIPE, "", "acts validate acts.toml", "pipe"),
+    ("gate.toml", PIPE, "", "report run --baseline old --gate gate.toml", "pipe"),
+    ("records.jsonl", PIPE, "", ACTS, "pipe"),
+    (
+        "tools.json",
+        PIPE,
+        "",
+        f"run --system scripted:party.toml --clips calls/c0.wav --tools tools.json {LIVE}",
+        "pipe",
+    ),
     (".env", "OPENAI", "\xff", EXPORT, "out/c0.json"),
 )
 """The file, what is replaced in it by what, the command, and what it prints. Of arrays, one is left out."""
@@ -92,6 +104,9 @@ def test_what_once_went_wrong(file: str, old: str, new: str, command: str, expec
         path = work / file
         if old == LINK:
             path.symlink_to(work.parent / VICTIM / "own.txt")
+        elif old == PIPE:
+            path.unlink(missing_ok=True)
+            os.mkfifo(path)
         elif path.suffix == ".npz":
             with np.load(io.BytesIO(path.read_bytes())) as held:
                 np.savez(path, **{name: held[name] for name in held if name != old})

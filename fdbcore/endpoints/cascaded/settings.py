@@ -10,6 +10,7 @@ from typing import Any, Final
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of, typed_values
 from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import TICK_MS
 
 SETTINGS: Final = (
@@ -69,7 +70,7 @@ def read_settings(name: str, given: Mapping[str, Any]) -> CascadeSettings:
     if not name or path.is_dir():
         raise SettingsError(f"{expected}, got {f'the folder {name!r}' if name else 'no name'}")
     try:
-        values = toml_values(path.read_text(encoding="utf-8"))
+        values = toml_values(read_whole(path).decode())
     except FileNotFoundError:
         raise SettingsError(f"{expected}, found none at {name!r}") from None
     except (OSError, ValueError) as error:

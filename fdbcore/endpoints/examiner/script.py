@@ -63,6 +63,7 @@ from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import refers_to_nothing
 from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.whole_files import read_whole
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -128,7 +129,7 @@ class Script:
 def read_script(path: Path) -> Script:
     """The script in a file. SettingsError in one line: the file, the place in it, what was expected and found."""
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
         values = toml_values(content.decode())
     except OSError as error:
         raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
 from fdbcore.runtime.redaction import clean
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
@@ -342,7 +343,7 @@ def _problem(where: str, text: str, error: InputError) -> Problem:
 
 def _lines(path: Path) -> list[tuple[str, str]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_whole(path).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -35,6 +35,7 @@ from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits, unexpected
 from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.whole_files import read_whole
 
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
@@ -180,7 +181,7 @@ def read_tag_set(path: Path) -> TagSet:
 def checked(path: Path) -> tuple[TagSetJson, list[str]]:
     """What a TOML file has, and its faults, a line each. InputError if it cannot be read."""
     try:
-        content: Any = toml_values(path.read_text(encoding="utf-8-sig"))
+        content: Any = toml_values(read_whole(path).decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -146,7 +146,7 @@ def _files(name: str) -> list[tuple[str, Traversable]]:
 
 def _content(file: Traversable) -> dict[str, Any]:
     try:
-        content = toml_values(file.read_text(encoding="utf-8"))
+        content = toml_values(read_whole(file).decode())
     except OSError as error:
         names = ", ".join(BUILTIN)
         raise InputError(f"expected a file of scenarios, or one of {names}, got: {error.strerror}") from error

@@ -11,6 +11,7 @@ import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.json_values import parsed_json
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.records import (
@@ -86,7 +87,7 @@ def _responses(path: Path, as_given: bool, tags: TagSet | None) -> tuple[list[Re
 def _holds_responses(path: Path) -> bool:
     """Whether the first line that is JSON names a system, as lines of responses do."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        lines = read_whole(path).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
         return True  # whose reader says what is wrong
     for line in lines:

@@ -18,6 +18,7 @@ from string import Template
 from typing import Any, Final, NamedTuple
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.tag_sets import FILE, TagSet, paper_acts, tags_in
 from fdbcore.types import Request
@@ -255,7 +256,7 @@ def _hash(*told: str) -> str:
 
 def _read(path: Path, what: str) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_whole(path).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise InputError(f"{path}: expected {what}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 import numpy as np
 
 from fdbcore.errors import SettingsError
+from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.rater_tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
@@ -53,9 +54,8 @@ def holds_tags(path: Path) -> bool:
     if path.suffix.lower() != ".json":
         return {RECORDING, TAGS} <= {*columns_of(path)}
     try:
-        with open(path, encoding="utf-8") as file:
-            return SCENARIOS in file.read(1000)
-    except (OSError, UnicodeDecodeError):
+        return SCENARIOS.encode() in read_whole(path)[:1000]
+    except OSError:
         return False
 
 
