@@ -40,7 +40,7 @@ AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
 UNEVEN: Final = 4  # times as loud as the softest fifth, 12 dB; of noise that does not change it is 3 to 6 dB
 ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
-MOST_LATE_S, MOST_SHIFTED = 5.0, 500  # how far labels are looked for at another time, and at most how many
+MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # how far labels are looked for at another time, and at most how many
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 
@@ -264,7 +264,7 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     misplaced = [label for label in other if label not in own]
     well_placed = len([label for label in own if label not in other])
     late_ticks, fitting = _late(named, heard) if 2 * len(own) < len(named) <= MOST_SHIFTED else (0, 0)
-    if fitting >= FEWEST_LABELS * max(1, len(own)) and fitting > len(other):
+    if fitting >= max(FEWEST_LABELS * max(1, len(own)), len(named) / 2) and fitting > len(other):
         shift = f"{abs(late_ticks) / TICKS_PER_S:.1f} s {'earlier' if late_ticks > 0 else 'later'}"
         text = f"{fitting} of {len(named)} labels fit speech {shift}, {len(own)} where they are: are their times right?"
         yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)

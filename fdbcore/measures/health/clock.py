@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
-from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.finding import Bools, HealthFinding, near, runs
 from fdbcore.measures.health.hearing import SideAudio
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, clock_text, other_side
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
 
 FARTHEST_TICKS: Final = 8 * TICKS_PER_S
 STEP_TICKS: Final = 10
@@ -40,10 +40,13 @@ USUAL_PARTS: Final = 5  # of a call of 75 s
 NOT_MOVED: Final = FARTHEST_TICKS // STEP_TICKS
 NEAR_TICKS: Final = 50  # a second sign fits if it lies this near
 LEAST_STRETCHES: Final = 2
+LEAST_OVERLAP_TICKS: Final = TICKS_PER_S
 SAME_TICKS: Final = 5
 
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S
 EDGE_TICKS: Final = 20  # silence at the ends of a recording is padding
+LONGEST_HOLD_TICKS: Final = 50  # for which a gate stays open after speech
+LEAST_BACKGROUND_TICKS: Final = 30
 SOME_TICKS: Final = 100_000
 SILENT_PEAK: Final = 1
 SOFTEST, FAR_BELOW = 0.15, 0.1  # a quantile of the ticks that sound, and 20 dB below it
@@ -81,14 +84,16 @@ def out_of_step(
     if proof is not None:
         yield _surely_out_of_step(fits, gain, is_growing, *proof)
     elif overlaps:
-        yield _out_of_step(fits, gain, _place(fits, is_growing), _lengths(sides) if two_files else "")
+        both_ticks = np.count_nonzero(activity["A"] & activity["B"])
+        or_else = ", or the parties talk over each other" if both_ticks >= LEAST_OVERLAP_TICKS else ""
+        yield _out_of_step(fits, gain, f"{_place(fits, is_growing)}{_lengths(sides) if two_files else ''}{or_else}")
 
 
-def _out_of_step(fits: Sequence[Fit], gain: float, place: str, lengths: str) -> HealthFinding:
-    text = f"sides out of step? B {place}{lengths}, or the parties talk over each other: audio alone cannot tell"
+def _out_of_step(fits: Sequence[Fit], gain: float, place: str) -> HealthFinding:
+    text = f"sides out of step? B {place}: audio alone cannot tell"
     means = (
-        "If the sides are not on one clock, every latency, overlap and interruption is wrong; a system that cuts "
-        "people off, or is cut off, sounds the same."
+        "If the sides are not on one clock, or exchanged in a short call, every latency, overlap and interruption is "
+        "wrong; a system that cuts people off, or is cut off, sounds the same."
     )
     return HealthFinding("out_of_step", None, "warn", text, means, _figures(fits, gain))
 
@@ -271,8 +276,8 @@ def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Ite
     """The recorder paused: the background of both sides ends and returns at the same moments.
 
     Silence that a side sends between its words does not: it begins and ends as that side speaks, and at no time for
-    both sides at once, unless both are suppressed while nobody speaks: then each silence ends where somebody begins.
-    A side that is silent between its words anyway shows nothing.
+    both sides at once, unless both are suppressed while nobody speaks: then each silence ends where somebody begins,
+    and no background is ever heard apart from speech. A side that is silent between its words anyway shows nothing.
     """
     n_ticks = min(audio.end_tick for audio in sides.values())
     silent = {side: _is_missing(sides[side].until_its_end, n_ticks) for side in SIDES}
@@ -284,7 +289,9 @@ def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Ite
         if max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= SAME_TICKS and EDGE_TICKS < a[0] < a[1] < n_ticks - EDGE_TICKS
     ]
     begins = [start for side in SIDES for start, _ in runs(speech[side], BRIDGED_TICKS)]
-    if len(spans) > 1 and all(any(end - SAME_TICKS <= at <= end + EDGE_TICKS for at in begins) for _, end in spans):
+    spoken = near(speech["A"][:n_ticks] | speech["B"][:n_ticks], LONGEST_HOLD_TICKS)
+    is_gated = np.count_nonzero(~(spoken | silent["A"] | silent["B"])) < LEAST_BACKGROUND_TICKS
+    if len(spans) > 1 and is_gated and _all_end_at(spans, begins):
         return
     paused_ticks = sum(end - start for start, end in spans)
     most_silent = max(np.count_nonzero(ticks) for ticks in silent.values())
@@ -295,6 +302,10 @@ def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Ite
         text = f"recording paused, {places}: the background of both sides is missing there"
         means = "What was said there is not known: these spans are left out of every figure, as --from and --to would."
         yield HealthFinding("paused", None, "warn", text, means, {"seconds": paused_ticks / TICKS_PER_S}, spans)
+
+
+def _all_end_at(spans: Sequence[Span], begins: Sequence[int]) -> bool:
+    return all(any(end - SAME_TICKS <= at <= end + EDGE_TICKS for at in begins) for _, end in spans)
 
 
 def _is_missing(heard: SideAudio, n_ticks: int) -> Bools:

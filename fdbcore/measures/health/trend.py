@@ -45,7 +45,7 @@ def later_and_later(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     )
     if together:
         text = f"sides drift apart? B's answers come {_change(of_b)} through the call, A's {_change(of_a)}"
-        means = "Clocks that differ sound so. Then each latency is wrong by a part of that, more and more."
+        means = "Clocks that differ sound so, or both parties change. If it is the clocks, latencies are wrong by that."
     elif abs(of_b.deviations) >= SURE and abs(of_b.change_ticks) >= LEAST_CHANGE_TICKS:
         text = f"B's answers come {_change(of_b)} through the call: so B does, or its side drifts"
         means = "If the sides are on one clock, this is how the system behaves; audio alone cannot tell."

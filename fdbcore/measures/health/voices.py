@@ -7,7 +7,7 @@ musical interval: only a wrong sample rate does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -80,12 +80,21 @@ def checks(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     """Sides that are exchanged from some point on, or a side whose rate is wrong in a part of the session.
 
     A voice an octave higher is also another voice, and some exchanged voices lie apart by an interval: of both
-    findings, a sure jump counts, else the exchange. If the sides jump by opposite intervals, they are exchanged.
+    findings, a sure jump counts, else the exchange.
     """
     jumps = list(_wrong_rates(voices))
-    opposite = len(jumps) == len(SIDES) and sum(jump.figures["twelfths"] for jump in jumps) == 0
-    is_sure = any(jump.severity == "bad" for jump in jumps) and not opposite
+    is_sure = any(jump.severity == "bad" for jump in jumps) and not _are_opposite(jumps)
     yield from jumps if is_sure else list(_exchanged(voices)) or jumps
+
+
+def _are_opposite(jumps: Sequence[HealthFinding]) -> bool:
+    """Whether one side jumps up where the other jumps down, as exchanged sides do."""
+    if len(jumps) < len(SIDES):
+        return False
+    a, b = jumps
+    (a_start, a_end), (b_start, b_end) = a.spans[0], b.spans[0]
+    together = min(a_end, b_end) > max(a_start, b_start)
+    return a.figures["twelfths"] == b.figures["twelfths"] * (-1 if together else 1)
 
 
 def units_of(heard: SideAudio, speech: Bools) -> SpokenUnits:
@@ -198,9 +207,12 @@ def _wrong_rates(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
         if part is not None:
             gain, interval, start, end = part
             place = f"{clock_text(start / TICKS_PER_S)} to {clock_text(end / TICKS_PER_S)}"
-            text = f"{side} at another rate, {place}: voice and formants jump by {INTERVALS[interval]}"
-            means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
             severity: Severity = "bad" if together or gain < SURE_RATE else "warn"
+            perhaps = "" if severity == "bad" else " perhaps"
+            text = f"{side}{perhaps} at another rate, {place}: voice and formants jump by {INTERVALS[interval]}"
+            means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
+            if perhaps:
+                means += " Another voice may sound so, too."
             yield HealthFinding(
                 "wrong_rate", side, severity, text, means, {"gain": gain, "twelfths": interval}, [(start, end)]
             )

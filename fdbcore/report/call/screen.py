@@ -247,7 +247,7 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
 
 def last_turn(dialogue: Dialogue) -> str:
     """Why A's last turn does not count."""
-    if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in _censored_turns(dialogue)):
+    if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in _censored_turns(dialogue)[-1:]):
         return "cut off where the measured part ends"
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
