@@ -32,7 +32,7 @@ from fdbcore.cli.main import main
 from fdbcore.measures.health.trend import later_and_later
 from fdbcore.measures.reading import Reading
 from fdbcore.runs.replay import replay
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
 
 RATE = SAMPLE_RATE_HZ
 
@@ -157,6 +157,23 @@ def test_a_pause_of_the_recorder_is_left_out(tmp_path: Path) -> None:
     assert not any(event.start_tick < 3000 < 4200 <= (event.end_tick or 0) for event in reading.dialogue.events)
     scored = score(reading)["measures"]
     assert scored == score(Reading(reading.path))["measures"]
+
+
+def test_pauses_inside_words_are_told_apart_from_a_gate() -> None:
+    """Each silence ends where somebody speaks, as behind gates; but here a background is heard apart from speech."""
+    sound = in_rooms(synthetic(seed=6, seconds=60), -50)
+    spoken = np.flatnonzero(active(sound)["A"]) * FRAME_SAMPLES
+    pcm = sound
+    for at in sorted((int(spoken[len(spoken) // 3]), int(spoken[2 * len(spoken) // 3])), reverse=True):
+        pcm = np.insert(pcm, [at] * (6 * RATE), 0, axis=0)
+    assert len(found(pcm)["paused", None]["spans"]) == 2
+    gated = sound.copy()
+    speech = active(sound)
+    for start in range(0, len(sound), FRAME_SAMPLES):
+        tick = start // FRAME_SAMPLES
+        if not any(speech[side][max(tick - 15, 0) : tick + 2].any() for side in SIDES):
+            gated[start : start + FRAME_SAMPLES] = 0
+    assert ("paused", None) not in found(gated)
 
 
 def test_silence_of_a_side_that_is_always_silent_is_no_pause() -> None:
