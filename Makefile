@@ -37,6 +37,7 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 	$(BIN)/python -m fdbcore.suites.staged.schemas
 	$(BIN)/python -m fdbcore.suites.fdb_v1.schemas
 	$(BIN)/python -m fdbcore.suites.fdb_v3.schemas
+	$(BIN)/python -m fdbcore.suites.own_clips.schemas
 
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone.
