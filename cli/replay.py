@@ -132,6 +132,7 @@ def _replay_alone(
     session: SessionInput, settings: ReplaySettings, as_json: bool, quiet: bool, others: Sequence[str]
 ) -> int:
     """Replay one session, write its report, print the results, and return the exit code."""
+    from fdbcore.recording.places import located
     from fdbcore.report.call.agent_log import refusal
 
     path = settings.run_path / session.name
@@ -150,7 +151,7 @@ def _replay_alone(
     log = document["marks"]
     refused = log is not None and log["refused"] is not None
     if log is not None and refused:
-        click.echo(f"fdbcore replay: {log['source']}: {refusal(log)}", err=True)
+        click.echo(f"fdbcore replay: {located(reading.path, str(log['source']))}: {refusal(log)}", err=True)
     _print(reading, document, as_json, quiet)
     return FAILED if reading.damages or refused else DONE
 

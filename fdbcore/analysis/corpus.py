@@ -25,6 +25,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META as META_FILE
 from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
+from fdbcore.recording.places import located, place_from
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
     DAMAGED,
@@ -202,7 +203,7 @@ def _calls(path: Path, table: FactsTable) -> Iterator[Call]:
 def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
     corpus = read_corpus(path)
     for known in corpus["calls"]:
-        files = tuple(file["path"] for file in known["files"])
+        files = tuple(place_from(path, located(path, file["path"])) for file in known["files"])
         folder, columns = path / known["name"], known["columns"]
         call = Call(
             known["name"], folder, known["status"], known["reason"], known["unscored"], columns, files, table=table
@@ -251,7 +252,7 @@ def _found(path: Path, table: FactsTable) -> Iterator[Call]:
             yield _unreadable(Call(folder.name, folder), error)
             continue
         status, reason = recording.meta["status"], recording.meta.get("reason")
-        files = tuple(file["path"] for file in recording.source_files)
+        files = tuple(place_from(path, file) for file in recording.source_paths)
         if status != "complete":
             why = reason or f"the recording is {status}"
             yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files, table=table)

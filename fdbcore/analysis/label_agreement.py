@@ -19,6 +19,7 @@ from fdbcore.analysis.span_agreement import PAIRED_WITHIN_S, Call, alpha, kind_a
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import CONTRIBUTIONS, KINDS, Label, LabelKind, within_session
+from fdbcore.recording.places import located
 from fdbcore.recording.run import is_planned, is_recorded, read_plan
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.label_set import LabelSet
@@ -95,7 +96,7 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
         oddities.add("calls that cannot be read, left out", gone)
     if runs:
         known: list[tuple[str, Sequence[Path]]] = [
-            (call.name, [Path(file) for file in call.files]) for call in runs[0].calls
+            (call.name, [located(runs[0].path, file) for file in call.files]) for call in runs[0].calls
         ]
     else:
         known = _names_of([source for source in sources if isinstance(source, LabelSet)])
@@ -123,7 +124,7 @@ def _clips(run: Run, source: LabelSet) -> list[Named] | None:
     named = {Path(label.call).stem for label in source.labels} | {label.call for label in source.labels}
     if not named.isdisjoint(call.name for call in run.calls):
         return None
-    found: list[Named] = [(clip["name"], (Path(clip["path"]),)) for clip in clips if clip is not None]
+    found: list[Named] = [(clip["name"], (located(run.path, clip["path"]),)) for clip in clips if clip is not None]
     return found if found and len(found) == len(clips) else None
 
 

@@ -18,7 +18,7 @@ class Evidence(TypedDict):
     """What the statements rest on, and which calls are in none of them."""
 
     schema: Literal["fdbcore.statements/1"]
-    run: Annotated[str, Meta(description="its folder")]
+    run: Annotated[str, Meta(description="the name of its folder")]
     by: Annotated[str | None, Meta(description="the column whose values are the groups")]
     unscored: Annotated[dict[str, str], Meta(description="calls that are in no figure: why")]
     unread: Annotated[dict[str, str], Meta(description="those of them that could not be read")]

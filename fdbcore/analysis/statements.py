@@ -99,7 +99,7 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
         "schema": STATEMENTS_SCHEMA,
-        "run": str(run.path),
+        "run": run.path.resolve().name,
         "by": by,
         "unscored": unscored | dict(unread),
         "unread": dict(unread),

@@ -20,7 +20,7 @@ class FileState(TypedDict):
 class SourceFile(TypedDict):
     """A file that was read."""
 
-    path: str
+    path: Annotated[str, Meta(description="in a recording from its folder")]
     sha256: NotRequired[str]
     bytes: NotRequired[int]
     modified_ns: NotRequired[Annotated[int, Meta(description="since 1970")]]

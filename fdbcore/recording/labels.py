@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, write_json
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
+from fdbcore.recording.places import with_places_from
 from fdbcore.types import TICKS_PER_S, Side, Span
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
@@ -82,11 +83,11 @@ def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
     source: the file that they came from.
     """
     values = {"schema": LABELS_SCHEMA, "source": source, "labels": [label.to_json() for label in sorted(labels)]}
-    write_json(recording / LABELS, values)
+    write_json(recording / LABELS, with_places_from(recording, values))
 
 
 def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
-    """The file that the labels of a recording came from, and the labels as given; None if it has none.
+    """The labels of a recording as given, and the file that they came from, by the way from it; None if it has none.
 
     RecordingError if they cannot be read.
     """

@@ -50,6 +50,7 @@ from fdbcore.recording.files import (
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
+from fdbcore.recording.places import located
 from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
 from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
@@ -161,6 +162,11 @@ class Recording:
         return (self.meta.get("source") or {}).get("files", ())
 
     @property
+    def source_paths(self) -> list[Path]:
+        """Where these files lie, by absolute paths; they may be gone."""
+        return [located(self.path, file["path"]) for file in self.source_files]
+
+    @property
     def parties(self) -> Parties:
         """What the parties of the live conversation said of themselves, or of this replay; empty if not known."""
         return self.original_meta.get("parties") or {}
@@ -263,7 +269,7 @@ class Recording:
     @property
     def damages(self) -> list[str]:
         """What is missing at the end of the files that it replays, a line each."""
-        return [f"{file['path']}: {file['damage']}" for file in self.source_files if file.get("damage")]
+        return [f"{Path(file['path']).name}: {file['damage']}" for file in self.source_files if file.get("damage")]
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin in [start_s, end_s), as text; "" if there are none or they are not known."""

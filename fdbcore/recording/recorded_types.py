@@ -145,7 +145,7 @@ class RecordingMeta(OptionalMeta):
 class ReplayedRecording(TypedDict):
     """The recording that a recording replays."""
 
-    path: str
+    path: Annotated[str, Meta(description="from the folder of the recording that replays it")]
     meta: RecordingMeta
     same: NotRequired[Annotated[bool | None, Meta(description="null where it was cut off")]]
     differences: NotRequired[list[str]]

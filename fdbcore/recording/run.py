@@ -15,6 +15,7 @@ from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
 from fdbcore.recording.form import damaged, of_form
+from fdbcore.recording.places import text_with_places_from, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run_types import (
     Corpus,
@@ -244,10 +245,13 @@ def write_corpus(
         "updated": utc_now(),
         "settings": settings,
         "versions": versions(),
-        "oddities": oddities,
+        "oddities": {
+            text_with_places_from(path, what): [text_with_places_from(path, each) for each in names]
+            for what, names in oddities.items()
+        },
         "calls": calls,
     }
-    write_json(path / CORPUS, corpus)
+    write_json(path / CORPUS, with_places_from(path, corpus))
 
 
 def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
@@ -259,7 +263,7 @@ def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
         "plan": plan,
         "cases": cases,
     }
-    write_json(path / RUN, run)
+    write_json(path / RUN, with_places_from(path, run))
 
 
 def read_plan(path: Path) -> PlannedRun:

@@ -19,7 +19,7 @@ Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
 class ReplayedFile(TypedDict):
     """A file that a call was replayed from."""
 
-    path: str
+    path: Annotated[str, Meta(description="from the folder of the run")]
     sha256: Annotated[str | None, Meta(description="of its audio; null before it was read")]
 
 
@@ -79,7 +79,7 @@ class Outcome(TypedDict):
 class PlannedClip(TypedDict):
     """A recorded user."""
 
-    path: str
+    path: Annotated[str, Meta(description="from the folder of the run or the recording")]
     name: str
     group: Annotated[str, Meta(description="the task or class that it belongs to")]
     labels: dict[str, Any]

@@ -30,6 +30,7 @@ from fdbcore.recording.files import (
     write_json,
     write_pieces,
 )
+from fdbcore.recording.places import with_places_from
 from fdbcore.recording.spool import Spool
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import SIDES, Happening, Pcm, Side, TurnEvent
@@ -70,7 +71,7 @@ class RecordingWriter:
             for stale in (path / AUDIO, path / EVENTS, path / REPORT, *derived.iterdir()):  # of an earlier recording
                 if stale.is_symlink() or stale.is_file():
                     stale.unlink(missing_ok=True)
-        write_json(path / META, self._meta)  # first: it marks the folder as ours, so a later recording may replace it
+        self._write_meta()  # first: it marks the folder as ours, so a later recording may replace it
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)
         self._active = (bytearray(), bytearray())
@@ -156,7 +157,7 @@ class RecordingWriter:
         RecordingError if it cannot be written.
         """
         self.note(outcome=outcome)
-        write_json(self.path / META, self._meta)
+        self._write_meta()
 
     def __enter__(self) -> Self:
         self._spool.start()
@@ -177,6 +178,9 @@ class RecordingWriter:
         if failure is not error and failure is not None:
             raise failure
 
+    def _write_meta(self) -> None:
+        write_json(self.path / META, with_places_from(self.path, self._meta))
+
     def _write_status(self, failure: BaseException | None) -> None:
         status: RecordingStatus = "complete"
         reason = None
@@ -188,7 +192,7 @@ class RecordingWriter:
             self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
         n_events = self._spool.written_lines
         self._meta |= {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks, "n_events": n_events}
-        write_json(self.path / META, self._meta)
+        self._write_meta()
 
     def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,6 +14,7 @@ from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
+from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import read_whole, whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
@@ -46,11 +47,12 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
             found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]
             found["left_out_count"] = len(left_out)
     except InputError as error:
-        found = refused(f"{error}{session_hint(log)}")
+        told = f"{error}{session_hint(log)}"
+        found = refused(told.replace(str(log.path), log.path.name) if log.path.is_absolute() else told)
     if log.session is not None:
         found["given_session"] = log.session
     found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}
-    write_json(reading.path / MARKS, found)
+    _write(reading, found)
     return found
 
 
@@ -66,7 +68,7 @@ def keep_stages(reading: Reading) -> None:
         if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
     ]
     if marks:
-        write_json(reading.path / MARKS, laid(marks, reading.dialogue, LogClock(0.0)))
+        _write(reading, laid(marks, reading.dialogue, LogClock(0.0)))
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
@@ -86,9 +88,13 @@ class EarlierLog(NamedTuple):
 
 
 def log_in(recording: Recording) -> EarlierLog | None:
-    """The log of a recording; None if it has none."""
+    """The log of a recording, its file by an absolute path; None if it has none."""
     kept = recording.marks
-    return None if kept is None else EarlierLog(kept, audio_sha256s(recording))
+    if kept is None:
+        return None
+    if kept["source"] is not None:
+        kept = {**kept, "source": str(located(recording.path, kept["source"]))}
+    return EarlierLog(kept, audio_sha256s(recording))
 
 
 def audio_sha256s(recording: Recording) -> list[str | None]:
@@ -110,7 +116,7 @@ def renew_log(reading: Reading, earlier: EarlierLog, same_audio: bool) -> None:
     else:
         why = kept["refused"] or "the audio of the call has changed, and the log is not there any more"
         found = {**refused(why), "source": kept["source"], "given_offset_ms": kept["given_offset_ms"]}
-        write_json(reading.path / MARKS, found)
+        _write(reading, found)
 
 
 def lay_again(reading: Reading, kept: AgentLog) -> None:
@@ -119,7 +125,11 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
         clock = LogClock(**kept["clock"])
         found = laid([clock.in_log(Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
         kept = {**kept, "events": found["events"], "answers": found["answers"]}
-    write_json(reading.path / MARKS, kept)
+    _write(reading, kept)
+
+
+def _write(reading: Reading, log: Mapping[str, object]) -> None:
+    write_json(reading.path / MARKS, with_places_from(reading.path, log))
 
 
 def _sha256(path: Path) -> str | None:

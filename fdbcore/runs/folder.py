@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -24,6 +23,7 @@ from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.measures.costs import Cost, call_cost
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, RECORDING_SCHEMA, read_json, write_json, write_text
+from fdbcore.recording.places import PLACES, located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import (
     RUN,
@@ -48,8 +48,6 @@ AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What a user may ask to hold again, and the kinds of outcomes that it covers."""
 
-_PLACES: Final = frozenset(("path", "data", "source"))
-"""The keys of a plan that name a file or a folder."""
 _DIFFERENCES_SHOWN: Final = 3
 _MOST_CHARACTERS: Final = 60
 
@@ -132,7 +130,8 @@ class RunFolder:
             return
         minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
         failed = {"status": "failed", "reason": outcome["reason"], "outcome": outcome, "attempts": attempts}
-        write_json(self.path / case.name / META, minimal | meta | failed)
+        path = self.path / case.name
+        write_json(path / META, with_places_from(path, minimal | meta | failed))
 
     def cost(self, case: Case) -> Cost | None:
         """What a case cost so far; None if it has not been held, or if nothing of it left one's own network."""
@@ -166,11 +165,14 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
             raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
         return
-    there, (decisions, cases) = read_plan(path), _plan_values(plan)
-    differing = list(islice(_differences(there["plan"], decisions), _DIFFERENCES_SHOWN))
+    there = with_places_from(path, read_plan(path))  # one of an earlier version has absolute paths
+    decisions, cases = with_places_from(path, _plan_values(plan))
+    differing = list(islice(_differences(path, there["plan"], decisions), _DIFFERENCES_SHOWN))
     known = {case["name"]: case for case in there["cases"]}
     if not differing:
-        changed_cases = (_differences(known[name], case, name) for case in cases if (name := case["name"]) in known)
+        changed_cases = (
+            _differences(path, known[name], case, name) for case in cases if (name := case["name"]) in known
+        )
         differing = list(islice(chain.from_iterable(changed_cases), _DIFFERENCES_SHOWN))
     if not differing and list(known) != [case["name"] for case in cases]:
         other = [case["name"] for case in cases if case["name"] not in known]
@@ -199,11 +201,10 @@ def _clip_has_changed(path: Path, case: Case) -> bool:
         return False
 
 
-def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
+def _differences(run: Path, there: object, here: object, where: str = "") -> Iterator[str]:
     """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1.
 
-    A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place. A
-    file is the same by whatever path.
+    A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place.
     """
     if there == here:
         return
@@ -226,12 +227,15 @@ def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
         place = f"{where} {key}".lstrip()
         if key not in here or key not in there:
             yield f"{place}: only {'there' if key in there else 'here'}"
-        elif not (key in _PLACES and _is_one_place(there[key], here[key])):
-            yield from _differences(there[key], here[key], place)
+        elif not (key in PLACES and _has_moved(run, there[key], here[key])):
+            yield from _differences(run, there[key], here[key], place)
 
 
-def _is_one_place(there: object, here: object) -> bool:
-    return isinstance(there, str) and isinstance(here, str) and os.path.realpath(there) == os.path.realpath(here)
+def _has_moved(run: Path, there: object, here: object) -> bool:
+    """Whether a run was moved away from a file or folder that has the same name as the one that is given now."""
+    if not (isinstance(there, str) and isinstance(here, str)):
+        return False
+    return not located(run, there).exists() and Path(there).name == Path(here).name
 
 
 def _plan_values(plan: RunPlan) -> tuple[Decisions, list[PlannedCase]]:

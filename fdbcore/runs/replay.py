@@ -38,8 +38,9 @@ from fdbcore.recording.files import (
     settings_hash,
     write_json,
 )
-from fdbcore.recording.labels import given_labels, keep_labels
+from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.left_out import heard_spans, kept_spans
+from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import versions
@@ -158,7 +159,7 @@ def replay_session(
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
             for side, words in words_beside(session).items():
-                write_json(recording.path / "derived" / f"{side}.json", words)
+                write_json(recording.path / "derived" / f"{side}.json", with_places_from(recording.path, words))
             recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
             if left_out:
                 recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
@@ -170,7 +171,7 @@ def replay_session(
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
         write_json(path / META, reading.meta)
-    labels = session.labels or (given_labels(held.path) if held is not None else None)
+    labels = session.labels or (_labels_of(held) if held is not None else None)
     if labels is not None:
         keep_labels(path, *labels)
     if session.log is not None:
@@ -182,10 +183,19 @@ def replay_session(
 
 def _keep_live_facts(recording: RecordingWriter, held: Recording) -> None:
     """Copy from the original recording what a replay cannot produce: its meta.json, and the events of its parties."""
-    recording.note(held={"path": str(held.path.resolve()), "meta": held.original_meta})
+    recording.note(held={"path": str(held.path.resolve()), "meta": with_places_from(held.path, held.original_meta)})
     for event in held.events:
         if event["kind"] != AUDIO_END:
             recording.event(**event)
+
+
+def _labels_of(held: Recording) -> tuple[str, list[Label]] | None:
+    """The labels of the original recording, and where they came from: a file by its absolute path."""
+    if (given := given_labels(held.path)) is None:
+        return None
+    source, labels = given
+    file = located(held.path, source)
+    return str(file) if file.exists() else source, labels
 
 
 def _case_path(run_path: Path, session: SessionInput) -> Path:

@@ -16,8 +16,20 @@ from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, HEALTH_SCHEMA, META, part_of, read_json, settings_hash, write_json
+from fdbcore.recording.files import (
+    AUDIO,
+    DERIVED,
+    HEALTH_SCHEMA,
+    LABELS,
+    MARKS,
+    META,
+    part_of,
+    read_json,
+    settings_hash,
+    write_json,
+)
 from fdbcore.recording.labels import given_labels, keep_labels
+from fdbcore.recording.places import place_from, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
@@ -106,13 +118,24 @@ def _replay_into_store(task: tuple[int, SessionInput], settings: ReplaySettings)
     assert settings.store is not None
     store, call = Store(settings.store), task[1].name
     with TemporaryDirectory(prefix="fdbcore-") as scratch:
+        here, there = Path(scratch) / call, settings.run_path / call
         store.fetch(call, Path(scratch))
-        before = _files_of(Path(scratch) / call)
+        _move_places(here, there, here)
+        before = _files_of(here)
         found = _replay(task, replace(settings, run_path=Path(scratch)))
-        if _files_of(Path(scratch) / call) != before:
+        if _files_of(here) != before:
+            _move_places(here, here, there)
             store.put(call, Path(scratch))
         told = [text and text.replace(scratch, str(settings.run_path)) for text in (found.reason, found.unscored)]
     return replace(found, reason=told[0], unscored=told[1])
+
+
+def _move_places(recording: Path, old: Path, new: Path) -> None:
+    """Make a recording name files from where it will lie, in place of where it was made."""
+    for name in (META, LABELS, MARKS, *(f"{DERIVED}/{side}.json" for side in SIDES)):
+        with suppress(RecordingError):  # a damaged one is made anew
+            if (path := recording / name).is_file():
+                write_json(path, with_places_from(new, read_json(path), written_in=old))
 
 
 def _files_of(folder: Path) -> dict[Path, int]:
@@ -168,7 +191,10 @@ def _replay(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayR
 def _update(recording: Recording, session: SessionInput) -> None:
     """If the session has other labels or another log than its kept recording, give them to the recording."""
     given = given_labels(recording.path)
-    has_new_labels = session.labels is not None and given != (session.labels[0], sorted(session.labels[1]))
+    has_new_labels = False
+    if session.labels is not None:
+        source, labels = session.labels
+        has_new_labels = given != (place_from(recording.path, Path(source)), sorted(labels))
     if session.labels is not None and has_new_labels:
         keep_labels(recording.path, *session.labels)
         score(Reading(recording.path))
@@ -179,8 +205,10 @@ def _update(recording: Recording, session: SessionInput) -> None:
 
 
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> ReplayResult:
-    described = recording.meta["source"]["files"]
-    files: list[ReplayedFile] = [{"path": file["path"], "sha256": file["sha256"]} for file in described]
+    files: list[ReplayedFile] = [
+        {"path": str(path), "sha256": file["sha256"]}
+        for path, file in zip(recording.source_paths, recording.source_files, strict=True)
+    ]
     status, reason = standing(recording)
     return ReplayResult(
         number,
@@ -215,7 +243,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
     if not same:
         return None
     files = recording.meta["source"]["files"]
-    if [file["path"] for file in files] != (paths := [str(path.resolve()) for path in session.paths]):
+    if [file["path"] for file in files] != (paths := [place_from(path, each) for each in session.paths]):
         recording.meta["source"]["files"] = [{**file, "path": p} for file, p in zip(files, paths, strict=True)]
         write_json(path / META, recording.meta)
     return recording
@@ -239,7 +267,8 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
 def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
     """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
     kept = {path.stem: read_json(path) for path in (recording.path / "derived").glob("[AB].json")}
-    return kept == words_beside(session) and recording.meta.get("annotations", []) == annotations_beside(session)
+    beside: list[object] = with_places_from(recording.path, [words_beside(session), annotations_beside(session)])
+    return [kept, recording.meta.get("annotations", [])] == beside
 
 
 def _stated_ticks(session: SessionInput) -> int | None:

@@ -27,6 +27,7 @@ from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
+    from fdbcore.sources.sessions import SessionInput
 
 WRITTEN: Final = (
     CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
@@ -110,7 +111,7 @@ def replay_corpus(
     run cannot be written, or if another command replays into it.
     """
     began = utc_now()
-    entries = [_entry(call) for call in calls]
+    entries = [_entry(call, settings.run_path) for call in calls]
     progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
     results = replayed(tasks, settings, executor)
@@ -122,7 +123,8 @@ def replay_corpus(
             for each in ended:
                 if each is not None:
                     progress.add(each)
-                    entries[each.number] = _ended_entry(entries[each.number], each)
+                    session, waiting = calls[each.number].session, entries[each.number]
+                    entries[each.number] = _ended_entry(session, waiting, each, settings.run_path)
                 watch(progress, each)
                 if now_ns() / 1e9 - saved_s > SAVE_EVERY_S:
                     _save(entries, settings, oddities, began)
@@ -133,13 +135,14 @@ def replay_corpus(
     return entries
 
 
-def _entry(call: PlannedCall) -> CorpusCall:
+def _entry(call: PlannedCall, run: Path) -> CorpusCall:
+    reason = _without_places(call.error, call.session, run) or _NOT_YET
     files: list[ReplayedFile] = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
     return {
         "name": call.session.name,
         "status": FAILED if call.error else WAITING,
-        "reason": call.error or _NOT_YET,
-        "unscored": call.error or _NOT_YET,
+        "reason": reason,
+        "unscored": reason,
         "files": files,
         "columns": dict(call.columns),
     }
@@ -165,16 +168,23 @@ def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
     oddities.add("calls that are copies of an earlier one; all are counted", copies)
 
 
-def _ended_entry(entry: CorpusCall, ended: ReplayResult) -> CorpusCall:
+def _ended_entry(session: SessionInput, entry: CorpusCall, ended: ReplayResult, run: Path) -> CorpusCall:
     """The entry of a call, with its result added."""
     return {
         "name": entry["name"],
         "status": ended.status,
-        "reason": ended.reason,
-        "unscored": ended.unscored,
+        "reason": _without_places(ended.reason, session, run),
+        "unscored": _without_places(ended.unscored, session, run),
         "files": list(ended.files or entry["files"]),
         "columns": {**ended.columns, **entry["columns"]},
     }
+
+
+def _without_places(reason: str | None, session: SessionInput, run: Path) -> str | None:
+    """A reason with the names of the call's files instead of their paths: corpus.json names no absolute ones."""
+    for path in session.paths if reason else ():
+        reason = str(reason).replace(str(path), path.name)
+    return reason and reason.replace(f"{os.path.abspath(run)}{os.sep}", "")
 
 
 def _save(entries: list[CorpusCall], settings: ReplaySettings, oddities: Oddities, began: str) -> None:

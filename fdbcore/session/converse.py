@@ -16,6 +16,7 @@ from fdbcore.protocols import CallLine, Endpoint, Vad, World
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.floods import FLOODS
 from fdbcore.recording.labels import Label, LabelKind, keep_labels
+from fdbcore.recording.places import with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
@@ -246,7 +247,7 @@ def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> No
     sources = ["planted by the parties"] if labels else []
     if case is not None and (given := case.get("labels")) is not None:
         labels += [Label(**label) for label in given["labels"]]
-        sources.append(given["source"])
+        sources.append(with_places_from(path, given)["source"])
     if sources:
         keep_labels(path, " and ".join(sources), labels)
 

@@ -29,8 +29,7 @@ def open_recorded(path: Path) -> Recording:
     recording = Recording(path)
     audio = path / AUDIO
     linked = () if audio.is_file() else recording.source_files
-    for linked_file in linked:
-        file = path / linked_file["path"]
+    for linked_file, file in zip(linked, recording.source_paths, strict=False):
         try:
             same = content_hash(file) == linked_file["sha256"]
         except OSError as error:
@@ -61,7 +60,7 @@ def audio_state(recording: Recording) -> dict[str, Any]:
     While it is the same, the audio counts as the same. AudioError if a file is missing.
     """
     source = {} if (recording.path / AUDIO).is_file() else recording.meta.get("source") or {}
-    paths = [recording.path / file["path"] for file in recording.source_files] if source else [recording.path / AUDIO]
+    paths = recording.source_paths if source else [recording.path / AUDIO]
     try:
         files = [dict(state_of(path)) for path in paths]
     except OSError as error:
@@ -76,8 +75,7 @@ def changed_source(recording: Recording) -> str | None:
     """
     if (recording.path / AUDIO).is_file():
         return None
-    for file in recording.source_files:
-        path = recording.path / file["path"]
+    for file, path in zip(recording.source_files, recording.source_paths, strict=True):
         try:
             state = state_of(path)
             same = all(file.get(key) == value for key, value in state.items()) or content_hash(path) == file["sha256"]

@@ -20,6 +20,7 @@ from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
@@ -179,7 +180,7 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
             source = Recording(folder).meta.get("source") or {}
     if not source.get("files"):
         return SessionInput(name, folder / AUDIO, recording=folder)
-    files = tuple(folder / file["path"] for file in source["files"])
+    files = tuple(located(folder, file["path"]) for file in source["files"])
     return replace(_of_files(name, files, source["swap"], source["offset_ms"]), recording=folder)
 
 

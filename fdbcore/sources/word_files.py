@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import InputError
+from fdbcore.recording.places import place_from
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
@@ -113,7 +114,7 @@ class WordFiles(KnownWords):
                     f"expected words beside the audio file of each side, got a recording without a file for each: "
                     f"give {NAME}:FOLDER, with FOLDER/{recording.name}/{side}.json"
                 )
-            file = (recording.path / source["files"][source["sides"][side]["file"]]["path"]).with_suffix(".json")
+            file = recording.source_paths[source["sides"][side]["file"]].with_suffix(".json")
         if not file.is_file():
             raise InputError(f"expected the words of side {side} in {file}, found no such file")
         return file
@@ -121,7 +122,7 @@ class WordFiles(KnownWords):
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
         """What decides the words: the file and its content."""
         file = self.file_of(recording, side)
-        return {"name": NAME, "file": str(file), "sha256": content_hash(file)}
+        return {"name": NAME, "file": place_from(recording.path, file), "sha256": content_hash(file)}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """The words of a side on the session's clock, by their start, and how many have no times."""

@@ -160,7 +160,7 @@ class ToolsFile(World):
         """The file with its hash, the settings, and the tools, as JSON values."""
         return {
             "kind": "file",
-            "path": os.fspath(self._path),
+            "path": os.path.abspath(self._path),
             "sha256": self._sha256,
             "latency": self._latency_text,
             "timeout_s": self.timeout_s,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def test_the_failing_gate_links_its_five_worst_moments(planted: Planned, gated: 
     for moment in worst:
         page, _, time = moment["page"].partition("#t=")
         assert "<html" in Path(page).read_text()[:200]
-        assert moment["file"] == f"/calls/{moment['call']}.wav"
+        assert moment["file"] == os.path.relpath(f"/calls/{moment['call']}.wav", planted.new.resolve())
         events = Recording(planted.new / moment["call"]).turn_events
         early = [e.start_tick / 100 for e in events if e.kind == "overlap_between" and (e.fto_ticks or 0) < -20]
         assert float(time) == moment["start_s"]
@@ -424,6 +425,6 @@ def test_from_audio_to_the_exit_code(tmp_path: Path) -> None:
     assert gate["value"] == pytest.approx(1000, abs=30)
     assert gate["paired_by"] == "call name"
     assert [moment["call"] for moment in gate["worst"]] == [f"call{n}" for n in (7, 6, 5, 4, 3)]
-    assert gate["worst"][0]["file"] == str(tmp_path / "new" / "call7.wav")
+    assert gate["worst"][0]["file"] == "../new/call7.wav"
     assert gate["worst"][0]["text"] == "slow answer 1.6 s" or gate["worst"][0]["text"] == "slow answer 1.7 s"
     assert "call7.wav" in (tmp_path / "new-run" / "call7" / REPORT).read_text()

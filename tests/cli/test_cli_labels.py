@@ -59,7 +59,7 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
     assert "False cut-offs" in page
     given = given_labels(tmp_path / "RUN" / "call")
     assert given is not None
-    assert given[0] == str(labels)
+    assert given[0] == "../../l.csv"
     assert len(given[1]) == 3
     document = json.loads(replayed(call, "--labels", labels, "--json", "--out", tmp_path / "RUN").stdout)
     assert document["labels"]["counts"] == {"A backchannel": 1, "A pause": 1, "A turn_end": 1}

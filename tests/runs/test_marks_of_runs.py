@@ -14,6 +14,7 @@ from helpers.voices import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.recording.files import MARKS, META, read_json
+from fdbcore.recording.places import located
 from fdbcore.recording.run import read_corpus
 
 CALLS = ("one", "two", "three")
@@ -46,7 +47,7 @@ def test_a_folder_of_logs_is_joined_by_name_and_kept_in_each_recording(calls: Pa
     assert "stage median p90 n missing A's end to speech final 2" in flat
     for name in CALLS:
         kept = read_json(tmp_path / name / MARKS)
-        assert kept["source"] == str(calls / "logs" / f"{name}.marks.jsonl")
+        assert located(tmp_path / name, kept["source"]) == calls / "logs" / f"{name}.marks.jsonl"
         assert len(kept["answers"]) == 8
     with open(tmp_path / "stages.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -95,7 +96,7 @@ def test_a_column_of_the_table_names_logs(calls: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     flat = " ".join(result.stdout.split())
     assert "8 answers of 1 call" in flat
-    assert f"two: no stage times: {tmp_path / 'missing.jsonl'}: cannot be read: No such file" in flat
+    assert "two: no stage times: missing.jsonl: cannot be read: No such file" in flat
     assert all(call["columns"] == {"version": "v1"} for call in read_corpus(tmp_path / "run")["calls"])
     both = replay(calls / "calls", "--meta", table, "--marks", calls / "logs", "--out", tmp_path / "run")
     assert (both.exit_code, "give --marks, or the column marks_file of --meta, not both" in both.stderr) == (2, True)

@@ -82,7 +82,7 @@ def test_labels_become_those_of_each_recording(folder: Path) -> None:
         for system in ("fast", "slow"):
             found = given_labels(folder / "RUN" / f"c{number}-{system}")
             assert found is not None
-            assert found[0] == str(folder / "labels.csv")
+            assert found[0] == "../../labels.csv"
             assert [(label.side, label.kind, label.end_s) for label in found[1]] == [("A", "turn_end", end_s)]
 
 

@@ -245,4 +245,4 @@ class ScriptedEndpoint(Endpoint):
             line["clip"] = line["clip"] and str(line["clip"])
             line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
         synthesiser = registry.speaker(self._script.voice).describe() if self._script.speaks else None
-        return {"kind": "scripted"} | script | {"path": str(self._script.path), "synthesiser": synthesiser}
+        return {"kind": "scripted"} | script | {"path": str(self._script.path.absolute()), "synthesiser": synthesiser}

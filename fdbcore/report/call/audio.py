@@ -34,22 +34,21 @@ def audio_url(recording: Recording, folder: Path) -> str:
     address of a file that begins later than the call.
     """
     if not plays_source(recording):
-        return _address(recording, AUDIO, folder)
+        return _address(Path(os.path.abspath(recording.path), AUDIO), folder)
     source = recording.meta["source"]
     if len(source["files"]) == 1:
-        return _address(recording, source["files"][0]["path"], folder)
+        return _address(recording.source_paths[0], folder)
     sides = [source["sides"][side] for side in SIDES]
-    addresses = [_address(recording, source["files"][side["file"]]["path"], folder) for side in sides]
+    addresses = [_address(recording.source_paths[side["file"]], folder) for side in sides]
     leads_s = [side["lead_samples"] / SAMPLE_RATE_HZ for side in sides]
     return " ".join(f"{at}#lead={lead_s:g}" if lead_s else at for at, lead_s in zip(addresses, leads_s, strict=True))
 
 
-def _address(recording: Recording, name: str, folder: Path) -> str:
-    start, target = os.path.abspath(folder), os.path.join(os.path.abspath(recording.path), name)
+def _address(target: Path, folder: Path) -> str:
     try:
-        relative = os.path.relpath(target, start)
+        relative = os.path.relpath(target, os.path.abspath(folder))
     except ValueError:  # another drive
-        return Path(target).as_uri()
+        return target.as_uri()
     return quote(os.fsencode(Path(relative).as_posix()))
 
 

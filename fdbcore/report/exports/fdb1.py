@@ -20,6 +20,7 @@ import numpy as np
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import AUDIO, write_json
+from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
 from fdbcore.types import Pcm, ticks_to_s
@@ -69,7 +70,7 @@ def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
     """
     folders = _folders(recordings, out)
     for folder, recording in folders.items():
-        source = Path(_clip(recording)["path"])
+        source = located(recording.path, _clip(recording)["path"])
         if (folder.parent / source.name).resolve() == source.resolve():
             raise InputError(f"{out}: expected a folder apart from the clips, got that of {source}")
     return [_export(recording, output) for output, recording in folders.items()]
@@ -86,7 +87,7 @@ def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording
     outputs: dict[Path, Recording] = {}
     for recording, case in zip(recordings, cases, strict=True):
         clip = _clip(recording)
-        source = Path(clip["path"])
+        source = located(recording.path, clip["path"])
         system = [case["system"]] if several_systems else []
         trial = [f"trial-{case['trial']}"] if several_trials else []
         folders = [*system, *trial, clip["group"], source.parent.name]
@@ -107,7 +108,7 @@ def _clip(recording: Recording) -> PlannedClip:
 
 def _export(recording: Recording, output: Path) -> Path:
     clip = _clip(recording)
-    source = Path(clip["path"])
+    source = located(recording.path, clip["path"])
     played, file = read_clip(source)
     stated = recording.meta.get("parties", {}).get("A", {}).get("file", file)["sha256"]
     if stated != file["sha256"]:

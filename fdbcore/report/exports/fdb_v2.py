@@ -60,7 +60,7 @@ def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording
         folder = out / Path(*map(fit_for_a_folder, [*above, *family, task]))
         if folder in folders:
             raise InputError(f"{recording.path}: expected another task than that of {folders[folder].path}, got {task}")
-        if real_path(folder) in {real_path(recording.path / file["path"]).parent for file in recording.source_files}:
+        if real_path(folder) in {path.parent for path in recording.source_paths}:
             raise InputError(f"{out}: expected a folder apart from the calls, got that of {recording.path}")
         folders[folder] = recording
     return folders

@@ -47,7 +47,7 @@ def page(content: Statements, folder: Path) -> str:
     lines = [*words.settings(content), *words.notes(content)]
     return render(
         "scores.html",
-        title=Path(content["run"]).resolve().name,
+        title=content["run"],
         facts=_facts(content),
         is_run_linked=(folder / INDEX).is_file(),
         leads=[*words.in_short(content), *longer_sentences(content["longer"])],

@@ -64,7 +64,7 @@ def _lines(content: Statements) -> Iterator[Line]:
 def _head(content: Statements) -> Iterator[Line]:
     unscored = content["unscored"]
     left_out = f", {len(unscored):,} not" if unscored else ""
-    yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"
+    yield content["run"], f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"
     for name, reason in list(unscored.items())[:NAMED]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:

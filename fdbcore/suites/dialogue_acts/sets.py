@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.recording.files import read_json
+from fdbcore.recording.places import located
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
@@ -180,7 +181,7 @@ def _origin(run: Path) -> str:
         suite = read_plan(run)["plan"].get("suite")
     except FdbError:
         suite = None
-    return Path(suite["data"]).name if suite else run.resolve().name
+    return located(run, suite["data"]).name if suite else run.resolve().name
 
 
 def owners(sets: Sequence[RecordSet], response: Response) -> list[RecordSet]:

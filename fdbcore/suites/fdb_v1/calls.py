@@ -16,6 +16,7 @@ from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
+from fdbcore.recording.places import located
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
 from fdbcore.report.exports.fdb1 import why_not_held
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
@@ -89,8 +90,8 @@ def _of_run(version: Version, run: Path) -> tuple[list[HeardSample], list[Proble
     problems: list[Problem] = []
     planned = read_plan(run)
     suite = planned["plan"].get("suite")
-    if suite is not None and (data := Path(suite["data"])).is_dir():
-        played = {Path(case["clip"]["path"]) for case in planned["cases"] if case["clip"]}
+    if suite is not None and (data := located(run, suite["data"])).is_dir():
+        played = {located(run, case["clip"]["path"]) for case in planned["cases"] if case["clip"]}
         samples_in(version, data, problems, but=played)
     for case in planned_cases(planned):
         path = run / case["name"]
@@ -111,7 +112,7 @@ def _held(version: Version, path: Path, case: PlannedCase) -> tuple[HeardSample,
     clip = case["clip"]
     if clip is None:
         raise InputError("expected a recorded user, got another")
-    sample = sample_of(version, Clip(clip["name"], Path(clip["path"]), clip["group"], clip["labels"]))
+    sample = sample_of(version, Clip(clip["name"], located(path.parent, clip["path"]), clip["group"], clip["labels"]))
     if outcome_in(path) is None:
         raise InputError("not held yet")
     reading = Reading(path)

@@ -161,7 +161,7 @@ def playing_of(run: Path) -> V3Played:
     plan = read_plan(run)["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
     return {
-        "run": str(run),
+        "run": run.resolve().name,
         "clock": plan["clock"],
         "vad": plan["vad"],
         "max_s": plan["max_s"],

@@ -76,8 +76,9 @@ def _told(
     if len(clips) > 1 or not given.is_one_call:
         _refuse_of_others([label.call for label in given.labels], known, path)
     found = given.by_call(known, lambda number: False, oddities)
+    source = str(path.absolute())
     kept = {
-        number: UserLabels(str(path), [label.to_json() for label in sorted(labels)]) for number, labels in found.items()
+        number: UserLabels(source, [label.to_json() for label in sorted(labels)]) for number, labels in found.items()
     }
     return columns, kept, oddities
 

@@ -1,0 +1,66 @@
+"""Where a file lies that a recording or a run names: in their files by the way from their own folder.
+
+So a run that is moved together with its input finds it again, and whoever is given a run does not read on whose machine
+it was made. Recordings of earlier versions name absolute paths, and are read, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+PLACES: Final = frozenset(("path", "data", "source", "folder"))
+"""The keys of a value that name a file or a folder."""
+_LEFT_AS_THEY_ARE: Final = frozenset(("columns", "settings", "meta"))
+"""What users wrote, what a hash is of, and what lies in another folder."""
+
+_ABSOLUTE: Final = re.compile(r"""(?<![^\s'"(=])/""")
+_PATH_END: Final = re.compile(r"""[\s'",:;)]|$""")
+
+
+def place_from(folder: Path, path: Path) -> str:
+    """The way to a file or folder from another folder; links are followed. Absolute if there is none (other drives)."""
+    target = os.path.realpath(path)
+    try:
+        return Path(os.path.relpath(target, os.path.realpath(folder))).as_posix()
+    except ValueError:
+        return target
+
+
+def located(folder: Path, place: str) -> Path:
+    """The absolute path of what a file in `folder` names."""
+    return Path(os.path.normpath(os.path.join(os.path.realpath(folder), place)))
+
+
+def text_with_places_from(folder: Path, text: str) -> str:
+    """A text in which absolute paths of what there is have become ways from `folder`; all else is somebody's words."""
+    found, at = "", 0
+    for start in (match.start() for match in _ABSOLUTE.finditer(text)):
+        ends = [start + match.start() for match in _PATH_END.finditer(text[start:])] if start >= at else []
+        end = next((end for end in reversed(ends) if end > start + 1 and os.path.exists(text[start:end])), None)
+        if end is not None:
+            found, at = found + text[at:start] + place_from(folder, Path(text[start:end])), end
+    return found + text[at:]
+
+
+def with_places_from(folder: Path, value: Any, written_in: Path | None = None) -> Any:  # noqa: ANN401
+    """A JSON value in which absolute paths of files have become ways from `folder`.
+
+    written_in: the folder whose recording the value was written for, if that was another: ways out of it are changed.
+    """
+    if isinstance(value, list | tuple):
+        return [with_places_from(folder, each, written_in) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = dict(value)
+    for key, each in found.items():
+        if key not in PLACES or not isinstance(each, str):
+            found[key] = each if key in _LEFT_AS_THEY_ARE else with_places_from(folder, each, written_in)
+        elif os.path.isabs(each):
+            found[key] = place_from(folder, Path(each))
+        elif written_in is not None and each.startswith(f"{os.pardir}{os.sep}"):
+            found[key] = place_from(folder, located(written_in, each))
+    return found
