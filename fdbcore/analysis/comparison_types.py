@@ -132,7 +132,7 @@ class GateMoment(TypedDict):
     """What to listen to where a gate failed: a moment of a call, or the whole call."""
 
     call: str
-    file: str
+    file: Annotated[str, Meta(description="its audio, from the folder of the run")]
     start_s: Seconds
     text: str
     page: Annotated[str, Meta(description="the address of that moment on the page of the call")]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.call_verdicts import CallLimit, GatedRun, call_limit, call_verdicts
 from fdbcore.analysis.comparison import COMPARISON_SCHEMA
@@ -23,11 +25,15 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.clock import utc_now
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.places import located, place_from
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
 
 COMPARISON, GATES = "comparison.json", "gates.json"
+
+_PLACES: Final = frozenset(("path", "page"))
+"""The keys of a comparison that name what lies where the command ran, or runs; in the run's folder they start there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,10 @@ def keep(run: Run, document: Comparison) -> None:
 
     RecordingError if that fails.
     """
-    made: Comparison = {**document, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
+    placed: Comparison = _with_places(document, lambda place: place_from(run.path, Path(place)))
+    if (of_gates := placed.get("gates")) is not None:
+        of_gates["file"] = place_from(run.path, Path(of_gates["file"]))
+    made: Comparison = {**placed, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
     gates = made.pop("gates", None)
     if made["baseline"] is not None:
         write_json(run.path / COMPARISON, made, in_one_line=True)
@@ -84,8 +93,25 @@ def _read(path: Path) -> Comparison | None:
     """The document in a file; None if it is missing, cannot be read, or is of another schema."""
     with suppress(RecordingError, AttributeError):  # AttributeError: its JSON is not an object
         found: Comparison = read_json(path)
-        return found if found.get("schema") == COMPARISON_SCHEMA else None
+        placed: Comparison = _with_places(found, lambda place: os.path.relpath(located(path.parent, place)))
+        return placed if found.get("schema") == COMPARISON_SCHEMA else None
     return None
+
+
+def _with_places(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401
+    """A JSON value with other places of files; `where`, conditions on a user's columns, stays as it is."""
+    if isinstance(value, list):
+        return [_with_places(each, change) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: change(each)
+        if key in _PLACES and isinstance(each, str)
+        else each
+        if key == "where"
+        else _with_places(each, change)
+        for key, each in value.items()
+    }
 
 
 def _scores_sha256(run: Run) -> str:

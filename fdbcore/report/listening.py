@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,8 +97,8 @@ class Sounds:
         return quote(f"{CLIPS}/{path.name}")
 
     def place(self, path: Path) -> str:
-        """A path, or only its name if the page shows no audio."""
-        return str(path) if self._shown.audio else path.resolve().name
+        """The way to a folder from where the command runs, or only its name if the page shows no audio."""
+        return os.path.relpath(path) if self._shown.audio else path.resolve().name
 
     def page_of(self, call: Call) -> str | None:
         """The address of the page of a call; None if there is none, or if this page is sent without it."""

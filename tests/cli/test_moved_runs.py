@@ -43,13 +43,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         words = [str(word) for word in command]
         CliRunner().invoke(main, [str(folder / word) if (folder / word).exists() else word for word in words])
     fdbcore("replay", folder / HELD / "a", "--vad", "energy", "--out", "LR")
-    fdbcore("score", REPLAYED)
+    fdbcore("score", folder / REPLAYED)
+    (folder / "gates.toml").write_text('gates = [{ check = "response_latency_ms <= 1" }]')
+    CliRunner().invoke(
+        main, ["report", f"{folder}/{REPLAYED}", "--baseline", f"{folder}/LR", "--gate", f"{folder}/gates.toml"]
+    )
     return folder
 
 
 def test_no_file_of_a_run_names_an_absolute_path(project: Path) -> None:
     files = [path for run in (REPLAYED, HELD, "LR") for path in (project / run).rglob("*") if path.is_file()]
     assert len(files) > 30
+    assert (project / REPLAYED / "gates.json") in files
     assert [str(path) for path in files if str(project).encode() in path.read_bytes()] == []
     # What a user wrote into a table stays what it is.
     assert "/not/ours" in (project / REPLAYED / "corpus.json").read_text()
@@ -70,7 +75,10 @@ def test_a_run_that_is_moved_with_its_input_goes_on(
     monkeypatch.chdir(there / "project")
     fdbcore("score", tmp_path / "link")
     assert (there / "project" / REPLAYED / "scores.json").read_bytes() == before
-    fdbcore("report", REPLAYED, "--call", "a")
+    monkeypatch.chdir(there / "project" / "calls")
+    CliRunner().invoke(main, ["report", f"../{REPLAYED}", "--call", "a"])
+    monkeypatch.chdir(there / "project")
+    assert "against LR," in Path(REPLAYED, "compare.html").read_text()
     (address,) = set(re.findall(r'src="([^"]*\.wav)"', Path(REPLAYED, "a", "report.html").read_text()))
     assert (Path(REPLAYED, "a") / address).resolve() == there / "project" / "calls" / "a.wav"
     CliRunner().invoke(main, [*map(str, REPLAY)])

@@ -13,6 +13,7 @@ from fdbcore.analysis.groups import NO_VALUE
 from fdbcore.analysis.kept import Kept
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
+from fdbcore.recording.places import place_from
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import limits as limits_of_gates
 from fdbcore.report.comparison import words
@@ -58,7 +59,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
     return render(
         "compare.html",
         title=run.path.resolve().name,
-        facts=_facts(documents[0]),
+        facts=_facts(documents[0], run.path),
         is_run_linked=(run.path / INDEX).is_file(),
         warnings=list(dict.fromkeys(text for document in documents for text in words.notices(document))),
         lead=words.lead(comparison) if comparison else "",
@@ -68,7 +69,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         comparisons=compared,
         shows_detectable=any(DETECTABLE in each["columns"] for each in compared),
         not_corrected=NOT_CORRECTED,
-        evidence=_evidence(documents),
+        evidence=_evidence(documents, run.path),
         terms=terms(turns),
     )
 
@@ -92,26 +93,31 @@ class _Listed:
         return self.cards([moment for moment in moments if (moment["call"], moment["start_s"]) not in self._carded])
 
 
-def _facts(document: Comparison) -> list[str]:
+def _facts(document: Comparison, run: Path) -> list[str]:
     baseline = document["baseline"]
-    against = [f"against {baseline['path']}, {words.scored_calls(baseline)}"] if baseline else []
+    against = [f"against {_place(baseline, run)}, {words.scored_calls(baseline)}"] if baseline else []
     by = [f"by {document['by']}"] if document["by"] else []
     return [words.scored_calls(document["run"]), *against, *by, words.made_on(document)]
 
 
-def _evidence(documents: Sequence[Comparison]) -> dict[str, list[Fact]]:
+def _evidence(documents: Sequence[Comparison], run: Path) -> dict[str, list[Fact]]:
     """The facts about each side; the gates may have another baseline than the comparison."""
     found = {f"{name[:1].upper()}{name[1:]}": side for name, side in words.sides(documents[0])}
     last = documents[-1]["baseline"]
     if last is not None and last != documents[0]["baseline"]:
         found["Baseline of the gates"] = last
-    return {name: _facts_of(side) for name, side in found.items()}
+    return {name: _facts_of(side, run) for name, side in found.items()}
 
 
-def _facts_of(described: DescribedRun) -> list[Fact]:
+def _place(described: DescribedRun, run: Path) -> str:
+    """The folder of a run, from the one that holds the run of the page."""
+    return place_from(run.resolve().parent, Path(described["path"]))
+
+
+def _facts_of(described: DescribedRun, run: Path) -> list[Fact]:
     settings = described["settings"]
     decided = of_settings(settings, described["settings_sha256s"]) if settings else []
-    return [("folder", described["path"]), *decided, *of_versions(described["versions"])]
+    return [("folder", _place(described, run)), *decided, *of_versions(described["versions"])]
 
 
 def _gates(document: Comparison, listed: _Listed) -> dict[str, Any]:
