@@ -454,7 +454,7 @@ class AudioFile:
         if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= min(hour_samples, left_samples):
             at_s, to_s = self.samples / self.rate_hz, (self.samples + shift) / self.rate_hz
             after = f", after gaps of {gaps_samples / self.rate_hz:.3f} s" if gaps_samples else ""
-            after += _IN_A_ROW * (self.container == "ogg" and shift < 0)
+            after += _IN_A_ROW * (self.container in ("flac", "ogg") and shift < 0)
             raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s{after}", expected="timestamps that go on")
         self.inserted_samples += max(shift, 0)
         self.overlapping_samples += min(max(-shift, 0), frame.samples)

@@ -6,7 +6,6 @@ CHECKS lists all checks, in the order in which their findings are shown.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +31,7 @@ FULL_SCALE: Final = 32_768
 FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
+HOPES_TICKS, FEWEST_HOPES = 13 * TICKS_PER_S // 10, 4
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
 FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
@@ -43,6 +43,7 @@ ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
 MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # how far labels are looked for at another time, and at most how many
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
+NEARLY_ALL: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +192,40 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
 
     B's last silence counts if A went on speaking for LEAST_SILENT_TICKS. Any other silence counts if both sides were
     silent for longer than lapse_ms at least twice in it: the other side waits for an answer, but not for a listener.
+    So does one of B if A left it HOPES_TICKS to answer, and then went on, more often than a listener is left.
     """
     lapse_ticks = heard.dialogue.settings.ticks("lapse_ms")
-    lapses = [start for start, end in heard.dialogue.lapses.tolist() if end - start > lapse_ticks]
     for side in SIDES:
         for start, end in _between(heard.dialogue.ipus[side], heard.start_tick, heard.end_tick):
             times = heard.times[other_side(side)]
             spoken = times[slice(*np.searchsorted(times[:, 0], (start, end)))].tolist()
-            waits = bisect_left(lapses, end) - bisect_left(lapses, start)
-            last = spoken[-1][1] if spoken else start
-            went_on_ticks = heard.dialogue.measured_before(last) - heard.dialogue.measured_before(start)
-            gone = side == "B" and end == heard.end_tick and went_on_ticks >= LEAST_SILENT_TICKS
-            if len(spoken) >= FEWEST_TIMES and (gone or waits >= FEWEST_TIMES - 1):
-                if sound := heard.unheard_sound(side, start, end):
-                    yield _unheard("fell_silent", side, *sound)
-                    continue
-                until = "the end" if end == heard.reading.n_ticks else _clock(end)
-                text = (
-                    f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
-                )
-                yield Finding("fell_silent", side, f"{side} fell silent", text, start, end)
+            if len(spoken) < FEWEST_TIMES or not _is_waited_for(heard, side, (start, end), spoken, lapse_ticks):
+                continue
+            if sound := heard.unheard_sound(side, start, end):
+                yield _unheard("fell_silent", side, *sound)
+                continue
+            until = "the end" if end == heard.reading.n_ticks else _clock(end)
+            text = f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
+            yield Finding("fell_silent", side, f"{side} fell silent", text, start, end)
+
+
+def _is_waited_for(
+    heard: CheckedCall, side: Side, silence: Span, spoken: Sequence[Sequence[int]], lapse_ticks: int
+) -> bool:
+    """Whether the other side, which spoke so in this silence, waited for an answer in it."""
+    start, end = silence
+    lapses = heard.dialogue.lapses
+    of_silence = lapses[(lapses[:, 0] >= start) & (lapses[:, 0] < end)]
+    if np.count_nonzero(np.diff(of_silence) > lapse_ticks) >= FEWEST_TIMES - 1:
+        return True
+    if side == "A":
+        return False
+    went_on_ticks = heard.dialogue.measured_before(spoken[-1][1]) - heard.dialogue.measured_before(start)
+    between = of_silence[(of_silence[:, 0] > start) & (of_silence[:, 1] < end)]
+    hopes = int(np.count_nonzero(np.diff(between) >= HOPES_TICKS))
+    if end == heard.end_tick:
+        return went_on_ticks >= LEAST_SILENT_TICKS or (hopes >= 2 and went_on_ticks >= LEAST_SILENT_TICKS // 2)
+    return hopes >= FEWEST_HOPES and went_on_ticks >= 3 * LEAST_SILENT_TICKS // 2
 
 
 def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
@@ -264,7 +279,9 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     misplaced = [label for label in other if label not in own]
     well_placed = len([label for label in own if label not in other])
     late_ticks, fitting = _late(named, heard) if 2 * len(own) < len(named) <= MOST_SHIFTED else (0, 0)
-    if fitting >= max(FEWEST_LABELS * max(1, len(own)), len(named) / 2) and fitting > len(other):
+    many = fitting >= max(FEWEST_LABELS * max(1, len(own)), len(named) / 2)
+    nearly_all = fitting >= max(FEWEST_LABELS, 2 * len(own), NEARLY_ALL * len(named))  # turns at even distances
+    if (many or nearly_all) and fitting > len(other):
         shift = f"{abs(late_ticks) / TICKS_PER_S:.1f} s {'earlier' if late_ticks > 0 else 'later'}"
         text = f"{fitting} of {len(named)} labels fit speech {shift}, {len(own)} where they are: are their times right?"
         yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)

@@ -18,7 +18,7 @@ from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in
-from fdbcore.sources.channels import ChannelColumn
+from fdbcore.sources.channels import AGENT_CHANNEL, ChannelColumn
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs, log_of_row
@@ -28,7 +28,6 @@ from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.tables import MARKS_FILE, CallTable, read_table
 from fdbcore.types import other_side
 
-AGENT_CHANNEL: Final = "agent_channel"
 LISTS: Final = frozenset({".txt", ".list"})
 _SWAPPED: Final = {"left": True, "l": True, "right": False, "r": False}
 
@@ -214,6 +213,11 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
     oddities.add(f"files without a row in {table.path.name}", without)
     with_log = [replace(session, log=table.log(rows.get(number, {}))) for number, session in enumerate(sessions)]
     channels = ChannelColumn(map(_agent_channel, table.rows), f"{table.path}, column {AGENT_CHANNEL}")
+    if channels.is_ambiguous:
+        raise SettingsError(
+            f"{table.path}, column {AGENT_CHANNEL}: expected left and right, or another number beside 1: 1 is left if "
+            "channels count from 1 (1 and 2), right if they count from 0 (0 and 1)"
+        )
     if channels.is_from_0:
         oddities.add(f"{table.path.name} counts channels from 0", [f"{AGENT_CHANNEL} 0 is left, 1 is right"])
     columns = [table.columns(rows.get(number, {})) for number in range(len(sessions))]
@@ -311,7 +315,7 @@ def _with_row(session: SessionInput, columns: dict[str, str], channels: ChannelC
 
 
 def _agent_channel(row: Mapping[str, str]) -> str:
-    return next((text for name, text in row.items() if name.lower() == AGENT_CHANNEL), "")
+    return row.get(AGENT_CHANNEL, "")
 
 
 def _on_channel(session: SessionInput, channel: str) -> SessionInput:

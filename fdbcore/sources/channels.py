@@ -9,6 +9,8 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.numbers import number_of
 
+AGENT_CHANNEL: Final = "agent_channel"
+"""The column of a table of calls that says on which channel side B is."""
 _FROM_1: Final = {"1": "left", "2": "right"}
 _FROM_0: Final = {"0": "left", "1": "right"}
 
@@ -16,6 +18,7 @@ _FROM_0: Final = {"0": "left", "1": "right"}
 class ChannelColumn:
     """How the numbers of a column of channels are read: from 0 on if it has a 0, which the whole column decides.
 
+    is_ambiguous: it has no other number than 1, which is left if channels count from 1, and right if from 0.
     cells: all of the column; what is no number is kept as it is. SettingsError for a 0 beside a 2 or more; where: the
     place of the column, for that message.
     """
@@ -23,6 +26,7 @@ class ChannelColumn:
     def __init__(self, cells: Iterable[str], where: str) -> None:
         numbers = {text for text in map(_plain, cells) if text.isdigit()}
         self.is_from_0 = "0" in numbers
+        self.is_ambiguous = numbers == {"1"}
         if self.is_from_0 and not numbers <= {*_FROM_0}:
             raise SettingsError(
                 f"{where}: expected channels counted from 0 or from 1, got {_told(numbers)}: write left and right"

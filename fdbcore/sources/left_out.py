@@ -55,8 +55,7 @@ def measured_between(start: str | None, end: str | None) -> list[AskedSpan] | No
 
 def with_row(asked: Sequence[AskedSpan] | None, columns: Mapping[str, str]) -> Sequence[AskedSpan] | None:
     """What a row of a table leaves out: its columns replace --from and --to of `asked`. SettingsError as above."""
-    cells = {name.lower(): text for name, text in columns.items() if text}
-    start, end, spans = (cells.get(name) for name in (FROM_COLUMN, TO_COLUMN, LEAVE_OUT))
+    start, end, spans = (columns.get(name) or None for name in (FROM_COLUMN, TO_COLUMN, LEAVE_OUT))
     if start is None and end is None and spans is None:
         return asked
     replaced = {FROM: start, TO: end}

@@ -13,6 +13,9 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
+from fdbcore.sources.channels import AGENT_CHANNEL
+from fdbcore.sources.left_out import FROM_COLUMN, LEAVE_OUT, TO_COLUMN
+from fdbcore.sources.log_files import OFFSET, SESSION, STARTED
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
 from fdbcore.sources.text_cells import unmarked
 
@@ -22,6 +25,21 @@ B_FILE: Final = "b_file"
 MARKS_FILE: Final = "marks_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
 MOST_COLUMNS: Final = 1000
+
+
+def _letters(name: str) -> str:
+    """A column's name without case, blanks, hyphens and underscores: people write "Agent Channel", too."""
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+_STEERING: Final = {
+    _letters(name): name
+    for name in (
+        *(A_FILE, B_FILE, AGENT_CHANNEL, FROM_COLUMN, TO_COLUMN, LEAVE_OUT),
+        *(MARKS_FILE, OFFSET, STARTED, SESSION),
+    )
+}
+"""The columns that say how a call is read, beside those that name its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +73,11 @@ class CallTable:
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:
         """The cells of a row without those that name files."""
-        return {name: text for name, text in row.items() if not (name in self.files or name.lower() == MARKS_FILE)}
+        return {name: text for name, text in row.items() if name not in (*self.files, MARKS_FILE)}
 
     def log(self, row: Mapping[str, str]) -> LogFile | None:
         """The agent's log that a row names; None if it names none."""
-        text = next((text for name, text in row.items() if name.lower() == MARKS_FILE), "")
+        text = row.get(MARKS_FILE)
         return LogFile(self.path.parent / text) if text else None
 
 
@@ -73,7 +91,10 @@ def read_table(path: Path, oddities: Oddities) -> CallTable:
     for line, row in table_rows(path, text_of(path, oddities.add)):
         if not rows or any(cell.strip() for cell in row):
             rows.append((line, row))
-    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
+    given = [name.strip() for name in rows.pop(0)[1]] if rows else []
+    header = [_STEERING.get(_letters(name), name) for name in given]
+    spelt = [f"{name!r} as {known}" for name, known in zip(given, header, strict=True) if name.lower() != known.lower()]
+    oddities.add(f"columns of {path.name}, read", spelt)
     by_name = {name.lower(): name for name in reversed(header)}
     files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
     if A_FILE in by_name and B_FILE in by_name:

@@ -54,6 +54,17 @@ def dead_agent(seconds_apart: float) -> str:
         # A good-bye of two words, and a long last answer of B to which A listens, are nothing.
         ("A 0-2 6-8 9.5-10 | B 2.5-5", []),
         ("A 0-2 | B 2.5-9 10.5-17 18.5-25 27-33", []),
+        # B is gone for a while, and A goes on after pauses that ask for an answer; a listener is left shorter ones.
+        (
+            "A 0-2 6-9 11-14 16-18 20-22 24-27 36-38 | B 2.5-5 27.8-35",
+            [("fell_silent", "B silent from 0:05 to 0:28 while A spoke 5 times", 5.0)],
+        ),
+        ("A 0-2 6-9 10.2-14 15.2-18 19.2-22 23.2-27 36-38 | B 2.5-5 27.8-35", []),
+        # B dies on the last turn, and A hangs up soon.
+        (
+            "A 0-2 6-8 12-14 16.3-17 19.2-20 | B 2.5-5 8.6-11",
+            [("fell_silent", "B silent from 0:11 to the end while A spoke 3 times", 11.0)],
+        ),
         # A voice that comes back; a caller who is asked again and again, and says nothing.
         (
             "A 0-2 10-12 20-22 30-32 | B 2.5-5 40-41",
@@ -150,6 +161,19 @@ def test_labels_of_another_clock_are_not_said_to_be_of_the_other_side(tmp_path: 
     (finding,) = score(recording)["findings"]
     shift = f"{abs(late_s):.1f} s {'earlier' if late_s > 0 else 'later'}"
     assert finding["text"].startswith(f"6 of 6 labels fit speech {shift}, ")
+
+
+def test_labels_that_fit_other_turns_at_even_distances_are_named(tmp_path: Path) -> None:
+    """Turns of A end every 6 s, give or take 0.3 s: nearly half of the labels fit 6 s later, where they are."""
+    ends = [6 * n + off for n, off in enumerate((2, 2.2, 1.7, 1.9, 2.1, 1.5, 1.7, 2.2, 1.7, 2.3), 1)]
+    spoken = (
+        f"A {' '.join(f'{end - 1.5:g}-{end:g}' for end in ends)} | B {' '.join(f'{e + 1:g}-{e + 2.5:g}' for e in ends)}"
+    )
+    recording = drawn_recording(tmp_path / "even", spoken, 10)
+    keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", end + 6, end + 6) for end in ends])
+    (finding,) = [each for each in score(recording)["findings"] if each["id"] == "labels_elsewhere"]
+    assert finding["text"].startswith("10 of 10 labels fit speech 6.0 s earlier, ")
+    assert ", 0 where" not in finding["text"]
 
 
 def test_it_comes_first_and_can_be_heard(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.exchanged_calls import exchanged
 from fdbcore.analysis.score import score
 from fdbcore.cli.main import main
+from fdbcore.measures.health.silences import cut_short
 from fdbcore.measures.health.trend import later_and_later
 from fdbcore.measures.reading import Reading
 from fdbcore.runs.replay import replay
@@ -157,6 +158,34 @@ def test_a_pause_of_the_recorder_is_left_out(tmp_path: Path) -> None:
     assert not any(event.start_tick < 3000 < 4200 <= (event.end_tick or 0) for event in reading.dialogue.events)
     scored = score(reading)["measures"]
     assert scored == score(Reading(reading.path))["measures"]
+
+
+@pytest.mark.parametrize(("waits_s", "told"), [(0.7, True), (None, False)])
+def test_a_recorder_that_leaves_silence_out_is_told(waits_s: float | None, told: bool) -> None:
+    """It stops after so much silence of both sides, and goes on with the next word."""
+    rng = np.random.default_rng(7)
+    speech = {side: [np.zeros(0, np.bool_)] for side in SIDES}
+    for side in ("A", "B") * 12:
+        silent_s = rng.uniform(0.3, 2.5)
+        kept_ticks = round(100 * min(silent_s, waits_s or silent_s)) + int(rng.integers(-2, 3))
+        spoken = np.pad(np.ones(int(rng.integers(80, 400)), np.bool_), (kept_ticks, 0))
+        speech["A"].append(spoken if side == "A" else np.zeros(len(spoken), np.bool_))
+        speech["B"].append(spoken if side == "B" else np.zeros(len(spoken), np.bool_))
+    findings = list(cut_short({side: np.concatenate(speech[side]) for side in SIDES}))
+    assert [finding.id for finding in findings] == (["silence_left_out"] if told else [])
+    if waits_s is not None:
+        assert findings[0].figures["silence_ms"] == pytest.approx(1000 * waits_s, abs=30)
+        assert findings[0].severity == "warn"
+
+
+def test_an_echo_whose_lag_moves_fast_and_far_is_told() -> None:
+    """From 0.15 s on by 8 ms a second, 22 dB down: in 8 s of speech together it is no more than a hint."""
+    pcm = in_rooms(synthetic(seed=8, seconds=60))
+    at = np.arange(len(pcm)) - (0.15 * RATE + 0.008 * np.arange(len(pcm)))
+    echo = 10 ** (-22 / 20) * np.interp(at, np.arange(len(pcm)), pcm[:, 0].astype(np.float64), left=0.0)
+    pcm[:, 1] = clipped16(pcm[:, 1] + echo)[: len(pcm)]
+    finding = found(pcm)["echo", "B"]
+    assert finding["figures"]["most_delay_ms"] - finding["figures"]["least_delay_ms"] > 100
 
 
 def test_pauses_inside_words_are_told_apart_from_a_gate() -> None:

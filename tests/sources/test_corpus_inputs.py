@@ -190,12 +190,14 @@ def test_a_row_is_for_the_file_at_that_very_path_before_others_of_its_name(tmp_p
     assert not [what for what in oddities if "rows" in what]
 
 
-@pytest.mark.parametrize(("told", "swap"), [("left", True), ("1", True), ("right", False), ("R", False), ("2", False)])
+@pytest.mark.parametrize(
+    ("told", "swap"), [("left", True), ("L", True), ("right", False), ("R", False), ("2", False), ("0", True)]
+)
 def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap: bool) -> None:
     (call,), _ = joined(f"file,agent_channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"]), tmp_path)
     assert (call.session.swap, call.error) == (swap, None)
     (call,), _ = joined(
-        f"file,Agent_Channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"], swap=True), tmp_path
+        f"file,Agent Channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"], swap=True), tmp_path
     )
     assert (call.session.swap, call.error) == (swap, None)
 
@@ -206,6 +208,7 @@ def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap:
         (["1", "2", "1"], [True, False, True]),
         (["0", "1", "0"], [True, False, True]),
         (["1", "1", "0"], [False, False, True]),
+        (["1", "1", "2"], [True, True, False]),
         (["1.0", "2.0", "NaN"], [True, False, False]),
         (["0", "right", "1"], [True, False, False]),
     ],
@@ -219,6 +222,12 @@ def test_the_whole_column_says_from_where_channels_are_counted(
     assert [(call.session.swap, call.error) for call in calls] == [(swap, None) for swap in swapped]
     told = oddities.get("meta.csv counts channels from 0")
     assert told == (["agent_channel 0 is left, 1 is right"] if "0" in cells else None)
+
+
+def test_channels_that_are_all_1_are_refused_with_both_readings(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.wav"])
+    with pytest.raises(SettingsError, match=r"1 is left if channels count from 1 .*, right if they count from 0"):
+        joined("file,agent_channel\na.wav,1\nb.wav,1.0\n", sessions, tmp_path)
 
 
 def test_channels_from_0_beside_those_from_1_are_refused_as_a_whole(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_other_texts_are_no_times(text: str) -> None:
 def test_options_and_columns_become_spans_of_ticks() -> None:
     asked = measured_between("0:12", "-0:10")
     assert in_ticks(asked or (), 6000) == [LeftOut(0, 1200, "--from"), LeftOut(5000, NO_END, "--to")]
-    row = {"Measure_From": "5", "leave_out": "0:20 - 0:30; 40–41.5, 0:45 to 0:46", "version": "v2"}
+    row = {"measure_from": "5", "leave_out": "0:20 - 0:30; 40–41.5, 0:45 to 0:46", "version": "v2"}
     found = in_ticks(with_row(asked, row) or (), 6000)
     by_column = [(2000, 3000), (4000, 4150), (4500, 4600)]
     assert found == [

@@ -37,6 +37,7 @@ WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
+HINT_DEVIATIONS, FEWEST_ALONE = 4.5, 2  # of all frames together, where so many of them are found alone
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
@@ -258,16 +259,20 @@ def _windows(
 def _stretches(
     starts: Sequence[int], x: Complexes, y: Complexes, reach_ticks: int
 ) -> Iterator[tuple[int, int, int, float]]:
-    """The same for some frames that begin at `starts`: together or, if the lag moves, each alone."""
-    together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= FOUND_DEVIATIONS]
+    """The same for some frames that begin at `starts`: together or, if the lag moves, each alone.
+
+    A lag that moves fast leaves no more than a hint in all frames together.
+    """
+    together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= HINT_DEVIATIONS]
+    is_sure = any(deviations >= FOUND_DEVIATIONS for _, deviations in together)
     if together:
         alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
         sure = [lags[-1][0] for lags in alone if lags[-1][1] >= FOUND_DEVIATIONS]
-        if sure and np.ptp(sure) > MIRRORED_SAMPLES:
+        if np.ptp(sure) > MIRRORED_SAMPLES if is_sure and sure else len(sure) >= FEWEST_ALONE:
             for start, lags in zip(starts, alone, strict=True):
                 yield from ((start, start + FRAME_TICKS, *lag) for lag in lags)
             return
-    yield from ((starts[0], starts[-1] + FRAME_TICKS, *lag) for lag in together)
+    yield from ((starts[0], starts[-1] + FRAME_TICKS, *lag) for lag in together if lag[1] >= FOUND_DEVIATIONS)
 
 
 def _levelled(pcm: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.measures.health import clock, echo, levels, sides, surroundings, tones, trend, voices
+from fdbcore.measures.health import clock, echo, levels, sides, silences, surroundings, tones, trend, voices
 from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
@@ -114,6 +114,7 @@ def _of_both(
         if not (live or is_told):
             out_of_step = list(clock.out_of_step(clear, spoken, two_files, far))
             findings += out_of_step or trend.later_and_later(spoken)
+            findings += silences.cut_short(spoken)
     return findings, suspect
 
 

@@ -30,6 +30,10 @@ KINDS: Final = {
     "exchanged": ("Sides exchanged?", "If A is the system, every measure describes the wrong side."),
     "out_of_step": ("Sides out of step?", "If they are not on one clock, every latency and overlap is wrong."),
     "paused": ("Recording paused", "What was said then is not known, and is left out of every figure."),
+    "silence_left_out": (
+        "Silence left out?",
+        "A recorder that is started by voice makes answers look quick: latencies were longer.",
+    ),
     "wrong_rate": ("Wrong rate in parts", "Speech is too fast or too slow there, and so is every time."),
     "choppy": ("Choppy", "Holes inside words: a detector hears many short turns, or none."),
     "no_speech": ("No speech", "Nothing of that side can be measured."),
