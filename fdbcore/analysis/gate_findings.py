@@ -12,7 +12,7 @@ from fdbcore.analysis.facts import HEALTH, TOLD
 from fdbcore.errors import FdbError
 from fdbcore.measures.findings import ENDS_UNANSWERED
 
-OF_A_SIDE: Final = ("never_spoke", "fell_silent", ENDS_UNANSWERED)
+OF_A_SIDE: Final = ("never_spoke", "fell_silent", "went_on", ENDS_UNANSWERED)
 """The ids of the findings that say of one side that it was not heard."""
 
 

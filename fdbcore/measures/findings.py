@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue, Spans, joined
 from fdbcore.measures.health.finding import ECHOES, near
+from fdbcore.measures.label_clock import late_in_parts
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import kept_ticks
@@ -31,7 +32,9 @@ FULL_SCALE: Final = 32_768
 FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
-HOPES_TICKS, FEWEST_HOPES = 13 * TICKS_PER_S // 10, 4
+WAITS_TICKS, FEWEST_WAITS = 13 * TICKS_PER_S // 10, 4
+"""Who leaves so long a pause waits for an answer; so often, nobody who tells a story leaves one."""
+IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
 FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
@@ -192,7 +195,7 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
 
     B's last silence counts if A went on speaking for LEAST_SILENT_TICKS. Any other silence counts if both sides were
     silent for longer than lapse_ms at least twice in it: the other side waits for an answer, but not for a listener.
-    So does one of B if A left it HOPES_TICKS to answer, and then went on, more often than a listener is left.
+    So does one of B if A left it WAITS_TICKS to answer, and then went on, more often than a listener is left.
     """
     lapse_ticks = heard.dialogue.settings.ticks("lapse_ms")
     for side in SIDES:
@@ -222,10 +225,10 @@ def _is_waited_for(
         return False
     went_on_ticks = heard.dialogue.measured_before(spoken[-1][1]) - heard.dialogue.measured_before(start)
     between = of_silence[(of_silence[:, 0] > start) & (of_silence[:, 1] < end)]
-    hopes = int(np.count_nonzero(np.diff(between) >= HOPES_TICKS))
+    waits = int(np.count_nonzero(np.diff(between) >= WAITS_TICKS))
     if end == heard.end_tick:
-        return went_on_ticks >= LEAST_SILENT_TICKS or (hopes >= 2 and went_on_ticks >= LEAST_SILENT_TICKS // 2)
-    return hopes >= FEWEST_HOPES and went_on_ticks >= 3 * LEAST_SILENT_TICKS // 2
+        return went_on_ticks >= LEAST_SILENT_TICKS or (waits >= 2 and went_on_ticks >= LEAST_SILENT_TICKS // 2)
+    return waits >= FEWEST_WAITS and went_on_ticks >= 3 * LEAST_SILENT_TICKS // 2
 
 
 def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
@@ -239,6 +242,29 @@ def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
             remedy = " (--line-open: as no answer)" if heard.dialogue.line == "recorded" else ""
             text += f", and it counts nowhere{remedy}"
         yield Finding(ENDS_UNANSWERED, "B", "the call ends with A unanswered", text, start, end)
+
+
+def went_on(heard: CheckedCall) -> Iterator[Finding]:
+    """A waits for an answer and goes on without one, again and again, each time for less than lapse_ms: its turn goes
+    on, so no figure counts that.
+    """
+    if heard.silent("B") or any(fell_silent(heard)):
+        return
+    lapses, speaking = heard.dialogue.lapses, heard.dialogue.speaking
+    lapse_ticks = heard.dialogue.settings.ticks("lapse_ms")
+    of_a, of_b = (
+        lapses[speaking["A"][lapses[:, 0] - 1] & ~speaking["B"][lapses[:, 0] - 1] & speaking[side][lapses[:, 1]]]
+        for side in SIDES
+    )
+    waited = np.diff(of_a)[:, 0]
+    in_vain = of_a[(waited >= WAITS_TICKS) & (waited <= lapse_ticks)]
+    if len(in_vain) >= max(FEWEST_WAITS, IN_VAIN_SHARE * (len(in_vain) + len(of_b))):
+        waits, pauses = f"{WAITS_TICKS / TICKS_PER_S:g} s", f"{lapse_ticks / TICKS_PER_S:g} s"
+        text = (
+            f"A waited for {waits} or more and went on by itself {len(in_vain)} times; pauses of up to {pauses} are of "
+            "its turn, so none of these counts as no answer"
+        )
+        yield Finding("went_on", "B", "A went on without an answer", text, int(in_vain[0, 0]), int(in_vain[0, 1]))
 
 
 def one_sided(heard: CheckedCall) -> Iterator[Finding]:
@@ -282,18 +308,22 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     many = fitting >= max(FEWEST_LABELS * max(1, len(own)), len(named) / 2)
     nearly_all = fitting >= max(FEWEST_LABELS, 2 * len(own), NEARLY_ALL * len(named))  # turns at even distances
     if (many or nearly_all) and fitting > len(other):
-        shift = f"{abs(late_ticks) / TICKS_PER_S:.1f} s {'earlier' if late_ticks > 0 else 'later'}"
-        text = f"{fitting} of {len(named)} labels fit speech {shift}, {len(own)} where they are: are their times right?"
+        where = f"{_shift(late_ticks)}, {len(own)} where they are"
+        text = f"{fitting} of {len(named)} labels fit speech {where}: are their times right?"
         yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
     elif len(misplaced) >= FEWEST_LABELS * max(1, well_placed):
         text = f"{len(misplaced)} of {len(named)} labels fit the speech of the other side: sides exchanged? (--swap)"
         first = misplaced[0]
         yield Finding("labels_elsewhere", None, "Labels fit the other side", text, first.start_tick, first.end_tick)
+    elif (late := late_in_parts([(label.side, label.end_tick) for label in named], heard.dialogue.ipus)) is not None:
+        times = " and ".join(f"{_shift(late_ticks)} at {_clock(tick)}" for tick, late_ticks in late)
+        text = f"labels fit speech {times}: do they run on another clock?"
+        yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
 
 
 CHECKS: Final[Mapping[str, Check]] = {
     check.__name__: check
-    for check in (never_spoke, fell_silent, ends_unanswered, one_sided, file_ends, labels_elsewhere)
+    for check in (never_spoke, fell_silent, ends_unanswered, went_on, one_sided, file_ends, labels_elsewhere)
 }
 
 
@@ -319,6 +349,11 @@ def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
         return bool((np.abs(ends - label.end_tick) <= LABEL_REACH_TICKS).any())
     spoken = heard.dialogue.speaking[side][label.start_tick : label.end_tick]
     return bool(len(spoken)) and bool(spoken.mean() > 0.5)
+
+
+def _shift(late_ticks: float) -> str:
+    shift = f"{abs(late_ticks) / TICKS_PER_S:.1f} s"
+    return "where they are" if shift == "0.0 s" else f"{shift} {'earlier' if late_ticks > 0 else 'later'}"
 
 
 def _between(spans: Spans, start_tick: int, end_tick: int) -> Sequence[tuple[int, int]]:

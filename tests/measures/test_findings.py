@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,18 @@ def dead_agent(seconds_apart: float) -> str:
         (
             "A 0-2 6-8 12-14 16.3-17 19.2-20 | B 2.5-5 8.6-11",
             [("fell_silent", "B silent from 0:11 to the end while A spoke 3 times", 11.0)],
+        ),
+        # B answers every second time, and A never waits for long: each wait is a pause of its turn.
+        (
+            "A 0-2 4-6 8-9 10.8-12 14.4-16 18-20 22.5-24 26-28 30-31 | B 6.5-7.5 12.5-14 20.4-22 28.4-29.5",
+            [
+                (
+                    "went_on",
+                    "A waited for 1.3 s or more and went on by itself 4 times; pauses of up to 3 s are of its turn, so "
+                    "none of these counts as no answer",
+                    2.0,
+                )
+            ],
         ),
         # A voice that comes back; a caller who is asked again and again, and says nothing.
         (
@@ -161,6 +174,34 @@ def test_labels_of_another_clock_are_not_said_to_be_of_the_other_side(tmp_path: 
     (finding,) = score(recording)["findings"]
     shift = f"{abs(late_s):.1f} s {'earlier' if late_s > 0 else 'later'}"
     assert finding["text"].startswith(f"6 of 6 labels fit speech {shift}, ")
+
+
+@pytest.mark.parametrize(
+    ("faster", "late_s", "told"),
+    [
+        (0.04, 0.0, "labels fit speech .* at 0:0. and 3.[0-9] s earlier at 1:2.: "),
+        (-0.03, 0.0, "labels fit speech .* at 0:0. and 2.[0-9] s later at 1:1.: "),
+        (
+            0.0,
+            1.0,
+            r"labels fit speech .* at 0:0. and (0.9|1.0|1.1) s earlier at 1:2.: do they run on another clock[?]",
+        ),
+        (0.0, 0.0, None),
+    ],
+)
+def test_labels_that_run_on_another_clock_are_named(
+    tmp_path: Path, faster: float, late_s: float, told: str | None
+) -> None:
+    """They are faster or slower, or late from the middle on."""
+    rng = np.random.default_rng(11)
+    ends = np.round(np.cumsum(rng.uniform(4, 8, 14)), 2).tolist()
+    spoken = f"A {' '.join(f'{e - 1.5:g}-{e:g}' for e in ends)} | B {' '.join(f'{e + 0.7:g}-{e + 2:g}' for e in ends)}"
+    recording = drawn_recording(tmp_path / "call", spoken, 5)
+    given = [round(end * (1 + faster) + late_s * (number >= 7), 2) for number, end in enumerate(ends)]
+    keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", end, end) for end in given])
+    texts = [each["text"] for each in score(recording)["findings"]]
+    assert len(texts) == (told is not None)
+    assert told is None or re.fullmatch(rf"{told}do they run on another clock\?", texts[0])
 
 
 def test_labels_that_fit_other_turns_at_even_distances_are_named(tmp_path: Path) -> None:

@@ -238,6 +238,28 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "call" / REPORT).is_file()
 
 
+def test_a_clock_that_was_given_wrong_is_told(tmp_path: Path) -> None:
+    """By 0.4 s: late, events come before A has ended; early, those of some answers come after their onsets."""
+    rng = np.random.default_rng(7)
+    drawing, found = exchanges(rng, 12)
+    call = write(tmp_path / "call.wav", voices(drawing))
+    log = save(tmp_path / "log.jsonl", log_of(rng, found, jitter_s=0.005))
+    for wrong_ms, told in (
+        (-400, "before A's end: the agent decides before A"),
+        (0, None),
+        (400, "7 of 12 answers lack events of the log: is the clock right that was given?"),
+    ):
+        given = ("--marks", log, "--marks-offset-ms", -1_000_000 + 50 + wrong_ms)
+        shown = command("replay", "--vad", "energy", "--out", tmp_path / "run", call, *given).stdout
+        assert told is None or told in " ".join(shown.split())
+        assert ("!!" in shown) == (told is not None)
+    (tmp_path / "meta.csv").write_text("file,marks_file,marks_offset_ms\ncall.wav,log.jsonl,-999550\n")
+    shown = command(
+        "replay", "--vad", "energy", "--out", tmp_path / "runs", call, "--meta", tmp_path / "meta.csv"
+    ).stdout
+    assert "call: 7 of 12 answers lack events of the log" in " ".join(shown.split())
+
+
 def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices("A 0.3-2 | B 2.4-4"))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)

@@ -188,6 +188,21 @@ def test_an_echo_whose_lag_moves_fast_and_far_is_told() -> None:
     assert finding["figures"]["most_delay_ms"] - finding["figures"]["least_delay_ms"] > 100
 
 
+def test_echo_whose_lag_creeps_is_no_speech() -> None:
+    """From 250 ms on by 0.36 ms a second, as between two clocks, in a room: A says it all, and B says nothing."""
+    pcm = in_rooms(synthetic(seed=9, seconds=60))
+    pcm[:, 1] = 0
+    at = np.arange(len(pcm)) * (1 - 0.00036) - 0.25 * RATE
+    echo = np.interp(at, np.arange(len(pcm)), pcm[:, 0].astype(np.float64), left=0.0)
+    pcm[:, 1] = clipped16(10 ** (-20 / 20) * echo)
+    tracks = active(pcm)
+    tracks["B"] = np.roll(tracks["A"], 26)
+    suspect = np.zeros(len(tracks["B"]), np.bool_)
+    for start, end in health_of(pcm, tracks)["suspect"]["B"]:
+        suspect[start:end] = True
+    assert np.mean(suspect[tracks["B"]]) > 0.9
+
+
 def test_pauses_inside_words_are_told_apart_from_a_gate() -> None:
     """Each silence ends where somebody speaks, as behind gates; but here a background is heard apart from speech."""
     sound = in_rooms(synthetic(seed=6, seconds=60), -50)

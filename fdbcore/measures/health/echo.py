@@ -38,6 +38,8 @@ LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
 HINT_DEVIATIONS, FEWEST_ALONE = 4.5, 2  # of all frames together, where so many of them are found alone
+FEWEST_CREEPING, CREEPS_WITHIN, CREEPS_SAMPLES = 4, 2, 4  # frames, and samples beside and along a straight line
+FEWEST_IN_LINE, IN_LINE_WITHIN = 6, 40
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
 MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
 LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
@@ -261,18 +263,53 @@ def _stretches(
 ) -> Iterator[tuple[int, int, int, float]]:
     """The same for some frames that begin at `starts`: together or, if the lag moves, each alone.
 
-    A lag that moves fast leaves no more than a hint in all frames together.
+    A lag that moves fast leaves no more than a hint in all frames together. It is found if it is clear in some frames
+    alone, or if those of most frames lie along a line: then each has the deviations of all of these.
     """
     together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= HINT_DEVIATIONS]
+    if not together:
+        return
     is_sure = any(deviations >= FOUND_DEVIATIONS for _, deviations in together)
-    if together:
-        alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
-        sure = [lags[-1][0] for lags in alone if lags[-1][1] >= FOUND_DEVIATIONS]
-        if np.ptp(sure) > MIRRORED_SAMPLES if is_sure and sure else len(sure) >= FEWEST_ALONE:
-            for start, lags in zip(starts, alone, strict=True):
-                yield from ((start, start + FRAME_TICKS, *lag) for lag in lags)
-            return
-    yield from ((starts[0], starts[-1] + FRAME_TICKS, *lag) for lag in together if lag[1] >= FOUND_DEVIATIONS)
+    alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
+    last = [(start, *lags[-1]) for start, lags in zip(starts, alone, strict=True)]
+    sure = [(start, lag) for start, lag, deviations in last if deviations >= FOUND_DEVIATIONS]
+    if _moves(sure) if is_sure else len(sure) >= FEWEST_ALONE:
+        for start, lags in zip(starts, alone, strict=True):
+            yield from ((start, start + FRAME_TICKS, *lag) for lag in lags)
+    elif not is_sure and (lined := _in_line([each for each in last if each[2] >= HINT_DEVIATIONS])):
+        of_all = math.hypot(*(deviations for *_, deviations in lined))
+        yield from ((start, start + FRAME_TICKS, lag, of_all) for start, lag, _ in lined)
+    else:
+        yield from ((starts[0], starts[-1] + FRAME_TICKS, *lag) for lag in together if lag[1] >= FOUND_DEVIATIONS)
+
+
+def _moves(found: Sequence[tuple[int, int]]) -> bool:
+    """Whether a lag moves through some frames: jumps, or creeps as between two clocks. found: start tick and lag."""
+    lags = np.array([lag for _, lag in found])
+    if len(lags) >= FEWEST_CREEPING:
+        beside, along = _from_line(np.array([start for start, _ in found]), lags)
+        if np.abs(beside).max() <= CREEPS_WITHIN and np.ptp(along) >= CREEPS_SAMPLES:
+            return True
+    return bool(len(lags)) and bool(np.ptp(lags) > MIRRORED_SAMPLES)
+
+
+def _in_line(found: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
+    """The frames whose lags lie along a line; none if these are few. found: start tick, lag and deviations."""
+    if len(found) < FEWEST_IN_LINE:
+        return []
+    beside, _ = _from_line(np.array([start for start, *_ in found]), np.array([lag for _, lag, _ in found]))
+    lined = [each for each, off in zip(found, beside.tolist(), strict=True) if abs(off) <= IN_LINE_WITHIN]
+    return lined if len(lined) >= FEWEST_IN_LINE else []
+
+
+def _from_line(
+    ticks: npt.NDArray[np.int64], lags: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """How far lags are from the line through most of them (Theil, Sen), and where that line is, in samples."""
+    first, second = np.triu_indices(len(ticks), 1)
+    slope = np.median((lags[second] - lags[first]) / (ticks[second] - ticks[first]))
+    along = slope * ticks + np.median(lags - slope * ticks)
+    return lags - along, along
 
 
 def _levelled(pcm: Floats) -> Floats:

@@ -70,9 +70,24 @@ def refusal(log: AgentLog) -> str | None:
     return None if log["refused"] is None else f"no stage times: {log['refused']}"
 
 
+_MOST_LACKING: Final = 0.3
+"""Of answers, more lack events where a log is placed wrong, and few others do."""
+
+
+def why_misplaced(log: AgentLog) -> str | None:
+    """Why a log seems to lie wrong by the clock that was given for it; None if it does not."""
+    table, answers = stage_table([log]), len(log["answers"])
+    lacking = max((stage.missing for stage in table.stages), default=0) if table else 0
+    if log["given_offset_ms"] is None or lacking <= _MOST_LACKING * answers:
+        return None
+    return f"{lacking:,} of {answers:,} answers lack events of the log: is the clock right that was given?"
+
+
 def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
     """Warnings about stages with negative medians, and about marks beyond the recording."""
     found = table.cautions if table else ["no answer has an event of the log"]
+    if (misplaced := why_misplaced(log)) is not None:
+        found.append(misplaced)
     if log["outside"]:
         found.append(f"{log['outside']:,} marks lie beyond the recording")
     if count := log.get("left_out_count", 0):

@@ -9,7 +9,7 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.stages import stage_table
 from fdbcore.analysis.survey import Survey
 from fdbcore.report import stages
-from fdbcore.report.call.agent_log import refusal
+from fdbcore.report.call.agent_log import refusal, why_misplaced
 from fdbcore.report.format import counted
 from fdbcore.report.html.values import Links
 
@@ -28,7 +28,7 @@ def section(run: Survey, link: Links, page: Callable[[Call], str | None]) -> dic
     return {
         "of": _of(run),
         "table": stages.section(table, link) if table else None,
-        "cautions": table.cautions if table else [],
+        "cautions": [*(table.cautions if table else []), *_misplaced(run)],
         "what": f"no stage times for {counted(len(refused), 'call')}",
         "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],
         "more": len(refused) - NAMED,
@@ -40,7 +40,10 @@ def screen_lines(run: Survey, columns: int) -> list[str]:
     if not run.logs:
         return []
     table, refused = stage_table(log for _, log in run.logs), _refused(run)
-    told = [("agents' logs", _of(run)), *(("!!", text) for text in (table.cautions if table else []))]
+    told = [
+        ("agents' logs", _of(run)),
+        *(("!!", text) for text in [*(table.cautions if table else []), *_misplaced(run)]),
+    ]
     if refused:
         (first, why), more = refused[0], f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
         told.append(("!!", f"{first.name}{more}: {why}"))
@@ -51,6 +54,13 @@ def screen_lines(run: Survey, columns: int) -> list[str]:
 def _of(run: Survey) -> str:
     split = sum(len(log["answers"]) for _, log in run.logs if log["events"])
     return f"{counted(split, 'answer')} of {counted(len(run.logs) - len(_refused(run)), 'call')} split at their events"
+
+
+def _misplaced(run: Survey) -> list[str]:
+    """The first call whose log seems to lie wrong, and how many more there are."""
+    found = [(call.name, why) for call, log in run.logs if (why := why_misplaced(log)) is not None]
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return [f"{name}{more}: {why}" for name, why in found[:1]]
 
 
 def _refused(run: Survey) -> list[tuple[Call, str]]:
