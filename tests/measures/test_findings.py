@@ -181,11 +181,7 @@ def test_labels_of_another_clock_are_not_said_to_be_of_the_other_side(tmp_path: 
     [
         (0.04, 0.0, "labels fit speech .* at 0:0. and 3.[0-9] s earlier at 1:2.: "),
         (-0.03, 0.0, "labels fit speech .* at 0:0. and 2.[0-9] s later at 1:1.: "),
-        (
-            0.0,
-            1.0,
-            r"labels fit speech .* at 0:0. and (0.9|1.0|1.1) s earlier at 1:2.: do they run on another clock[?]",
-        ),
+        (0.0, 1.0, "labels fit speech .* at 0:0. and (0.9|1.0|1.1) s earlier at 1:2.: "),
         (0.0, 0.0, None),
     ],
 )

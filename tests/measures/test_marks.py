@@ -254,9 +254,8 @@ def test_a_clock_that_was_given_wrong_is_told(tmp_path: Path) -> None:
         assert told is None or told in " ".join(shown.split())
         assert ("!!" in shown) == (told is not None)
     (tmp_path / "meta.csv").write_text("file,marks_file,marks_offset_ms\ncall.wav,log.jsonl,-999550\n")
-    shown = command(
-        "replay", "--vad", "energy", "--out", tmp_path / "runs", call, "--meta", tmp_path / "meta.csv"
-    ).stdout
+    by_table = ("--meta", tmp_path / "meta.csv", "--out", tmp_path / "runs", "--count-bad-input")
+    shown = command("replay", "--vad", "energy", call, *by_table).stdout
     assert "call: 7 of 12 answers lack events of the log" in " ".join(shown.split())
 
 
