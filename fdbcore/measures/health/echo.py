@@ -37,7 +37,7 @@ WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
-HINT_DEVIATIONS, FEWEST_ALONE = 4.5, 2  # of all frames together, where so many of them are found alone
+HINT_DEVIATIONS: Final = 4.5  # of all frames together, and of each along a line
 FEWEST_CREEPING, CREEPS_WITHIN, CREEPS_SAMPLES = 4, 2, 4  # frames, and samples beside and along a straight line
 FEWEST_IN_LINE, IN_LINE_WITHIN = 6, 40
 AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
@@ -263,8 +263,8 @@ def _stretches(
 ) -> Iterator[tuple[int, int, int, float]]:
     """The same for some frames that begin at `starts`: together or, if the lag moves, each alone.
 
-    A lag that moves fast leaves no more than a hint in all frames together. It is found if it is clear in some frames
-    alone, or if those of most frames lie along a line: then each has the deviations of all of these.
+    A lag that moves fast leaves no more than a hint in all frames together. It is found if the lags of most frames lie
+    along a line: then each has the deviations of all of these.
     """
     together = [lags for lags in _lags(x, y, reach_ticks) if lags[1] >= HINT_DEVIATIONS]
     if not together:
@@ -273,7 +273,7 @@ def _stretches(
     alone = [list(_lags(x[at : at + 1], y[at : at + 1], reach_ticks)) for at in range(len(starts))]
     last = [(start, *lags[-1]) for start, lags in zip(starts, alone, strict=True)]
     sure = [(start, lag) for start, lag, deviations in last if deviations >= FOUND_DEVIATIONS]
-    if _moves(sure) if is_sure else len(sure) >= FEWEST_ALONE:
+    if is_sure and _moves(sure):
         for start, lags in zip(starts, alone, strict=True):
             yield from ((start, start + FRAME_TICKS, *lag) for lag in lags)
     elif not is_sure and (lined := _in_line([each for each in last if each[2] >= HINT_DEVIATIONS])):
