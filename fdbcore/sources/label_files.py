@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from fdbcore.errors import SettingsError, nearest
+from fdbcore.recording.form import MOST_TICKS
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.channels import ChannelColumn
@@ -33,6 +34,7 @@ from fdbcore.sources.names import FILE_COLUMNS, Oddities
 from fdbcore.sources.tables import table_rows
 from fdbcore.sources.times import TimeColumn
 from fdbcore.sources.utterance_files import is_of_elan, of_elan, subtitles
+from fdbcore.types import TICKS_PER_S
 
 _SUGGESTED: Final = 100  # so many unknown names are compared with the known ones at most
 _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
@@ -122,6 +124,9 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
     if start_s is None or end_s is None or not 0 <= start_s <= end_s < math.inf:
         told = " to ".join("no time" if time_s is None else f"{time_s:g} s" for time_s in (start_s, end_s))
         oddities.add("labels whose times are not a span, left out", [f"{entry.where}: {told}"])
+        return None
+    if end_s * TICKS_PER_S > MOST_TICKS:
+        oddities.add("labels later than a week, left out: in samples or ms?", [f"{entry.where}: {end_s:g} s"])
         return None
     if kind != "turn_end" and start_s == end_s:
         oddities.add(f"labels of kind {kind} without a length, left out", [entry.where])

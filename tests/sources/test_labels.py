@@ -200,6 +200,7 @@ def test_what_is_no_label_is_named_and_counted(tmp_path: Path) -> None:
         "A,noise,1,1",
         "A,pause",
         "A,pause,1,2",
+        "A,pause,96000,768000",
     ]
     labels, odd = read(
         written(tmp_path, "x.csv", "\n".join(["side,kind,start_s,end_s", *rows, "A,wibble,1,2", "A,wibble,2,3"]))
@@ -215,7 +216,8 @@ def test_what_is_no_label_is_named_and_counted(tmp_path: Path) -> None:
         "labels whose times are not numbers, left out": ["x.csv, line 6, start_s: 'x'"],
         "labels of kind noise without a length, left out": ["x.csv, line 7"],
         "rows with fewer than 4 fields, left out": ["x.csv, line 8"],
-        "labels of unknown kind 'wibble', left out": ["x.csv, line 10", "x.csv, line 11"],
+        "labels later than a week, left out: in samples or ms?": ["x.csv, line 10: 768000 s"],
+        "labels of unknown kind 'wibble', left out": ["x.csv, line 11", "x.csv, line 12"],
     }
 
 
