@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.call_verdicts import CallLimit, GatedRun, call_limit, call_verdicts
 from fdbcore.analysis.comparison import COMPARISON_SCHEMA
@@ -25,7 +24,7 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.clock import utc_now
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.recording.files import read_json, write_json
-from fdbcore.recording.places import located, place_from
+from fdbcore.recording.places import located, place_from, with_changed
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
@@ -34,6 +33,8 @@ COMPARISON, GATES = "comparison.json", "gates.json"
 
 _PLACES: Final = frozenset(("path", "page"))
 """The keys of a comparison that name what lies where the command ran, or runs; in the run's folder they start there."""
+_CONDITIONS: Final = frozenset(("where",))
+"""The keys of what a user asked of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def keep(run: Run, document: Comparison) -> None:
 
     RecordingError if that fails.
     """
-    placed: Comparison = _with_places(document, lambda place: place_from(run.path, Path(place)))
+    placed: Comparison = with_changed(document, lambda place: place_from(run.path, Path(place)), _PLACES, _CONDITIONS)
     if (of_gates := placed.get("gates")) is not None:
         of_gates["file"] = place_from(run.path, Path(of_gates["file"]))
     made: Comparison = {**placed, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
@@ -93,25 +94,11 @@ def _read(path: Path) -> Comparison | None:
     """The document in a file; None if it is missing, cannot be read, or is of another schema."""
     with suppress(RecordingError, AttributeError):  # AttributeError: its JSON is not an object
         found: Comparison = read_json(path)
-        placed: Comparison = _with_places(found, lambda place: os.path.relpath(located(path.parent, place)))
+        placed: Comparison = with_changed(
+            found, lambda place: os.path.relpath(located(path.parent, place)), _PLACES, _CONDITIONS
+        )
         return placed if found.get("schema") == COMPARISON_SCHEMA else None
     return None
-
-
-def _with_places(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401
-    """A JSON value with other places of files; `where`, conditions on a user's columns, stays as it is."""
-    if isinstance(value, list):
-        return [_with_places(each, change) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: change(each)
-        if key in _PLACES and isinstance(each, str)
-        else each
-        if key == "where"
-        else _with_places(each, change)
-        for key, each in value.items()
-    }
 
 
 def _scores_sha256(run: Run) -> str:

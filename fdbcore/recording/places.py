@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,16 +51,28 @@ def with_places_from(folder: Path, value: Any, written_in: Path | None = None) -
 
     written_in: the folder whose recording the value was written for, if that was another: ways out of it are changed.
     """
+
+    def change(place: str) -> str:
+        if os.path.isabs(place):
+            return place_from(folder, Path(place))
+        if written_in is not None and place.startswith(f"{os.pardir}{os.sep}"):
+            return place_from(folder, located(written_in, place))
+        return place
+
+    return with_changed(value, change, PLACES, _LEFT_AS_THEY_ARE)
+
+
+def with_changed(value: Any, change: Callable[[str], str], names: Collection[str], left: Collection[str]) -> Any:  # noqa: ANN401
+    """A JSON value with its texts under `names` changed, wherever they stand but under `left`."""
     if isinstance(value, list | tuple):
-        return [with_places_from(folder, each, written_in) for each in value]
+        return [with_changed(each, change, names, left) for each in value]
     if not isinstance(value, Mapping):
         return value
-    found = dict(value)
-    for key, each in found.items():
-        if key not in PLACES or not isinstance(each, str):
-            found[key] = each if key in _LEFT_AS_THEY_ARE else with_places_from(folder, each, written_in)
-        elif os.path.isabs(each):
-            found[key] = place_from(folder, Path(each))
-        elif written_in is not None and each.startswith(f"{os.pardir}{os.sep}"):
-            found[key] = place_from(folder, located(written_in, each))
-    return found
+    return {
+        key: change(each)
+        if key in names and isinstance(each, str)
+        else each
+        if key in left
+        else with_changed(each, change, names, left)
+        for key, each in value.items()
+    }
