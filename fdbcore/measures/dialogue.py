@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
+from fdbcore.measures.sayings import Saying
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
 """int64 (n, 2): half-open spans in ticks, sorted."""
 
 NEVER_TICKS = 1 << 40
+STAYS_SILENT_TICKS: Final = TICKS_PER_S
+"""A side that was interrupted has stopped if it then stays silent for so long; a pause for breath may last as long."""
+AHEAD_TICKS: Final = 20
+"""Who begins so shortly before the other ends answers it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Dialogue:
     that labels or a suite call a pause of A. kept: the spans of ticks that are measured, each as if it were alone (see
     `fdbcore.recording.left_out`); none for the whole session. muted_ticks: for how long from tick 0 a side was muted,
     so that what it said is not known: what begins there counts nowhere, and the time that is measured begins after it.
-    given_up: ticks, each in a silence that A itself took for no answer of B, if A tells.
+    given_up: ticks, each in a silence that A itself took for no answer of B, if A tells. sayings: of A, if it tells.
     """
 
     detected: Sequence[TurnEvent]
@@ -41,6 +46,7 @@ class Dialogue:
     kept: Sequence[Span] = ()
     muted_ticks: int = 0
     given_up: Sequence[int] = ()
+    sayings: Sequence[Saying] = ()
 
     @cached_property
     def spans(self) -> Sequence[Span]:
@@ -145,6 +151,19 @@ class Dialogue:
             (unanswered if last["A"] > last["B"] and is_long else others).append((last["A"], end))
         return unanswered, others
 
+    @cached_property
+    def cut_short(self) -> Sequence[Saying]:
+        """The sayings that A broke off because B began in them, each from where B began; that may be no speech yet."""
+        starts, speaks = self.ipus["B"][:, 0], self.speaking["B"]
+        found = []
+        for each in self.sayings:
+            if each.is_broken_off and not speaks[each.start_tick]:
+                within = starts[(each.start_tick < starts) & (starts < each.end_tick)]
+                start = int(within[-1]) if len(within) else each.start_tick
+                if not self.is_unheard_start(start):
+                    found.append(each._replace(start_tick=start))
+        return found
+
     def speech_min(self, side: Side) -> float:
         """Minutes of speech of a side: the total length of its IPUs."""
         return float(np.diff(self.ipus[side]).sum()) / TICKS_PER_S / 60
@@ -163,16 +182,36 @@ class Dialogue:
         is_whole = (silences[:, 1] < self._span_ends(silences[:, 0] - 1)) & (silences[:, 0] >= self.muted_ticks)
         return silences[is_whole]
 
-    def ticks_until_stop(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each of the ticks (n,), how many ticks later `side` falls silent for at least yield_hold_ms.
+    def ticks_until_stop(
+        self, side: Side, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """For what the other says from `starts` to `ends`, (n,) ticks: how long after each start `side` stops.
 
-        It is more than NEVER_TICKS / 2 if it never does. The end of the recording (or of a kept span) is no stop, since
-        nobody knows how long that silence would have lasted.
+        It stops where it falls silent until the other has ended, or AHEAD_TICKS before that, and for at least
+        STAYS_SILENT_TICKS: who only takes a breath has not stopped. It is NEVER_TICKS if it never does. The end of the
+        recording (or of a kept span) is no stop, since nobody knows how long that silence would have lasted.
         """
-        spans, hold = self.ipus[side], self.settings.ticks("yield_hold_ms")
+        silences, upto = self.long_silences(side), self._span_ends(starts)
+        until = np.full(len(starts), NEVER_TICKS, np.int64)
+        for row, (start, end, most) in enumerate(zip(starts.tolist(), ends.tolist(), upto.tolist(), strict=True)):
+            after = silences[np.searchsorted(silences[:, 0], start, side="right") :]
+            stops = after[(after[:, 1] >= end - AHEAD_TICKS) & (after[:, 0] <= most), 0]
+            if len(stops):
+                until[row] = stops[0] - start
+        return until
+
+    def long_silences(self, side: Side) -> Spans:
+        """The silences of `side` after each of its IPUs, if they last for STAYS_SILENT_TICKS within a kept span."""
+        spans = self.ipus[side]
         following = np.minimum(np.append(spans[1:, 0], NEVER_TICKS)[: len(spans)], self._span_ends(spans[:, 0]))
-        stops = spans[following - spans[:, 1] >= hold, 1]
-        return self._until(stops, ticks)
+        stays: Spans = np.stack([spans[:, 1], following], axis=1)[following - spans[:, 1] >= STAYS_SILENT_TICKS]
+        return stays
+
+    def words_end(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For ticks (n,) in which `side` speaks: where it ends, past the pauses in which it has not given way."""
+        words = joined(self.ipus[side], self.settings.ticks("yield_hold_ms"))
+        ends: npt.NDArray[np.int64] = words[np.searchsorted(words[:, 0], ticks, side="right") - 1, 1]
+        return ends
 
     def ticks_until_end(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """For each of the ticks (n,), how many ticks later `side` next ends an IPU."""

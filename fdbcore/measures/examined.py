@@ -24,6 +24,8 @@ EARLIER_MS: Final = 250
 """So much sooner than the pacing promises, or less, is no fault: two detectors of speech differ by so much."""
 LATER_MS: Final = 500
 """The same for what is later: an actor has to think of what it says."""
+GOES_ON_TICKS: Final = TICKS_PER_S
+"""A system that speaks so soon after the examiner began to was in a pause of what it said before."""
 SHORT_ANSWER_TICKS: Final = TICKS_PER_S
 """Who has heard so much of the system, or more, since the own words knows that it answered."""
 STALL_TICKS: Final = 20 * TICKS_PER_S
@@ -43,13 +45,16 @@ class Proof:
 
 @dataclass(slots=True)
 class Utterance:
-    """What the examiner said at once. text: None if it does not tell its words. end_tick: None if the call ended."""
+    """What the examiner said at once. silence_ms: of the system, after which it was to speak. text: None if it does not
+    tell its words. end_tick: None if the call ended.
+    """
 
     tick: int
     what: str
     cue: str
     goal: int | None = None
     reaction_ms: int | None = None
+    silence_ms: int | None = None
     text: str | None = None
     end_tick: int | None = None
 
@@ -65,11 +70,12 @@ class Examined:
 
     left_role: it spoke as an assistant does. off_script: its words are of no part of its brief. unstated: goals that it
     left without a word for them. closed_early: it said the closing statement before all goals were left, and no limit
-    asked for it. cut_in: it began while the system spoke, and its pacing does not. not_yielded: it went on while the
-    system spoke over it, and its pacing does not. too_soon, too_late: reactions beyond promised_ms. contradicted: early
-    edges that it acted on, and that were none. deaf: it took the system for silent that had spoken. stalled: it stayed
-    silent for STALL_TICKS. muted: what the system said while it was muted, which is lost and no fault. answered: its
-    sayings for a goal that the system answered. left: goals that it left before it closed.
+    asked for it. in_pause: it took for over what the system went on with within GOES_ON_TICKS. cut_in: it began while
+    the system spoke, and its pacing does not. not_yielded: it went on while the system spoke over it, and its pacing
+    does not. too_soon, too_late: reactions beyond promised_ms. contradicted: early edges that it acted on, and that
+    were none. deaf: it took the system for silent that had spoken. stalled: it stayed silent for STALL_TICKS. muted:
+    what the system said while it was muted, which is lost and no fault. answered: its sayings for a goal that the
+    system answered. left: goals that it left before it closed.
     """
 
     sayings: int
@@ -85,6 +91,7 @@ class Examined:
     off_script: list[Proof] = field(default_factory=list)
     unstated: list[Proof] = field(default_factory=list)
     closed_early: list[Proof] = field(default_factory=list)
+    in_pause: list[Proof] = field(default_factory=list)
     cut_in: list[Proof] = field(default_factory=list)
     not_yielded: list[Proof] = field(default_factory=list)
     too_soon: list[Proof] = field(default_factory=list)
@@ -149,7 +156,14 @@ def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
     for event in events:
         if event["kind"] == SAYS:
             found.append(
-                Utterance(event["tick"], event["what"], event["cue"], event.get("goal"), event.get("reaction_ms"))
+                Utterance(
+                    event["tick"],
+                    event["what"],
+                    event["cue"],
+                    event.get("goal"),
+                    event.get("reaction_ms"),
+                    event.get("silence_ms"),
+                )
             )
         elif found and event["kind"] == SAID:
             found[-1].end_tick = event["tick"]
@@ -241,11 +255,15 @@ def _pace(
                 over_ticks = each.tick - max(next(first for first, last in spoken.tolist() if last > ended), ended)
             if over_ticks >= REACTION_TICKS and not _may_break_in(each.cue, over_ticks, pacing):
                 found.cut_in.append(Proof(each.tick, f"it began {_s(each.tick - speech)} into speech of the system"))
+        goes_on = next((first for first, _ in spoken.tolist() if 0 < first - each.tick <= GOES_ON_TICKS), None)
+        if each.cue == "answered" and goes_on is not None:
+            found.in_pause.append(Proof(each.tick, f"the system went on after {_s(goes_on - each.tick)}"))
         if each.reaction_ms is not None:
+            least_ms, most_ms = (shortest_ms, longest_ms) if each.silence_ms is None else (each.silence_ms,) * 2
             proof = Proof(each.tick, f"it spoke {each.reaction_ms} ms after the system")
-            if each.reaction_ms < shortest_ms - EARLIER_MS:
+            if each.reaction_ms < least_ms - EARLIER_MS:
                 found.too_soon.append(proof)
-            elif each.reaction_ms > longest_ms + LATER_MS:
+            elif each.reaction_ms > most_ms + LATER_MS:
                 found.too_late.append(proof)
         ended = each.end_tick or each.tick
 

@@ -71,7 +71,8 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
     """The measures whether B stops for one kind of label, and how fast; for all distractions only whether."""
     share = Measure(
         stop_share(kind), "share", "share", GROUP, f"B stops within {STOP_S} s for {what}",
-        f"What A's labels call {what}, begun while B spoke: how often B falls silent for {{yield_hold_ms}}.",
+        f"What A's labels call {what}, begun while B spoke: how often B falls silent until they end, "
+        "and for at least 1 s.",
         "stop rate", of=f"What labels call {what}",
     )  # fmt: skip
     latency = Measure(
@@ -274,9 +275,10 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
             continue
         contributions, excluded = clear(dialogue, found)
         starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
-        until = dialogue.ticks_until_stop("B", starts)
+        ends = np.array([label.end_tick for label in contributions], dtype=np.int64)
+        until = dialogue.ticks_until_stop("B", starts, ends)
         has_stopped = until <= STOP_S * TICKS_PER_S
-        chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S) if contributions else None
+        chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S, ends - starts)
         found_share = _share(list(zip(contributions, has_stopped.tolist(), strict=True)), excluded)
         measures[stop_share(name)] = replace(found_share, chance=chance)
         if name != "distraction":

@@ -7,6 +7,9 @@ An **opportunity** of B is
 - every silence of both inside A's turn that is longer than lapse_ms, or that A itself took for no answer, in which B
   does not speak and A goes on by itself (*missed*).
 
+Where A broke off because B began, and tells what it meant to say, the end of its turn is where its words would have
+ended: B has cut it off, however soon A gave way.
+
 If a label or a suite calls a silence a pause of A, it asks for no answer and is no opportunity: B has *waited* through
 it, or has *cut in* if it begins to speak in it. If the end of the recording hides the answer, it is *censored*, and
 counts nowhere (see `fdbcore.measures.line`).
@@ -14,7 +17,7 @@ counts nowhere (see `fdbcore.measures.line`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
@@ -55,7 +58,7 @@ class Opportunities:
 def opportunities(dialogue: Dialogue) -> Opportunities:
     """The opportunities of B in a session."""
     window_ticks = dialogue.settings.ticks("response_window_ms")
-    transfers = [e for e in dialogue.uncensored("gap", "overlap_between", side="B") if fto(e) <= window_ticks]
+    transfers = [_as_planned(e, dialogue) for e in transfers_to_b(dialogue) if fto(e) <= window_ticks]
     cut_in = [e for e in transfers if any(first <= turn_start(e) < last for first, last in dialogue.pauses)]
     responses = [e for e in transfers if e not in cut_in]
     silences = dialogue.uncensored("no_response", side="B")
@@ -70,6 +73,22 @@ def opportunities(dialogue: Dialogue) -> Opportunities:
         cut_in=cut_in,
         censored=sum(e.kind == "turn" and e.side == "A" and e.censored for e in dialogue.events),
     )
+
+
+def transfers_to_b(dialogue: Dialogue) -> list[TurnEvent]:
+    """The floor transfers to B, as they were heard."""
+    return dialogue.uncensored("gap", "overlap_between", side="B")
+
+
+def end_of_a(transfer: TurnEvent) -> int:
+    """The tick at which A's turn ended before a transfer to B."""
+    return turn_start(transfer) - fto(transfer)
+
+
+def _as_planned(transfer: TurnEvent, dialogue: Dialogue) -> TurnEvent:
+    """The transfer, with its offset from where A's words would have ended if B cut them short."""
+    cut = next((each for each in dialogue.cut_short if each.is_at(end_of_a(transfer))), None)
+    return transfer if cut is None else replace(transfer, fto_ticks=cut.start_tick - cut.planned_end_tick)
 
 
 def unanswered_waits(dialogue: Dialogue) -> list[TurnEvent]:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.dialogue import AHEAD_TICKS, Dialogue
 from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
@@ -63,7 +63,7 @@ def _measures(x: Side) -> list[Measure]:
             Measure(
                 f"{b}_stopped_within_{seconds}s_{per}", "share", "share", GROUP,
                 f"{y} stops within {seconds} s {when}",
-                f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.", name,
+                f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.", name,
                 better=better, shown=shown,
                 headline="B stops in 2 s" if interrupted and seconds == 2 else "",
                 column=_STOPPED if interrupted and seconds == 2 else None, of=of,
@@ -121,18 +121,21 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
         of_size = [e for e in apart if (lengths[e.start_tick] <= short_ticks) == is_short]
         of_all = np.array([e.start_tick for e in of_size], np.int64)
         starts = np.array([e.start_tick for e in of_size if not e.terminal], np.int64)
-        stops = dialogue.ticks_until_stop(other, starts)
+        ends, ends_of_all = (dialogue.words_end(side, each) for each in (starts, of_all))
+        stops = dialogue.ticks_until_stop(other, starts, ends)
         for seconds in STOP_WITHIN_S:
             limit_ticks = seconds * TICKS_PER_S
-            chance = chance_of_stop(dialogue, other, limit_ticks) if with_chance and len(starts) else None
+            chance = chance_of_stop(dialogue, other, limit_ticks, ends - starts) if with_chance else None
             measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share.of(
                 *_divided(spans, starts, stops <= limit_ticks), excluded, chance
             )
         at_once_ticks = dialogue.settings.ticks("terminal_ms")
         measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share.of(
-            *_divided(spans, of_all, dialogue.ticks_until_stop(other, of_all) <= at_once_ticks),
+            *_divided(spans, of_all, dialogue.ticks_until_stop(other, of_all, ends_of_all) <= at_once_ticks),
             {"simultaneous": excluded["simultaneous"]},
-            chance_of_stop(dialogue, other, at_once_ticks, also_terminal=True) if with_chance and len(of_all) else None,
+            chance_of_stop(dialogue, other, at_once_ticks, ends_of_all - of_all, also_terminal=True)
+            if with_chance
+            else None,
         )
         has_stopped = stops <= max(STOP_WITHIN_S) * TICKS_PER_S
         stopped, others = _divided(spans, starts, has_stopped)
@@ -152,17 +155,34 @@ def _divided(
     return [spans[start] for start in starts[counts].tolist()], [spans[start] for start in starts[~counts].tolist()]
 
 
-def chance_of_stop(dialogue: Dialogue, other: Side, limit_ticks: int, also_terminal: bool = False) -> float | None:
-    """The share of onsets that the other would "stop" for within limit_ticks if onsets lay anywhere in its speech.
+def chance_of_stop(
+    dialogue: Dialogue,
+    other: Side,
+    limit_ticks: int,
+    lengths_ticks: npt.NDArray[np.int64],
+    also_terminal: bool = False,
+) -> float | None:
+    """The share of onsets, of words of these lengths (n,), that the other would "stop" for within limit_ticks if they
+    lay anywhere in its speech: what a deaf side is credited with.
 
     It is as if the onsets were shifted in time by every possible number of ticks, so that each falls on each tick once.
     Ticks count if the other speaks there, and if an onset there is neither simultaneous nor (unless also_terminal)
-    terminal. None if there is no such tick.
+    terminal. None if there is no such tick, or no onset.
     """
     settings, ipus = dialogue.settings, dialogue.ipus[other]
-    starts = ipus[:, 0] + settings.ticks("simultaneous_ms") + 1
-    ends = ipus[:, 1] - (0 if also_terminal else settings.ticks("terminal_ms"))
-    stops = ipus[:, 1] - 1 + dialogue.ticks_until_stop(other, ipus[:, 1] - 1)  # the same from any tick of the IPU
-    clear = np.maximum(ends - starts, 0)
-    stopped = np.maximum(ends - np.maximum(starts, stops - limit_ticks), 0)
-    return float(stopped.sum() / clear.sum()) if clear.any() else None
+    first, last = settings.ticks("simultaneous_ms") + 1, 0 if also_terminal else settings.ticks("terminal_ms")
+    clear = np.zeros(dialogue.n_ticks + 1, np.int64)
+    for start, end in ipus.tolist():
+        clear[start + first : end - last] = 1
+    counts = np.concatenate([[0], clear.cumsum()])
+    if not counts[-1] or not len(lengths_ticks):
+        return None
+    silences = dialogue.long_silences(other)
+    earliest = [max(start - limit_ticks, dialogue.span_at(start)[0]) for start in silences[:, 0].tolist()]
+    stopped = 0
+    for length, times in zip(*np.unique(lengths_ticks, return_counts=True), strict=True):
+        latest = np.minimum(silences[:, 0], silences[:, 1] - length + AHEAD_TICKS + 1)
+        upto = np.maximum.accumulate(np.maximum(latest, earliest)) if len(silences) else latest
+        since = np.maximum(earliest, np.append(0, upto)[:-1]).astype(np.int64)
+        stopped += times * int((counts[upto] - counts[since]).sum())
+    return float(stopped / (counts[-1] * len(lengths_ticks)))

@@ -64,9 +64,8 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
     if not found:
         return {}
     interrupted, excluded = clear(dialogue, found)
-    until_stop = dialogue.ticks_until_stop(
-        "B", np.array([label.start_tick for label in interrupted], np.int64)
-    ).tolist()
+    starts, ends = np.array([label.span for label in interrupted], np.int64).reshape(-1, 2).T
+    until_stop = dialogue.ticks_until_stop("B", starts, ends).tolist()
     latencies_ms: list[float] = []
     others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
     recovered: list[Span] = []

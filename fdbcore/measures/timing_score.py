@@ -1,41 +1,26 @@
 """How well B is timed, from 0 to 1: the piecewise rule of EVA-Bench (arXiv 2605.13841), over all opportunities of B.
 
 An answer scores 0 at -0.5 s, rises to 1 at 0.5 s, keeps it until 2 s, and falls to 0 at 3.5 s. One that cuts A off
-scores at most 0.5. No answer scores 0. Where A talks over B for longer than short_ms, B scores by how soon it falls
-silent: 1 at once, 0 after 2 s. Where A broke off because B began, its turn ends where its words would have ended. The
-published code leaves out turns without an answer, but for the last; here all count.
+scores at most 0.5. No answer scores 0. Where A talks over B for longer than short_ms, B scores by how soon it stops
+(falls silent until A has ended, and for 1 s): 1 at once, 0 after 2 s. Where A broke off because B began, its turn ends
+where its words would have ended. The published code leaves out turns without an answer, but for the last; here all
+count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities, turn_start
-from fdbcore.types import TICKS_PER_S, TurnEvent
+from fdbcore.measures.opportunities import end_of_a, fto, opportunities, transfers_to_b, turn_start
+from fdbcore.types import TICKS_PER_S
 
 ANSWER_S: Final = (-0.5, 0.5, 2.0, 3.5)
 """Where the score of an answer is 0, 1, 1 and 0."""
 CUT_OFF_MOST: Final = 0.5
 YIELD_S: Final = 2.0
-
-_NEAR_TICKS: Final = 25
-"""A detector ends a turn at most so long after its last word."""
-
-
-class CutShort(NamedTuple):
-    """Words of A that B cut short: the ticks where B began in them, where A broke off, and where they would end."""
-
-    start_tick: int
-    end_tick: int
-    planned_end_tick: int
-
-    def is_at(self, end_of_a_tick: int) -> bool:
-        """Whether A's turn ended here because of it."""
-        return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
 
 
 class ScoredMoment(NamedTuple):
@@ -45,23 +30,20 @@ class ScoredMoment(NamedTuple):
     score: float
 
 
-def timing_scores(dialogue: Dialogue, cut_short: Sequence[CutShort] = ()) -> list[ScoredMoment]:
+def timing_scores(dialogue: Dialogue) -> list[ScoredMoment]:
     """The score of each opportunity of B, and of each time that A talked over it, from 0 to 1.
 
-    cut_short: of the words of A, if their planned ends are known; each stands for the opportunity at its end.
+    What B cut short of A stands for the opportunity at its end, also where B then said nothing.
     """
-    found = opportunities(dialogue)
-    cut = [(each.start_tick, each.start_tick - each.planned_end_tick) for each in cut_short]
-    cut += [(turn_start(each), fto(each)) for each in _others(found.premature, cut_short)]
-    answered = [(turn_start(each) - fto(each), fto(each)) for each in _others(found.answered, cut_short)]
+    found, cut_short = opportunities(dialogue), dialogue.cut_short
+    ends = [end_of_a(each) for each in transfers_to_b(dialogue)]
+    cut = [(turn_start(each), fto(each)) for each in found.premature]
+    cut += [(of.start_tick, of.start_tick - of.planned_end_tick) for of in cut_short if not any(map(of.is_at, ends))]
+    missed = [each.start_tick for each in found.missed if not any(of.is_at(each.start_tick) for of in cut_short)]
     return [
-        *(ScoredMoment(tick, _of_answer(after)) for tick, after in answered),
+        *(ScoredMoment(end_of_a(each), _of_answer(fto(each))) for each in found.answered),
         *(ScoredMoment(tick, min(_of_answer(after), CUT_OFF_MOST)) for tick, after in cut),
-        *(
-            ScoredMoment(each.start_tick, 0.0)
-            for each in found.missed
-            if not any(of.is_at(each.start_tick) for of in cut_short)
-        ),
+        *(ScoredMoment(tick, 0.0) for tick in missed),
         *_yields(dialogue),
     ]
 
@@ -69,11 +51,6 @@ def timing_scores(dialogue: Dialogue, cut_short: Sequence[CutShort] = ()) -> lis
 def _of_answer(after_ticks: int) -> float:
     """The score of an answer so long after the end of A's turn."""
     return float(np.interp(after_ticks / TICKS_PER_S, ANSWER_S, (0, 1, 1, 0)))
-
-
-def _others(transfers: Sequence[TurnEvent], cut_short: Sequence[CutShort]) -> list[TurnEvent]:
-    ends = [(each, turn_start(each) - fto(each)) for each in transfers]
-    return [each for each, end_of_a_tick in ends if not any(of.is_at(end_of_a_tick) for of in cut_short)]
 
 
 def _yields(dialogue: Dialogue) -> list[ScoredMoment]:
@@ -86,7 +63,8 @@ def _yields(dialogue: Dialogue) -> list[ScoredMoment]:
         and not (each.simultaneous or each.terminal)
         and dialogue.ipu_length_ticks("A", each.start_tick) > short_ticks
     ]
-    until_stop = dialogue.ticks_until_stop("B", np.array(starts, np.int64)).tolist()
+    ticks = np.array(starts, np.int64)
+    until_stop = dialogue.ticks_until_stop("B", ticks, dialogue.words_end("A", ticks)).tolist()
     return [
         ScoredMoment(start, max(0.0, 1 - until / (YIELD_S * TICKS_PER_S)))
         for start, until in zip(starts, until_stop, strict=True)

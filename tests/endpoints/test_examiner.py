@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fakes.fake_speech import KEY, FakeSpeech
 from fakes.parties import Caller
-from helpers.examiners import Stepped, answers, never
+from helpers.examiners import Stepped, SystemSpeaks, answers, never
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import wavfile
@@ -33,6 +33,20 @@ from fdbcore.types import FRAME_SAMPLES, Planted, TurnEvent
 
 SAYING_TICKS = 100  # the fake synthesiser gives 10 ms a character
 TEXT = "a" * SAYING_TICKS
+
+
+def answers_in_sentences(pause_s: float, goes_on: bool = False) -> SystemSpeaks:
+    """A system that answers in two sentences of 1 s with a pause between them. goes_on: also over the examiner."""
+    began: list[int] = []
+
+    def speaks(tick: int, silent_since: int | None) -> bool:
+        if silent_since is not None and (not began or silent_since > began[-1]):
+            began.append(silent_since)
+        at = tick - began[-1] - 30 if began and (goes_on or silent_since is not None) else -1
+        second = 100 + round(100 * pause_s)
+        return 0 <= at < 100 or second <= at < second + 100
+
+    return speaks
 
 
 @pytest.fixture
@@ -79,7 +93,7 @@ def test_its_own_profiles_vary_by_seed_within_their_limits(tmp_path: Path, synth
         party = examiner(tmp_path, synthesiser, brief(*[[]] * 12), f"pacing={pacing}&seed={seed}")
         return [each["reaction_ms"] for each in Stepped(party, answers()).of("examiner_says", cue="answered")]
 
-    least, most = {"slow": (1000, 1300), "fast": (250, 350)}[pacing]
+    least, most = {"slow": (1300, 1600), "fast": (1300, 1400)}[pacing]
     assert reactions(1) == reactions(1) != reactions(2)
     assert least <= min(reactions(1)) < max(reactions(1)) <= most
 
@@ -295,6 +309,39 @@ def test_the_fast_one_moves_on_as_soon_as_a_goal_is_met(tmp_path: Path, synthesi
     assert (second["cue"], second["goal"]) == ("goal met", 2)
     assert second["tick"] == begins + 400, "it looks each 2 s"
     assert Planted("interruption", second["tick"], second["tick"] + SAYING_TICKS) in held.planted
+
+
+def test_in_a_pause_the_fast_one_goes_on_only_with_a_goal_that_is_met(tmp_path: Path, synthesiser: str) -> None:
+    """It hears "I changed them." in a pause of 0.4 s and as it looks at 2 s, and the rest at the end."""
+    heard = ["I changed them."] * 2 + ["I changed them. They are hot now."] + ["It is"] * 2 + ["It is at nine."]
+    party = hearing(tmp_path, synthesiser, brief([["hot"]], [["nine"]]), "fast", *heard)
+    held = Stepped(party, answers_in_sentences(0.4))
+    assert held.verdicts == ["met", "met"]
+    assert [each["sayings"] for each in held.of("examiner_goal")] == [1, 1]
+    ends = [each["tick"] + 30 + 240 for each in held.of("examiner_said", said_ms=1000)[:2]]
+    met = held.of("examiner_says", cue="goal met")
+    reactions_ms = [10 * (each["tick"] - end) for each, end in zip(met, ends, strict=True)]
+    assert all(250 <= reaction_ms <= 360 for reaction_ms in reactions_ms), reactions_ms
+
+
+@pytest.mark.parametrize("pause_s", [0.3, 0.79, 1.2])
+@pytest.mark.parametrize("pacing", ["fast", "slow"])
+def test_a_pause_between_two_sentences_is_no_end(tmp_path: Path, synthesiser: str, pacing: str, pause_s: float) -> None:
+    held = Stepped(
+        examiner(tmp_path, synthesiser, brief([], [], []), f"pacing={pacing}"), answers_in_sentences(pause_s)
+    )
+    assert held.verdicts == ["not heard"] * 3
+    assert [each["sayings"] for each in held.of("examiner_goal")] == [1, 1, 1]
+    assert all(each["reaction_ms"] >= 1300 for each in held.of("examiner_says", cue="answered"))
+
+
+def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) -> None:
+    """Pauses of 2 s: it speaks in the first one and never again."""
+    party = examiner(tmp_path, synthesiser, brief(*[[]] * 5, sayings=1), "pacing=fast")
+    held = Stepped(party, answers_in_sentences(2.0, goes_on=True))
+    silences = [each["silence_ms"] for each in held.of("examiner_says", cue="answered")]
+    assert 1300 <= silences[0] <= 1400
+    assert all(2300 <= silence_ms <= 2400 for silence_ms in silences[1:])
 
 
 def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_path: Path, synthesiser: str) -> None:

@@ -94,7 +94,10 @@ def spans(frames: Sequence[Pcm]) -> list[Speech]:
         (["at_s = 0", "at_s = 0.2"], [], [0, 50]),  # never two at once
         (["at_s = 1", 'after = "own_end"\ndelay_s = 0.3'], [], [100, 180]),
         (['after = "other_end"\ndelay_s = 0.6'], [(10, 100)], [160]),
-        (['after = "other_end"'], [(10, 100)], [141]),  # when it is known, at the earliest
+        (['after = "other_end"\ndelay_s = 0'], [(10, 100)], [141]),  # when it is known, at the earliest
+        (['after = "other_end"'], [(10, 100)], [256]),
+        (['after = "other_end"'], [(10, 100), (220, 300)], [476]),  # 1.2 s between two sentences
+        (['after = "other_end"'] * 2, [(10, 100), (270, 400), (590, 700)], [256, 946]),  # 1.7 s, then 1.9 s
         (['after = "other_end"\ndelay_s = 0.8'], [(10, 100), (150, 200)], [280]),  # that was only a pause
         (
             ['after = "other_end"\ndelay_s = 0.8', 'after = "other_end"\ndelay_s = 0.5'],
@@ -500,7 +503,7 @@ def call(path: Path, a_late_ticks: int, b_late_ticks: int, vad: Callable[[], Vad
 def test_the_call_that_ships(tmp_path: Path, a_late: int, b_late: int, vad: Callable[[], Vad]) -> None:
     """Two backchannels, a correction and an interruption that is yielded to, near or up to 150 ms away."""
     recording = call(tmp_path / "call", a_late, b_late, vad)
-    assert 29 < recording.n_ticks / 100 < 34
+    assert 32 < recording.n_ticks / 100 < 37
     logged = recording.events
     starts = {(e["side"], e["line"]): e for e in logged if e["kind"] == "line_start"}
     assert len(starts) == 12

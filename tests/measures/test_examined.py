@@ -18,7 +18,7 @@ from fdbcore.measures.reading import Reading
 TEXTS = ("Hi, I'd like two large lattes.", "Please deliver them on Friday.", "Send the invoice to my office.")
 CLOSING = "That was all. Thank you, goodbye."
 PROVEN = (
-    "left_role", "off_script", "unstated", "closed_early", "cut_in", "not_yielded", "too_soon", "too_late",
+    "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
 S = 100  # ticks
@@ -92,7 +92,7 @@ def test_a_good_call_has_no_fault() -> None:
     found = found_in(good())
     assert not proofs(found)
     assert (found.sayings, found.told, found.goals, found.left, found.answered) == (4, 4, 3, 3, 3)
-    assert (found.opened, found.reactions_ms, found.promised_ms) == (True, [1200] * 3, (1000, 1300))
+    assert (found.opened, found.reactions_ms, found.promised_ms) == (True, [1200] * 3, (1300, 1600))
     assert fault(found) is None
 
 
@@ -127,7 +127,7 @@ def cuts_in(call: Call) -> None:
 
 def does_not_yield(call: Call) -> None:
     """The system speaks over two goals for 1.5 s each, and it goes on to their ends; slow yields after 0.2 s."""
-    call.spoken = sorted([*call.spoken, (1070, 1220), (1990, 2140)])
+    call.spoken = sorted([*call.spoken, (1090, 1240), (2010, 2160)])
 
 
 def reacts_too_soon(call: Call) -> None:
@@ -166,7 +166,7 @@ def stalls(call: Call) -> None:
             does_not_yield,
             "not_yielded",
             2,
-            "broke the promise of its pacing (2 times): tick 1070, 10.70 s: it went on for",
+            "broke the promise of its pacing (2 times): tick 1090, 10.90 s: it went on for",
         ),
         (reacts_too_soon, "too_soon", 2, "broke the promise of its pacing (2 times): tick 970"),
         (reacts_late, "too_late", 1, None),
@@ -240,8 +240,8 @@ def test_an_examiner_that_waits_for_a_greeting_need_not_open() -> None:
 
 
 def test_a_pause_as_long_as_the_pacing_waits_for_is_no_cut_in() -> None:
-    """The system goes on just as the examiner begins: fast answers such a pause, slow should have waited."""
-    for pacing, cut_in in (("fast", 0), ("slow", 1)):
+    """The system goes on just as the examiner begins: fdb2-slow answers such a pause, slow should have waited."""
+    for pacing, cut_in in (("fdb2-slow", 0), ("slow", 1)):
         call = good()
         call.pacing = pacing
         call.spoken[:1] = [(450, 930), (961, 1050)]

@@ -229,13 +229,14 @@ def test_without_words_only_the_time_is_told() -> None:
 
 def test_no_recovery_and_one_before_the_end_of_the_interruption() -> None:
     name = "b_recovery_latency_ms_per_labelled_interruption"
-    early = measured("A 2-6 | B 0-2.4 5-9", "A int 2-6")
+    early = measured("A 2-6 | B 0-2.4 5.85-9", "A int 2-6")
+    over_it = measured("A 2-6 | B 0-2.4 5-9", "A int 2-6")
     never = measured("A 2-4 | B 0-2.4", "A int 2-4", tail_s=12.0)
     unknown = measured("A 2-4 | B 0-2.4", "A int 2-4", tail_s=5.0)
     held = measured("A 2-4 | B 0-9", "A int 2-4")
-    assert values(early, name) == [pytest.approx(-1000)]
-    assert [counted(each, name) for each in (never, unknown, held)] == [
-        {"no_response": 1}, {"censored": 1}, {"did_not_stop": 1},
+    assert values(early, name) == [pytest.approx(-150)]
+    assert [counted(each, name) for each in (never, unknown, held, over_it)] == [
+        {"no_response": 1}, {"censored": 1}, {"did_not_stop": 1}, {"did_not_stop": 1},
     ]  # fmt: skip
 
 

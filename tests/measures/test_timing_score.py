@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fdbcore.measures.answers import responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing_score import CutShort, timing_scores
+from fdbcore.measures.sayings import Saying
+from fdbcore.measures.timing_score import timing_scores
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
 
@@ -19,15 +23,23 @@ def scores(
     b: list[tuple[int, int]],
     a: list[tuple[int, int]] | None = None,
     n_ticks: int = 4000,
-    cut_short: Sequence[CutShort] = (),
+    sayings: Sequence[Saying] = (),
 ) -> list[float]:
+    return [each.score for each in timing_scores(dialogue_of(b, a, n_ticks, sayings))]
+
+
+def dialogue_of(
+    b: list[tuple[int, int]],
+    a: list[tuple[int, int]] | None = None,
+    n_ticks: int = 4000,
+    sayings: Sequence[Saying] = (),
+) -> Dialogue:
     active = {"A": np.zeros(n_ticks, bool), "B": np.zeros(n_ticks, bool)}
     for side, spans in (("A", a or [A_TICKS]), ("B", b)):
         for start, end in spans:
             active[side][start:end] = True
     settings = TurnSettings()
-    dialogue = Dialogue(detect_turns(active["A"], active["B"], settings), n_ticks, settings)
-    return [each.score for each in timing_scores(dialogue, cut_short)]
+    return Dialogue(detect_turns(active["A"], active["B"], settings), n_ticks, settings, sayings=sayings)
 
 
 @pytest.mark.parametrize(
@@ -59,12 +71,25 @@ def test_yielding_scores_by_how_soon(stops_after_ticks: int, score: float) -> No
 def test_words_that_were_cut_short_end_where_they_would_have_ended(unsaid_ticks: int, score: float) -> None:
     """A breaks off 0.2 s after B has begun, as an examiner does: by the turns alone, B would be just in time."""
     begun = A_TICKS[1] - 20
-    cut = CutShort(begun, A_TICKS[1], A_TICKS[1] + unsaid_ticks)
+    cut = Saying(*A_TICKS, A_TICKS[1] + unsaid_ticks)
     assert scores([(begun, begun + 300)]) == pytest.approx([0.3])
-    assert scores([(begun, begun + 300)], cut_short=[cut]) == pytest.approx([score])
+    assert scores([(begun, begun + 300)], sayings=[cut]) == pytest.approx([score])
 
 
 def test_what_was_cut_short_counts_once_whether_b_goes_on_or_not() -> None:
-    cut = CutShort(A_TICKS[1] - 20, A_TICKS[1], A_TICKS[1] + 400)
-    assert scores([(2400, 2700)], [A_TICKS, (2000, 2300)], cut_short=[cut]) == [1.0, 0.0]
-    assert scores([], cut_short=[cut]) == [0.0]
+    cut = Saying(*A_TICKS, A_TICKS[1] + 400)
+    assert scores([(2400, 2700)], [A_TICKS, (2000, 2300)], sayings=[cut]) == [1.0, 0.0]
+    assert scores([], sayings=[cut]) == [0.0]
+
+
+def test_who_breaks_a_yielding_user_off_has_cut_it_off() -> None:
+    """A gives way after 0.2 s each time: by the turns alone each is an answer, against A's plan none is."""
+    a = [(100, 320), (900, 1120), (1700, 1920)]
+    b = [(300, 700), (1102, 1500), (1900, 2300)]
+    dialogue = dialogue_of(b, a)
+    by_ear: Any = responses(dialogue)
+    planned: Any = responses(replace(dialogue, sayings=[Saying(start, end, end + 300) for start, end in a]))
+    assert [len(by_ear["response_latency_ms"].values), len(planned["response_latency_ms"].values)] == [3, 0]
+    assert [each["premature_per_turn"].count for each in (by_ear, planned)] == [0, 3]
+    whole = responses(replace(dialogue, sayings=[Saying(start, end, end) for start, end in a]))
+    assert whole == by_ear

@@ -136,7 +136,10 @@ class Actor(Protocol):
 
     @abstractmethod
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
-        """What the system's answer is worth, or its silence, at a cue. None: not yet; it is asked again each tick."""
+        """What the system's answer is worth, or its silence, at a cue. None: not yet; it is asked again each tick.
+
+        At the cue "pause" the answer may go on: only a decision that leaves the goal as met counts then.
+        """
 
     def reported(self) -> Sequence[ActorReport]:
         """The goals that it left by itself since this was last asked. Called once a tick."""

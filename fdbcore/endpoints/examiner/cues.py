@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Literal
 
-from fdbcore.endpoints.examiner.edges import EarlyEdges, Edge, FinalCheck
+from fdbcore.endpoints.examiner.edges import EarlyEdges, Edge, FinalCheck, Pauses
 from fdbcore.endpoints.examiner.pacing import Pacing
 from fdbcore.types import TICK_MS
 
-Cue = Literal["opening", "answered", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
+Cue = Literal["opening", "answered", "pause", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
 
 
 def _ticks(ms: float) -> int:
@@ -28,13 +28,17 @@ class Cues:
         self._pacing, self._random = pacing, random
         self._own_start: int | None = None  # of the own words that are being said
         self._own_end: int | None = None  # of the last own words
-        self._answers_ticks = self._drawn_answer()
+        self._varies_ticks = self._drawn()
+        self._pauses = Pauses(pacing.answers_ms)
         self._last_backchannel = 0
         self._last_look = 0
 
     def sense(self, tick: int, active: bool) -> Edge | None:
         """Take whether the other side seems to speak in `tick`; return the early edge that becomes known now."""
+        silent_since = self.other.since_tick
         edge = self.other.push(tick, active)
+        if edge == "start" and self.has_answered and self._pacing.learns:
+            self._pauses.learn(silent_since, self.other.since_tick, self._own_start)
         if self.other.speaks and self._own_start is None:
             if not self.has_answered:
                 self.has_answered, self._answered_since = True, self.other.since_tick
@@ -49,7 +53,7 @@ class Cues:
         """The own words have ended."""
         self._own_start, self._own_end = None, tick
         self.has_answered, self._answered_since = self.other.speaks, tick
-        self._answers_ticks = self._drawn_answer()
+        self._varies_ticks = self._drawn()
 
     def gave_backchannel(self, tick: int) -> None:
         """A backchannel begins."""
@@ -70,12 +74,23 @@ class Cues:
         if self._own_end is None:
             return "opening" if self._may_open(tick) else None
         if self.has_answered:
-            return "answered" if tick - other.since_tick >= self._answers_ticks else None
+            return self._after_silence(tick - other.since_tick)
         return "no answer" if tick - self._own_end >= _ticks(pacing.patience_ms) else None
+
+    @property
+    def over_ticks(self) -> int:
+        """After such a silence of the other side, what it said is over."""
+        return self._pauses.over_ticks + self._varies_ticks
+
+    def _after_silence(self, silent_ticks: int) -> Cue | None:
+        met_ms = self._pacing.met_ms
+        if silent_ticks >= self.over_ticks:
+            return "answered"
+        return "pause" if met_ms is not None and silent_ticks >= _ticks(met_ms) + self._varies_ticks else None
 
     def _may_open(self, tick: int) -> bool:
         if self.spoke_first:
-            return tick - self.other.since_tick >= self._answers_ticks and tick >= _ticks(self._pacing.opens_ms)
+            return tick - self.other.since_tick >= self.over_ticks and tick >= _ticks(self._pacing.opens_ms)
         waits_ms = self._pacing.patience_ms if self._pacing.opens == "system" else self._pacing.opens_ms
         return tick >= _ticks(waits_ms)
 
@@ -100,5 +115,5 @@ class Cues:
         over_ticks = tick - max(self.other.since_tick, self._own_start)
         return over_ticks >= _ticks(self._pacing.yields_ms)
 
-    def _drawn_answer(self) -> int:
-        return _ticks(self._pacing.answers_ms + self._random.uniform(0, self._pacing.varies_ms))
+    def _drawn(self) -> int:
+        return _ticks(self._random.uniform(0, self._pacing.varies_ms))

@@ -1,16 +1,27 @@
-"""When a side seems to begin and to end: early edges that cues rest on, and those that final events contradict."""
+"""When a side seems to begin, to pause and to end: early edges that cues rest on, and those that final events
+contradict.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fdbcore.types import TICK_MS, TurnEvent
+from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
 
 START_MS: Final = 60
 """A side that has seemed active for so long has begun to speak."""
 END_MS: Final = 200
 """A side that has not seemed active for so long has stopped."""
+
+OVER_MS: Final = 1300
+"""After so much silence an answer is over: voices of today pause for 0.3 to 1.2 s between two sentences."""
+MOST_OVER_MS: Final = 3000
+"""The same of a side whose own pauses are longer."""
+_LONGER_MS: Final = 300
+"""So much longer than its longest pause so far."""
+_GOES_ON_TICKS: Final = TICKS_PER_S
+"""Who speaks so soon after the other's words began goes on with what it said before, and does not answer them."""
 
 _NEAR_TICKS: Final = 25
 """A final edge so near to an early one confirms it."""
@@ -45,6 +56,23 @@ class EarlyEdges:
             return None
         self.speaks, self.since_tick, self._run_from = active, self._run_from, None
         return "start" if active else "end"
+
+
+class Pauses:
+    """Those of a side within what it says. over_ticks: after such a silence it has said all of it.
+
+    late_ms: so long after it goes on, that becomes known.
+    """
+
+    def __init__(self, over_ms: float = OVER_MS, late_ms: int = 0) -> None:
+        self.over_ticks = round((over_ms + late_ms) / TICK_MS)
+        self._longer_ticks, self._most_ticks = ((ms + late_ms) // TICK_MS for ms in (_LONGER_MS, MOST_OVER_MS))
+
+    def learn(self, since_tick: int, goes_on_tick: int, own_start: int | None) -> None:
+        """It was silent since a tick, and goes on. own_start: since when the listener has spoken, if it does."""
+        if own_start is None or goes_on_tick - own_start <= _GOES_ON_TICKS:
+            longer_ticks = goes_on_tick - since_tick + self._longer_ticks
+            self.over_ticks = max(self.over_ticks, min(longer_ticks, self._most_ticks))
 
 
 @dataclass(frozen=True, slots=True)

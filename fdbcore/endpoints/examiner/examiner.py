@@ -251,6 +251,8 @@ class Examiner(Endpoint):
             self._give_backchannel(tick)
         elif cue == "opening":
             self._speak(tick, "goal", cue)
+        elif cue == "pause":
+            self._go_on(tick, "goal met", self._actor.decide(tick, cue))
         elif cue == "no answer" and tick - self._cues.other.since_tick >= GIVES_UP_S * TICKS_PER_S:
             self._close(tick, "silence", cue)
         elif cue is not None:
@@ -313,6 +315,7 @@ class Examiner(Endpoint):
         self._said = _Utterance(what, speech, tick, planted)
         if cue == "answered":
             fields["reaction_ms"] = (tick - self._cues.other.since_tick) * TICK_MS
+            fields["silence_ms"] = self._cues.over_ticks * TICK_MS
         if cue == self._cue and tick > self._cue_tick:
             fields["waited_ms"] = (tick - self._cue_tick) * TICK_MS
         self._note(tick, SAYS, what=what, cue=cue, **fields)

@@ -68,6 +68,7 @@ class LiveActor(Actor):
         self._has_opened = False
         self._wanted_tick: int | None = None  # since when words are asked for
         self._asked_tick: int | None = None
+        self._has_reported = False  # a goal, since it was last heard
         self._knows_end = False  # it was told to say the closing statement
         self._first: Pcm | None = None  # of what waits to be heard
         self._first_tick = 0
@@ -149,8 +150,10 @@ class LiveActor(Actor):
         """The goals that the party has reported."""
         return [self._left.popleft() for _ in range(len(self._left))]
 
-    def decide(self, tick: int, cue: Cue) -> ActorDecision:
+    def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
         """The party judges by itself; the cue only lets it speak."""
+        if cue == "pause" and not self._has_reported:
+            return None
         self._cue = cue
         return ActorDecision(None, None)
 
@@ -172,6 +175,7 @@ class LiveActor(Actor):
         if self._insists and not given["met"]:
             return "error", "Only a goal that is met leads on. Say it in other words."
         self._left.append(ActorReport(self.agenda.judge(given["met"]), str(given.get("reason") or "")))
+        self._has_reported = True
         self._knows_end = self.agenda.present is None
         return "ok", {"next": after_report(self._brief, self.agenda.number)}
 
@@ -213,7 +217,7 @@ class LiveActor(Actor):
 
     def _begin(self, tick: int, item: str, first: Pcm, wording: int) -> Speech:
         self._own_words.begin(item, tick)
-        self._has_opened = True
+        self._has_opened, self._has_reported = True, False
         self._frames = [first]
         self._speech = Speech("", self._frames, wording, is_whole=False)
         self._first = self._wanted_tick = self._asked_tick = None

@@ -130,7 +130,7 @@ class LlmActor(VoicedActor):
             self._consider()
         elif self._thought is None:
             self._thought = self._begin_thought(None)
-        return self._decided()
+        return self._decided(only_if_met=cue == "pause")
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """Ask the model whether the goal is met by now, if there are new words."""
@@ -193,13 +193,15 @@ class LlmActor(VoicedActor):
         if self._thought is None and not self._hears.is_busy:
             self._thought = self._begin_thought(self._hears.words)
 
-    def _decided(self) -> ActorDecision | None:
-        """The decision, once it is there; a look decides only if the goal is met."""
+    def _decided(self, only_if_met: bool = False) -> ActorDecision | None:
+        """The decision, once it is there; a look decides only if the goal is met. only_if_met: else it is kept."""
         thought = self._thought
         if thought is None:
             return None
         self._take(thought, self._waits)
         if self._failed is not None or not thought.is_ready or thought.reply is None:
+            return None
+        if only_if_met and not thought.reply.met:
             return None
         self._thought = None
         if thought.is_look and not thought.reply.met:

@@ -2,7 +2,8 @@
 
 `fast` and `slow` are ours, after the two behaviours that Full-Duplex-Bench v2 describes (arXiv 2510.07838): the fast
 examiner takes the floor early, may interrupt, gives backchannels and moves on as soon as a goal is met; the slow one
-speaks only after the system has stopped, never breaks in, and yields. `fdb2-fast` and `fdb2-slow` have the silences
+speaks only after the system has stopped, never breaks in, and yields. Both wait out a pause between two sentences, but
+for a goal that is met. `fdb2-fast` and `fdb2-slow` have the silences
 of the reference's detector settings (600 and 500 ms), whether the examiner can be interrupted, and that only a met goal
 leads on; they open the conversation themselves, with the system muted for the reference's first 4 s. The reference's
 thresholds (0.6 and 0.5) and its prefix padding (1200 and 300 ms) belong to another
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
+
+from fdbcore.endpoints.examiner.edges import OVER_MS
 
 Opens: TypeAlias = Literal["either", "examiner", "system"]
 """Who opens the conversation. either: the examiner, unless the system speaks before it. examiner: the system is muted
@@ -26,12 +29,13 @@ MUTES_MS: Final = 4000
 class Pacing:
     """A profile. None: never.
 
-    opens_ms: the examiner's first words, from tick 0. answers_ms: how long the system must have been silent. varies_ms:
-    added to it, evenly at random. patience_ms: so long after its own words it speaks again if the system says nothing.
-    yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts a system that
-    began to speak so long ago, and speaks. backchannels_ms: so often it gives a backchannel while the system speaks.
-    looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in if so. insists: only a
-    met goal leads on; without ears, an answer does. opens: who opens the conversation.
+    opens_ms: the examiner's first words, from tick 0. answers_ms: how long the system must have been silent for its
+    answer to be over; learns: or longer than its own pauses so far, up to 3 s. met_ms: how long, once the goal
+    is met. varies_ms: added to both, evenly at random. patience_ms: so long after its own words it speaks again if the
+    system says nothing. yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it
+    interrupts a system that began to speak so long ago, and speaks. backchannels_ms: so often it gives a backchannel
+    while the system speaks. looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in
+    if so. insists: only a met goal leads on; without ears, an answer does. opens: who opens the conversation.
     """
 
     opens_ms: int
@@ -42,6 +46,8 @@ class Pacing:
     breaks_in_ms: int | None = None
     backchannels_ms: int | None = None
     looks_ms: int | None = None
+    met_ms: int | None = None
+    learns: bool = False
     insists: bool = False
     opens: Opens = "either"
 
@@ -52,16 +58,18 @@ class Pacing:
 
 
 PACINGS: Final = {
-    "slow": Pacing(opens_ms=500, answers_ms=1000, varies_ms=300, patience_ms=6000, yields_ms=200),
+    "slow": Pacing(opens_ms=500, answers_ms=OVER_MS, varies_ms=300, patience_ms=6000, yields_ms=200, learns=True),
     "fast": Pacing(
         opens_ms=300,
-        answers_ms=250,
+        answers_ms=OVER_MS,
         varies_ms=100,
         patience_ms=3000,
         yields_ms=1500,
         breaks_in_ms=7000,
         backchannels_ms=2500,
         looks_ms=2000,
+        met_ms=250,
+        learns=True,
     ),
     "fdb2-slow": Pacing(
         opens_ms=500,

@@ -15,7 +15,6 @@
     [[line]]
     say = "Yes, I would like to know more."
     after = "other_end"
-    delay_s = 0.6
     or_after_s = 8.0
     stop_when_interrupted = true
 
@@ -32,9 +31,10 @@ The lines are said in their order, one at a time. When a line is over, the next 
 from tick 0):
 
 at_s                   at this time of the session.
-after = "other_end"    the other side has spoken, and has been silent for delay_s since. The end of its speech becomes
-                       known 0.4 s later, so that is the least delay. If it goes on after a pause, that becomes known
-                       0.26 s later. So a line does not interrupt in a pause if delay_s exceeds the pauses by 0.3 s.
+after = "other_end"    the other side has said all of it: it has been silent for 1.56 s, or longer than its own pauses
+                       so far, up to 3.26 s. With delay_s: for so long, which may be in a pause between two sentences.
+                       The end of its speech becomes known 0.4 s later, so that is the least; that it goes on, 0.26 s
+                       later.
 after = "other_start"  the other side speaks, or starts to, and delay_s have passed since its start. This is for
                        backchannels and interruptions. The start becomes known 0.26 s later.
 after = "own_end"      delay_s after the line before.
@@ -85,7 +85,7 @@ _LINE: Final = (
     Setting("after", "the cue", choices=("other_end", "other_start", "own_end", "result")),
     Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
 )
-_DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
+_DELAY: Final = Setting("delay_s", "how long after its cue", float, least=0, most=_MOST_S)
 _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
 
 
@@ -93,13 +93,14 @@ _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10
 class Line:
     """One line: the text `say`, the file `clip`, or the tool `call`, `delay_s` after its cue (tick 0 for the cue "at").
 
-    arguments: of the tool: a table, or the text that is sent in its place.
+    delay_s None: once the other side has said all of it. arguments: of the tool: a table, or the text that is sent in
+    its place.
     """
 
     say: str | None
     clip: Path | None
     cue: Cue
-    delay_s: float
+    delay_s: float | None
     or_after_s: float
     stop_when_interrupted: bool
     call: str | None = None
@@ -188,12 +189,18 @@ def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, 
         say=values["say"],
         clip=clip,
         cue=values["after"] or "at",
-        delay_s=values["delay_s"] if values["after"] else values["at_s"],
+        delay_s=_delay_s(values),
         or_after_s=values.get("or_after_s", math.inf),
         stop_when_interrupted=values["stop_when_interrupted"],
         call=values["call"],
         arguments=arguments,
     )
+
+
+def _delay_s(values: Mapping[str, Any]) -> float | None:
+    if values["after"] is None:
+        return float(values["at_s"])
+    return values["delay_s"] if values["after"] == "other_end" else values["delay_s"] or 0.0
 
 
 def _is_json(arguments: object) -> bool:

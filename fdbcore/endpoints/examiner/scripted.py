@@ -20,6 +20,7 @@ import numpy as np
 from fdbcore import registry
 from fdbcore.audio.noise import ComfortNoise
 from fdbcore.audio.speech import without_edges
+from fdbcore.endpoints.examiner.edges import Pauses
 from fdbcore.endpoints.examiner.script import Line, Script, read_script
 from fdbcore.endpoints.examiner.voice import frames_of
 from fdbcore.errors import InputError, SettingsError, told_as
@@ -31,6 +32,9 @@ from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service
 
 _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
+
+_KNOWN_MS: Final = 260
+"""So long after its start, the speech of a side is an event."""
 
 
 def scripted(address: str) -> ScriptedEndpoint:
@@ -58,6 +62,7 @@ class OtherSide:
         """The start of its first speech since the wait began, or of the speech that already went on then."""
         self.last_end: int | None = None
         """The end of its last speech since the wait began; None while it speaks, or if it has not spoken."""
+        self.pauses = Pauses(late_ms=_KNOWN_MS)
 
     def wait_from(self, tick: int) -> None:
         """The next line waits from `tick` on."""
@@ -65,9 +70,11 @@ class OtherSide:
         self.first_start = self._since
         self.last_end = None
 
-    def notice(self, event: TurnEvent) -> None:
-        """Take one of its turn events."""
+    def notice(self, event: TurnEvent, own_start: int | None) -> None:
+        """Take one of its turn events. own_start: since when a line is said; None while it waits."""
         if event.kind == "speech_start":
+            if self.last_end is not None:
+                self.pauses.learn(self.last_end, event.start_tick, own_start)
             self._since = event.start_tick
             self.last_end = None
             if self.first_start is None:
@@ -195,7 +202,9 @@ class ScriptedEndpoint(Endpoint):
             "other_end": self._other.last_end,
             "result": self._own.answered_tick,
         }[line.cue]
-        if origin is not None and tick >= origin + round(line.delay_s * TICKS_PER_S):
+        over_ticks = self._other.pauses.over_ticks
+        delay_ticks = over_ticks if line.delay_s is None else round(line.delay_s * TICKS_PER_S)
+        if origin is not None and tick >= origin + delay_ticks:
             return line.cue
         return "or_after" if tick >= self._waiting_since + line.or_after_s * TICKS_PER_S else None
 
@@ -214,7 +223,7 @@ class ScriptedEndpoint(Endpoint):
         for event in events:
             if event.side == self._side:
                 continue
-            self._other.notice(event)
+            self._other.notice(event, self._start)
             is_speaking = self._start is not None
             if event.kind == "speech_start" and is_speaking and self._script.lines[self._line].stop_when_interrupted:
                 self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)

@@ -38,13 +38,19 @@ class ScriptedActor(VoicedActor):
         if cue == "no answer":
             return ActorDecision(None, self.agenda.unanswered())
         if self._ears is None:
-            return ActorDecision(None, self.agenda.answered(None))
+            return None if cue == "pause" else ActorDecision(None, self.agenda.answered(None))
         if not self._ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
             self._ears.listen()
             self._listened = True
         if self._ears.is_busy:
             return None
+        if cue == "pause" and not self._is_met_by(self._ears.words):
+            return None
         return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
+
+    def _is_met_by(self, words: str) -> bool:
+        present = self.agenda.present
+        return present is not None and present.goal.is_met_by(words)
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """By the words that were heard last."""
@@ -52,8 +58,7 @@ class ScriptedActor(VoicedActor):
             return None
         if due:
             self._ears.listen()
-        present = self.agenda.present
-        if present is None or self._ears.is_busy or not present.goal.is_met_by(self._ears.words):
+        if self._ears.is_busy or not self._is_met_by(self._ears.words):
             return None
         return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -11,7 +12,7 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.labelled import stop_share
 from fdbcore.report.format import shown_unit
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.staged.cases import PLANTED, SCRIPTED, TIMING
+from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
 from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
 from fdbcore.suites.staged.rows import BOUNDS
@@ -45,6 +46,15 @@ def _of_planted(name: str, label: str) -> Scale:
     return Scale(name, label, direction, unit, decimals, part="What the examiner planted")
 
 
+def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
+    """The scales, each followed by what a system that hears nothing has in it, where that is known."""
+    beside = {name: scale for scale, name in BY_CHANCE.items()}
+    for scale in scales:
+        yield scale
+        if scale.id in beside:
+            yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
+
+
 def _main(name: str, label: str) -> Scale:
     """A measure that systems are compared by."""
     return Scale(name, label, 1, decimals=2, main=True, bounds=BOUNDS[name])
@@ -66,8 +76,8 @@ SCALES: Final = (
     Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
     *(_of_timing(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
     Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
-    *(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
-    *(_of_planted(name, label) for name, label in PLANTED.items()),
+    *_with_chance(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
+    *_with_chance(_of_planted(name, label) for name, label in PLANTED.items()),
 )
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (

@@ -21,7 +21,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
-from fdbcore.measures.timing_score import CutShort, ScoredMoment, timing_scores
+from fdbcore.measures.timing_score import ScoredMoment, timing_scores
 from fdbcore.recording.form import one_call
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
@@ -29,8 +29,8 @@ from fdbcore.session.converse import said_nothing
 from fdbcore.suites.staged.intact import refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.turns import dialogue_of
-from fdbcore.types import TICK_MS, TICKS_PER_S, Problem
-from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
+from fdbcore.types import TICKS_PER_S, Problem
+from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
@@ -54,6 +54,12 @@ PLANTED: Final = {
     "b_recovery_latency_ms_per_labelled_interruption": "speaks again",
 }
 """The same of those that need what the examiner planted, with their labels: its interruptions and backchannels."""
+
+BY_CHANCE: Final = {
+    f"{name}_by_chance": name
+    for name in ("b_stopped_within_2s_per_long_a_onset", stop_share("interruption"), stop_share("distraction"))
+}
+"""How often a system that hears nothing would stop, each with the measure that it stands beside."""
 
 MET: Final = "met"
 UNMET: Final = "unmet"
@@ -213,7 +219,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examined=examined(recording),
     )
     case.values.update(goal_values(case.goals))
-    _time(case, dialogue_of(recording), events)
+    _time(case, dialogue_of(recording))
     if recording.labels is not None:
         case.values.update(_planted(recording.dialogue, recording.labels))
     return case
@@ -263,19 +269,26 @@ def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
     return found
 
 
-def _time(case: StagedCase, dialogue: Dialogue, events: Sequence[Mapping[str, Any]]) -> None:
+def _time(case: StagedCase, dialogue: Dialogue) -> None:
     """Take in the timing of B, from its turn events and from what the examiner broke off."""
-    sayings = list(_sayings(events))
-    cut_short = _cut_short(sayings, dialogue)
-    quantities = timing(dialogue, with_chance=False)
-    case.moments = timing_scores(dialogue, cut_short)
+    quantities = timing(dialogue)
+    case.moments = timing_scores(dialogue)
     if case.moments:
         case.values["timing"] = float(np.mean([each.score for each in case.moments]))
-    if sayings:
-        case.values["talked_over"] = len(cut_short) / len(sayings)
+    if dialogue.sayings:
+        case.values["talked_over"] = len(dialogue.cut_short) / len(dialogue.sayings)
     for scale, measure in {"answer_ms": "response_latency_ms", **{name: name for name in TIMING}}.items():
         if (value := _figure(quantities[measure])) is not None:
             case.values[scale] = value
+    case.values.update(_by_chance(quantities))
+
+
+def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]]:
+    """The scales of BY_CHANCE, where there was something to stop for."""
+    for scale, name in BY_CHANCE.items():
+        quantity = quantities.get(name)
+        if isinstance(quantity, Share) and quantity.n and quantity.chance is not None:
+            yield scale, quantity.chance
 
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
@@ -287,7 +300,7 @@ def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
     interruption, distraction, selectivity, _ = PLANTED
     if interruption in found and distraction in found:
         found[selectivity] = found[interruption] - found[distraction]
-    return found
+    return found | dict(_by_chance(quantities))
 
 
 def _figure(quantity: Quantity) -> float | None:
@@ -299,26 +312,3 @@ def _figure(quantity: Quantity) -> float | None:
             return quantity.count / quantity.n if quantity.n else None
         case Ratio():
             return quantity.total / quantity.exposure if quantity.exposure else None
-
-
-def _sayings(events: Sequence[Mapping[str, Any]]) -> Iterator[CutShort]:
-    """Each time that the examiner said something for a goal: from where, to where, and how far it wanted to say it."""
-    says = None
-    for event in events:
-        if event["kind"] == SAYS:
-            says = event
-        elif event["kind"] == SAID and says is not None and says["what"] == "goal":
-            yield CutShort(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)
-
-
-def _cut_short(sayings: Sequence[CutShort], dialogue: Dialogue) -> list[CutShort]:
-    """Those that it broke off because B began in them, from where B began. It may be too short to be speech."""
-    starts, speaks = dialogue.ipus["B"][:, 0], dialogue.speaking["B"]
-    found = []
-    for each in sayings:
-        if each.end_tick < each.planned_end_tick and not speaks[each.start_tick]:
-            within = starts[(each.start_tick < starts) & (starts < each.end_tick)]
-            start = int(within[-1]) if len(within) else each.start_tick
-            if not dialogue.is_unheard_start(start):
-                found.append(each._replace(start_tick=start))
-    return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedExamined, StagedExaminer, StagedProof, StagedVariance
 
 PROVEN: Final = (
-    "left_role", "off_script", "unstated", "closed_early", "cut_in", "not_yielded", "too_soon", "too_late",
+    "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
 """What is counted of an examiner, each with its proof; fields of `Examined`."""

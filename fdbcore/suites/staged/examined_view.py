@@ -22,6 +22,7 @@ HEADS: Final = {
     "invalid": "for a fault of its own (docs/staged.md has the rule), and held again",
     "contradicted": "it acted on an early cue that was none",
     "off script": "words of no part of its brief, or those of an assistant",
+    "in a pause": "it took a pause of the system for the end of its answer: the system went on within 1 s",
     "cut in": "it began while the system spoke, which its pacing does not",
     "not yielded": "it went on while the system spoke over it, although its pacing yields",
     "deaf": "it took the system for silent that had spoken for a second or more",
@@ -108,8 +109,8 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
     yield ColumnPart("", ["invalid", "contradicted"], faults)
     yield ColumnPart(
         "of sayings",
-        ["off script", "cut in", "not yielded", "deaf"],
-        cells(off_script, of("cut_in", "sayings"), of("not_yielded", "sayings"), of("deaf", "sayings")),
+        ["off script", "in a pause", "cut in", "not yielded", "deaf"],
+        cells(off_script, *(of(name, "sayings") for name in ("in_pause", "cut_in", "not_yielded", "deaf"))),
     )
     yield ColumnPart("of goals", ["never stated"], cells(of("unstated", "goals")))
     yield ColumnPart(

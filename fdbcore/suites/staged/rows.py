@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
-from fdbcore.suites.staged.cases import PLANTED, TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, LostCase, StagedCase
 from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.rubrics import MARKS
 
@@ -22,6 +22,7 @@ MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
     "turn_taking_75_s", "instruction_following_75_s",
     "goals_met", "timing", "wordings", "probes", "goal_s", "answer_ms", *TIMING, "talked_over", *PLANTED,
+    *BY_CHANCE,
 )  # fmt: skip
 COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""

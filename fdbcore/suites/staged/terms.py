@@ -32,6 +32,7 @@ TERMS: Final = {
     **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
     **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
     **{label: in_words(MEASURES[name].meaning, TurnSettings()) for name, label in PLANTED.items()},
+    "by chance": "What a system that hears nothing has there: as often does it stop anyway, with its own pauses.",
     "unscored at worst": "The mean with 1 in place of every mark that is missing.",
     EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
     FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",

@@ -1,0 +1,39 @@
+"""What a user simulator meant to say, where it tells: with the end that its words would have had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from fdbcore.types import TICK_MS
+from fdbcore.types.examiner_events import SAID, SAYS
+
+_NEAR_TICKS: Final = 25
+"""A detector ends a turn at most so long after its last word."""
+
+
+class Saying(NamedTuple):
+    """Words of A, in ticks: where they begin and end, and where they would have ended, had A not broken them off."""
+
+    start_tick: int
+    end_tick: int
+    planned_end_tick: int
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether A did not say all of it."""
+        return self.end_tick < self.planned_end_tick
+
+    def is_at(self, end_of_a_tick: int) -> bool:
+        """Whether A's turn ended here because of it."""
+        return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
+
+
+def sayings_of(events: Sequence[Mapping[str, Any]]) -> Iterator[Saying]:
+    """Each time that an examiner at side A said something for a goal."""
+    says = None
+    for event in events:
+        if event["side"] == "A" and event["kind"] == SAYS:
+            says = event
+        elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == "goal":
+            yield Saying(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)
