@@ -170,13 +170,19 @@ def chance_of_stop(
     terminal. None if there is no such tick, or no onset.
     """
     settings, ipus = dialogue.settings, dialogue.ipus[other]
-    first, last = settings.ticks("simultaneous_ms") + 1, 0 if also_terminal else settings.ticks("terminal_ms")
-    clear = np.zeros(dialogue.n_ticks + 1, np.int64)
-    for start, end in ipus.tolist():
-        clear[start + first : end - last] = 1
-    counts = np.concatenate([[0], clear.cumsum()])
-    if not counts[-1] or not len(lengths_ticks):
+    first = ipus[:, 0] + settings.ticks("simultaneous_ms") + 1
+    last = ipus[:, 1] - (0 if also_terminal else settings.ticks("terminal_ms"))
+    starts, ends = first[first < last], last[first < last]
+    before = np.append(0, (ends - starts).cumsum())  # how many ticks count before each of the spans, and in all
+    if not before[-1] or not len(lengths_ticks):
         return None
+
+    def counts(ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many ticks that count come before each of these, (n,)."""
+        row = np.searchsorted(starts, ticks, side="right") - 1
+        within = np.minimum(ticks - starts[row], ends[row] - starts[row])
+        return np.where(row < 0, 0, before[row] + within)
+
     silences = dialogue.long_silences(other)
     earliest = [max(start - limit_ticks, dialogue.span_at(start)[0]) for start in silences[:, 0].tolist()]
     stopped = 0
@@ -184,5 +190,5 @@ def chance_of_stop(
         latest = np.minimum(silences[:, 0], silences[:, 1] - length + AHEAD_TICKS + 1)
         upto = np.maximum.accumulate(np.maximum(latest, earliest)) if len(silences) else latest
         since = np.maximum(earliest, np.append(0, upto)[:-1]).astype(np.int64)
-        stopped += times * int((counts[upto] - counts[since]).sum())
-    return float(stopped / (counts[-1] * len(lengths_ticks)))
+        stopped += times * int((counts(upto) - counts(since)).sum())
+    return float(stopped / (before[-1] * len(lengths_ticks)))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.tables import table_rows
 
+MOST_BYTES: Final = 2**25
+"""No table that raters fill in is larger."""
+
 
 def columns_of(path: Path) -> Sequence[str]:
-    """The names in the header of a CSV, in lower case; none if it is no CSV, or cannot be read."""
+    """The names in the header of a CSV, in lower case; none if it is no CSV, cannot be read, or is too large."""
     if path.suffix.lower() != ".csv":
         return ()
     try:
+        if os.path.getsize(path) > MOST_BYTES:
+            return ()
         return _header(table_rows(path, text_of(path)))
-    except SettingsError:
+    except (SettingsError, OSError):
         return ()
 
 

@@ -102,6 +102,8 @@ def _quantity(name: str, **values: object) -> Any:
         (META, lambda content: content.update(settings=None)),
         (META, lambda content: content.update(status="running")),
         (META, lambda content: content["settings"]["turns"].update(min_silence_ms=900)),
+        (META, lambda content: content["settings"]["turns"].update({" ": 900})),
+        (META, lambda content: content["source"].pop("swap")),
         (SCORES, lambda content: content.update(findings=[{}])),
     ],
 )

@@ -1,6 +1,6 @@
 """Staff who answer the goals of three scenarios that ship, fairly or with one fault; and a recogniser of what they say.
 
-    staff:?fault=late
+    staff:?fault=late&pause_s=0.8&voice=FOLDER
 
 They know a saying of the examiner, and the recogniser an answer of theirs, by how loud it is from tick to tick. Both
 take for said what was said until it broke off.
@@ -23,6 +23,7 @@ from fakes.fake_transcriptions import Word
 from fdbcore.audio.speech import without_long_pauses
 from fdbcore.endpoints.examiner.voice import frames_of, spoken
 from fdbcore.protocols import Endpoint
+from fdbcore.sources.clips import read_clip
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
@@ -70,8 +71,11 @@ WRONG: Final[Mapping[str, tuple[str, Mapping[int, str]]]] = {
     ),
 }
 """Faults of the words: what is said in which scenario, by goal."""
-TIMED: Final = ("talks-over", "late", "never-answers", "opens", "never-yields")
+TIMED: Final = ("talks-over", "late", "quick", "never-answers", "answers-once", "fades", "opens", "never-yields")
 """Faults of the timing."""
+VAGUE: Final = "I see. Well, that sounds very nice indeed to me."
+OPENER, CLOSER = "Let me see what we have here.", "I hope that this is what you had in mind."
+"""Before and after each answer by who makes pauses, between these sentences."""
 GREETING, GOODBYE = "Good morning, what can I do for you?", "Goodbye."
 AND_MORE: Final = (
     "Let me also tell you what else there is, since many people ask for it. We are here on every day of the week, from "
@@ -85,7 +89,10 @@ LEAST_TICKS: Final = 80
 """Of a text, so many ticks tell it from the others."""
 ALIKE: Final = 0.9
 """The correlation of levels from which on two stretches hold the same words."""
-ANSWERS_TICKS, LATE_TICKS, TALKS_OVER_TICKS, YIELDS_TICKS = 70, 400, 150, 60
+ANSWERS_TICKS, TALKS_OVER_TICKS, YIELDS_TICKS = 70, 150, 60
+DELAYS_TICKS: Final = {"late": 400, "quick": 45}
+FADES_TICKS: Final = 2000
+"""Who fades says nothing from then on."""
 BEGINS_TICKS: Final = 15
 """What is shorter is no turn."""
 PAUSE_TICKS: Final = 50
@@ -100,9 +107,18 @@ def levels(pcm: Pcm, samples_a_tick: int) -> Levels:
 
 
 @cache
-def levels_of(text: str) -> Levels:
+def said_by(text: str, voice: str = "") -> Sequence[Pcm]:
+    """The frames of a text. voice: a folder of recorded clips, of which each text has one of its own."""
+    if not voice:
+        return spoken("hibari", text, -26.0)
+    clips = sorted(Path(voice).iterdir())
+    return frames_of(without_long_pauses(read_clip(clips[_texts().index(text)])[0], MOST_PAUSE_TICKS), -26.0)
+
+
+@cache
+def levels_of(text: str, voice: str = "") -> Levels:
     """Of a text as an examiner, and the staff, say it."""
-    return levels(np.concatenate(spoken("hibari", text, -26.0)), FRAME_SAMPLES)
+    return levels(np.concatenate(said_by(text, voice)), FRAME_SAMPLES)
 
 
 def ticks_said(heard: Levels, text: str) -> int:
@@ -130,18 +146,18 @@ def _starts(heard: Levels, known: Levels, most: int = 5) -> Sequence[int]:
     return [int(start) for start in order if likeness[start] > ALIKE]
 
 
-def transcript(wav: bytes) -> list[Word]:
+def transcript(wav: bytes, voice: str = "") -> list[Word]:
     """The words of the staff in a WAV file, as far as each answer was said."""
     with wave.open(io.BytesIO(wav)) as file:
         rate_hz, pcm = file.getframerate(), np.frombuffer(file.readframes(file.getnframes()), np.int16)
     heard = levels(pcm, rate_hz // TICKS_PER_S)
-    said = [word for text in _answers() for word in _said(heard, text)]
+    said = [word for text in _texts() for word in _said(heard, text, voice)]
     return sorted(said, key=lambda word: word.start_s)
 
 
-def _said(heard: Levels, text: str) -> Iterator[Word]:
+def _said(heard: Levels, text: str, voice: str) -> Iterator[Word]:
     """The words of all the times that `heard` holds the beginning of `text`."""
-    known, words, end = levels_of(text), text.split(), 0
+    known, words, end = levels_of(text, voice), text.split(), 0
     tick_s = len(known) / len(words) / TICKS_PER_S
     for start in sorted(_starts(heard, known, most=50)):
         if start < end or not (ticks := _ticks_from(heard, known, start)):
@@ -153,9 +169,10 @@ def _said(heard: Levels, text: str) -> Iterator[Word]:
 
 
 @cache
-def _answers() -> Sequence[str]:
+def _texts() -> Sequence[str]:
+    """All that they may say, but for greetings and AND_MORE."""
     wrong = [text for _, answers in WRONG.values() for text in answers.values()]
-    return [*(text for answers in FAIR.values() for text in answers), *wrong]
+    return [OPENER, CLOSER, VAGUE, *(text for answers in FAIR.values() for text in answers), *wrong]
 
 
 @cache
@@ -175,7 +192,8 @@ def staff(address: str) -> Staff:
 class Staff(Endpoint):
     """They answer 0.7 s after the examiner has stopped, and stop once it has talked over them for 0.6 s.
 
-    fault: one of WRONG and TIMED. long: they say AND_MORE after each answer, and make no pause.
+    fault: one of WRONG and TIMED, or "vague". long: they say AND_MORE after each answer, and make no pause. pause_s:
+    they say OPENER before and CLOSER after each answer, with such pauses between. voice: a folder of recorded clips.
     """
 
     follows_activity = True
@@ -187,12 +205,15 @@ class Staff(Endpoint):
         self._heard: list[float] = []  # levels of the examiner's present turn
         self._other_ticks = self._silent_ticks = 0  # since it last fell silent, or began; of its present silence
         self._is_due = False  # an answer
+        self._answers = 0
+        self._tick = 0
 
     def open(self, side: Side) -> None:
         if self._fault == "opens":
             self._frames = spoken("hibari", GREETING, -26.0)
 
     def say(self, tick: int) -> Pcm | None:
+        self._tick = tick
         if self._at >= len(self._frames):
             return SILENT_FRAME
         self._at += 1
@@ -218,20 +239,29 @@ class Staff(Endpoint):
     def _may_begin(self) -> bool:
         if self._fault == "talks-over":
             return self._other_ticks >= TALKS_OVER_TICKS
-        return self._silent_ticks >= (LATE_TICKS if self._fault == "late" else ANSWERS_TICKS)
+        return self._silent_ticks >= DELAYS_TICKS.get(self._fault, ANSWERS_TICKS)
 
     def _answer(self) -> Sequence[Pcm]:
         heard = np.array(self._heard)
         found = {text: ticks_said(heard, text) for text in _sayings()}
         likeliest = max(found, key=lambda text: found[text])
-        if self._fault == "never-answers":
+        self._answers += 1
+        is_gone = self._answers > 1 if self._fault == "answers-once" else self._tick >= FADES_TICKS
+        if self._fault == "never-answers" or (self._fault in ("answers-once", "fades") and is_gone):
             return ()
         if not found[likeliest]:
             return spoken("hibari", GOODBYE, -26.0)
         name, number = _sayings()[likeliest]
         of, wrong = WRONG.get(self._fault, ("", {}))
         text = wrong[number] if name == of and number in wrong else FAIR[name][number - 1]
-        frames = spoken("hibari", text, -26.0)
+        return self._as_said(VAGUE if self._fault == "vague" else text)
+
+    def _as_said(self, text: str) -> Sequence[Pcm]:
+        frames, pause_s = said_by(text, self._settings.get("voice", "")), self._settings.get("pause_s")
+        if pause_s is not None:
+            pause = [SILENT_FRAME] * round(float(pause_s) * TICKS_PER_S)
+            opener, closer = (said_by(each, self._settings.get("voice", "")) for each in (OPENER, CLOSER))
+            return [*opener, *pause, *frames, *pause, *closer]
         if not self._settings.get("long"):
             return frames
         pcm = np.concatenate([*frames, *spoken("hibari", AND_MORE, -26.0)])

@@ -32,7 +32,10 @@ TERMS: Final = {
     **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
     **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
     **{label: in_words(MEASURES[name].meaning, TurnSettings()) for name, label in PLANTED.items()},
-    "by chance": "What a system that hears nothing has there: as often does it stop anyway, with its own pauses.",
+    **{
+        f"{label}, by chance": "What a system that hears nothing has there: so often its own pauses look like a stop."
+        for label in (MEASURES["b_stopped_within_2s_per_long_a_onset"].headline, *list(PLANTED.values())[:2])
+    },
     "unscored at worst": "The mean with 1 in place of every mark that is missing.",
     EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
     FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",
