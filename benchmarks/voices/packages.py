@@ -55,17 +55,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as unpacked:
         for name, voices in (("tuning", TUNING), ("test", TEST)):
             for voice, source in voices.items():
-                found = sorted((_unpacked(source.package, Path(unpacked)) / source.below).glob(source.files))
+                found = sorted(fetched(source, Path(unpacked)).glob(source.files))
                 _copy([path for path in found if path.parent.name != "silence"], folder / name / voice)
             tracks = _unpacked(MUSIC, Path(unpacked)) / "usr/share/asterisk/moh"
             _copy([tracks / f"{track}.g722" for track in TRACKS[name]], folder / "music" / name)
     print(f"clips in {folder}/tuning and {folder}/test, music in {folder}/music")
 
 
+def fetched(source: Source, folder: Path) -> Path:
+    """Fetch the package of a voice; return the folder of its clips. OSError or CalledProcessError if it cannot be."""
+    return _unpacked(source.package, folder) / source.below
+
+
 def _unpacked(package: str, folder: Path) -> Path:
     """The folder of a package's files."""
     out = folder / package
     if not out.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         print(f"fetching {package}", file=sys.stderr)
         subprocess.run(["apt-get", "download", "-q", package], check=True, cwd=folder, stdout=subprocess.DEVNULL)
         subprocess.run(["dpkg-deb", "-x", str(next(folder.glob(f"{package}_*.deb"))), str(out)], check=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
-from fdbcore.measures.sayings import Saying
+from fdbcore.measures.sayings import UserSaying
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Dialogue:
     kept: Sequence[Span] = ()
     muted_ticks: int = 0
     given_up: Sequence[int] = ()
-    sayings: Sequence[Saying] = ()
+    sayings: Sequence[UserSaying] = ()
 
     @cached_property
     def spans(self) -> Sequence[Span]:
@@ -152,7 +152,7 @@ class Dialogue:
         return unanswered, others
 
     @cached_property
-    def cut_short(self) -> Sequence[Saying]:
+    def cut_short(self) -> Sequence[UserSaying]:
         """The sayings that A broke off because B began in them, each from where B began; that may be no speech yet."""
         starts, speaks = self.ipus["B"][:, 0], self.speaking["B"]
         found = []

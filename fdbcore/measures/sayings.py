@@ -12,7 +12,7 @@ _NEAR_TICKS: Final = 25
 """A detector ends a turn at most so long after its last word."""
 
 
-class Saying(NamedTuple):
+class UserSaying(NamedTuple):
     """Words of A, in ticks: where they begin and end, and where they would have ended, had A not broken them off."""
 
     start_tick: int
@@ -29,11 +29,11 @@ class Saying(NamedTuple):
         return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
 
 
-def sayings_of(events: Sequence[Mapping[str, Any]]) -> Iterator[Saying]:
+def sayings_of(events: Sequence[Mapping[str, Any]]) -> Iterator[UserSaying]:
     """Each time that an examiner at side A said something for a goal."""
     says = None
     for event in events:
         if event["side"] == "A" and event["kind"] == SAYS:
             says = event
         elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == "goal":
-            yield Saying(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)
+            yield UserSaying(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)

@@ -93,7 +93,7 @@ def test_its_own_profiles_vary_by_seed_within_their_limits(tmp_path: Path, synth
         party = examiner(tmp_path, synthesiser, brief(*[[]] * 12), f"pacing={pacing}&seed={seed}")
         return [each["reaction_ms"] for each in Stepped(party, answers()).of("examiner_says", cue="answered")]
 
-    least, most = {"slow": (1300, 1600), "fast": (1300, 1400)}[pacing]
+    least, most = {"slow": (1500, 1800), "fast": (1500, 1600)}[pacing]
     assert reactions(1) == reactions(1) != reactions(2)
     assert least <= min(reactions(1)) < max(reactions(1)) <= most
 
@@ -332,7 +332,7 @@ def test_a_pause_between_two_sentences_is_no_end(tmp_path: Path, synthesiser: st
     )
     assert held.verdicts == ["not heard"] * 3
     assert [each["sayings"] for each in held.of("examiner_goal")] == [1, 1, 1]
-    assert all(each["reaction_ms"] >= 1300 for each in held.of("examiner_says", cue="answered"))
+    assert all(each["reaction_ms"] >= 1500 for each in held.of("examiner_says", cue="answered"))
 
 
 def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) -> None:
@@ -340,7 +340,7 @@ def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) ->
     party = examiner(tmp_path, synthesiser, brief(*[[]] * 5, sayings=1), "pacing=fast")
     held = Stepped(party, answers_in_sentences(2.0, goes_on=True))
     silences = [each["silence_ms"] for each in held.of("examiner_says", cue="answered")]
-    assert 1300 <= silences[0] <= 1400
+    assert 1500 <= silences[0] <= 1600
     assert all(2300 <= silence_ms <= 2400 for silence_ms in silences[1:])
 
 

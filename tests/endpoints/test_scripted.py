@@ -95,9 +95,9 @@ def spans(frames: Sequence[Pcm]) -> list[Speech]:
         (["at_s = 1", 'after = "own_end"\ndelay_s = 0.3'], [], [100, 180]),
         (['after = "other_end"\ndelay_s = 0.6'], [(10, 100)], [160]),
         (['after = "other_end"\ndelay_s = 0'], [(10, 100)], [141]),  # when it is known, at the earliest
-        (['after = "other_end"'], [(10, 100)], [256]),
+        (['after = "other_end"'], [(10, 100)], [276]),
         (['after = "other_end"'], [(10, 100), (220, 300)], [476]),  # 1.2 s between two sentences
-        (['after = "other_end"'] * 2, [(10, 100), (270, 400), (590, 700)], [256, 946]),  # 1.7 s, then 1.9 s
+        (['after = "other_end"'] * 2, [(10, 100), (290, 400), (600, 700)], [276, 956]),  # 1.7 s, then 1.9 s
         (['after = "other_end"\ndelay_s = 0.8'], [(10, 100), (150, 200)], [280]),  # that was only a pause
         (
             ['after = "other_end"\ndelay_s = 0.8', 'after = "other_end"\ndelay_s = 0.5'],

@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 from fakes.fake_transcriptions import Word
 
-from fdbcore.audio.speech import without_long_pauses
+from fdbcore.audio.speech import without_edges, without_long_pauses
 from fdbcore.endpoints.examiner.voice import frames_of, spoken
 from fdbcore.protocols import Endpoint
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
 CORRECTION, ENTITY, SAFETY = "correction.next-turn.01", "entity.attribute.01", "safety.cyber.02"
 FAIR: Final[Mapping[str, Sequence[str]]] = {
@@ -87,6 +87,8 @@ MOST_PAUSE_TICKS: Final = 12
 Levels: TypeAlias = npt.NDArray[np.float64]
 LEAST_TICKS: Final = 80
 """Of a text, so many ticks tell it from the others."""
+NEAR_TICKS: Final = 3
+"""The likeliest beginning of a text lies at most so far from another that is likely."""
 ALIKE: Final = 0.9
 """The correlation of levels from which on two stretches hold the same words."""
 ANSWERS_TICKS, TALKS_OVER_TICKS, YIELDS_TICKS = 70, 150, 60
@@ -112,7 +114,8 @@ def said_by(text: str, voice: str = "") -> Sequence[Pcm]:
     if not voice:
         return spoken("hibari", text, -26.0)
     clips = sorted(Path(voice).iterdir())
-    return frames_of(without_long_pauses(read_clip(clips[_texts().index(text)])[0], MOST_PAUSE_TICKS), -26.0)
+    speech = without_edges(read_clip(clips[_texts().index(text)])[0], SAMPLE_RATE_HZ)
+    return frames_of(without_long_pauses(speech, MOST_PAUSE_TICKS), -26.0)
 
 
 @cache
@@ -132,6 +135,11 @@ def _ticks_from(heard: Levels, known: Levels, start: int) -> int:
         if np.corrcoef(heard[start : start + ticks], known[:ticks])[0, 1] > ALIKE:
             return ticks
     return 0
+
+
+def is_in(heard: Levels, known: Levels) -> bool:
+    """Whether `heard` seems to hold the beginning of `known`."""
+    return bool(_starts(heard, known))
 
 
 def _starts(heard: Levels, known: Levels, most: int = 5) -> Sequence[int]:
@@ -159,8 +167,11 @@ def _said(heard: Levels, text: str, voice: str) -> Iterator[Word]:
     """The words of all the times that `heard` holds the beginning of `text`."""
     known, words, end = levels_of(text, voice), text.split(), 0
     tick_s = len(known) / len(words) / TICKS_PER_S
-    for start in sorted(_starts(heard, known, most=50)):
-        if start < end or not (ticks := _ticks_from(heard, known, start)):
+    starts = sorted(_starts(heard, known, most=50))
+    for first in starts:
+        near = [(_ticks_from(heard, known, start), start) for start in starts if 0 <= start - first <= NEAR_TICKS]
+        ticks, start = max(near)
+        if start < end or not ticks:
             continue
         end = start + ticks
         for place, word in enumerate(words[: round(len(words) * ticks / len(known))]):
@@ -233,7 +244,7 @@ class Staff(Endpoint):
         if speaks and self._other_ticks >= YIELDS_TICKS and self._fault not in ("never-yields", "talks-over"):
             self._frames = ()
         if not speaks and self._is_due and self._may_begin():
-            self._frames, self._at, self._is_due = self._answer(), 0, False
+            self._frames, self._at, self._is_due, self._other_ticks = self._answer(), 0, False, 0
             self._heard.clear()
 
     def _may_begin(self) -> bool:

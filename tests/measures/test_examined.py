@@ -92,7 +92,7 @@ def test_a_good_call_has_no_fault() -> None:
     found = found_in(good())
     assert not proofs(found)
     assert (found.sayings, found.told, found.goals, found.left, found.answered) == (4, 4, 3, 3, 3)
-    assert (found.opened, found.reactions_ms, found.promised_ms) == (True, [1200] * 3, (1300, 1600))
+    assert (found.opened, found.reactions_ms, found.promised_ms) == (True, [1200] * 3, (1500, 1800))
     assert fault(found) is None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fdbcore.measures.answers import responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.sayings import Saying
+from fdbcore.measures.sayings import UserSaying
 from fdbcore.measures.timing_score import timing_scores
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
@@ -23,7 +23,7 @@ def scores(
     b: list[tuple[int, int]],
     a: list[tuple[int, int]] | None = None,
     n_ticks: int = 4000,
-    sayings: Sequence[Saying] = (),
+    sayings: Sequence[UserSaying] = (),
 ) -> list[float]:
     return [each.score for each in timing_scores(dialogue_of(b, a, n_ticks, sayings))]
 
@@ -32,7 +32,7 @@ def dialogue_of(
     b: list[tuple[int, int]],
     a: list[tuple[int, int]] | None = None,
     n_ticks: int = 4000,
-    sayings: Sequence[Saying] = (),
+    sayings: Sequence[UserSaying] = (),
 ) -> Dialogue:
     active = {"A": np.zeros(n_ticks, bool), "B": np.zeros(n_ticks, bool)}
     for side, spans in (("A", a or [A_TICKS]), ("B", b)):
@@ -71,13 +71,13 @@ def test_yielding_scores_by_how_soon(stops_after_ticks: int, score: float) -> No
 def test_words_that_were_cut_short_end_where_they_would_have_ended(unsaid_ticks: int, score: float) -> None:
     """A breaks off 0.2 s after B has begun, as an examiner does: by the turns alone, B would be just in time."""
     begun = A_TICKS[1] - 20
-    cut = Saying(*A_TICKS, A_TICKS[1] + unsaid_ticks)
+    cut = UserSaying(*A_TICKS, A_TICKS[1] + unsaid_ticks)
     assert scores([(begun, begun + 300)]) == pytest.approx([0.3])
     assert scores([(begun, begun + 300)], sayings=[cut]) == pytest.approx([score])
 
 
 def test_what_was_cut_short_counts_once_whether_b_goes_on_or_not() -> None:
-    cut = Saying(*A_TICKS, A_TICKS[1] + 400)
+    cut = UserSaying(*A_TICKS, A_TICKS[1] + 400)
     assert scores([(2400, 2700)], [A_TICKS, (2000, 2300)], sayings=[cut]) == [1.0, 0.0]
     assert scores([], sayings=[cut]) == [0.0]
 
@@ -88,8 +88,8 @@ def test_who_breaks_a_yielding_user_off_has_cut_it_off() -> None:
     b = [(300, 700), (1102, 1500), (1900, 2300)]
     dialogue = dialogue_of(b, a)
     by_ear: Any = responses(dialogue)
-    planned: Any = responses(replace(dialogue, sayings=[Saying(start, end, end + 300) for start, end in a]))
+    planned: Any = responses(replace(dialogue, sayings=[UserSaying(start, end, end + 300) for start, end in a]))
     assert [len(by_ear["response_latency_ms"].values), len(planned["response_latency_ms"].values)] == [3, 0]
     assert [each["premature_per_turn"].count for each in (by_ear, planned)] == [0, 3]
-    whole = responses(replace(dialogue, sayings=[Saying(start, end, end) for start, end in a]))
+    whole = responses(replace(dialogue, sayings=[UserSaying(start, end, end) for start, end in a]))
     assert whole == by_ear

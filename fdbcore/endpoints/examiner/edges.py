@@ -14,8 +14,9 @@ START_MS: Final = 60
 END_MS: Final = 200
 """A side that has not seemed active for so long has stopped."""
 
-OVER_MS: Final = 1300
-"""After so much silence an answer is over: voices of today pause for 0.3 to 1.2 s between two sentences."""
+OVER_MS: Final = 1500
+"""After so much silence an answer is over: voices of today pause for 0.3 to 1.2 s between two sentences, and
+a detector of speech ends the first of them a little early."""
 MOST_OVER_MS: Final = 3000
 """The same of a side whose own pauses are longer."""
 _LONGER_MS: Final = 300

@@ -31,7 +31,7 @@ The lines are said in their order, one at a time. When a line is over, the next 
 from tick 0):
 
 at_s                   at this time of the session.
-after = "other_end"    the other side has said all of it: it has been silent for 1.56 s, or longer than its own pauses
+after = "other_end"    the other side has said all of it: it has been silent for 1.76 s, or longer than its own pauses
                        so far, up to 3.26 s. With delay_s: for so long, which may be in a pause between two sentences.
                        The end of its speech becomes known 0.4 s later, so that is the least; that it goes on, 0.26 s
                        later.

@@ -1,0 +1,148 @@
+"""Planted systems that pause between their sentences, in recorded speech: each comes out in the measure that names it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from click.testing import CliRunner
+from fakes import staff
+from fakes.fake_chat import KEY, FakeChat
+from scipy.io import wavfile
+
+from benchmarks.voices.clips import Phrase, phrases_of
+from benchmarks.voices.packages import TUNING, fetched
+from benchmarks.voices.speech import RATE_HZ
+from fdbcore.cli.main import main
+from fdbcore.models.packaged import packaged, why_not
+from fdbcore.types import TICKS_PER_S
+
+pytestmark = pytest.mark.skipif(
+    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
+)
+PAUSES_S = (0.3, 0.79, 1.2)
+FAULTS = (
+    "late", "quick", "never-answers", "answers-once", "fades", "vague", "keeps-the-old-value", "talks-over",
+    "never-yields",
+)  # fmt: skip
+STOPS = "b_stopped_within_2s_per_labelled_interruption"
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of recorded phrases of one voice, each 1.2 to 4 s long."""
+    folder = tmp_path_factory.mktemp("voice")
+    try:
+        clips = fetched(TUNING["english-woman"], folder / "package")
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"needs the recorded voice of a Debian package: {error}")
+    (folder / "clips").mkdir()
+    for number, pcm in enumerate(told_apart(phrases_of(clips))):
+        wavfile.write(folder / "clips" / f"{number:02}.wav", RATE_HZ, pcm)
+    return folder / "clips"
+
+
+def told_apart(phrases: Sequence[Phrase]) -> Iterator[npt.NDArray[np.int16]]:
+    """The phrases of 1.2 to 4 s that the recogniser of the staff does not take for each other."""
+    chosen: list[staff.Levels] = []
+    for phrase in phrases:
+        pcm = (phrase.pcm / np.abs(phrase.pcm).max() * 20_000).astype(np.int16)
+        own = staff.levels(pcm, RATE_HZ // TICKS_PER_S)
+        if 1.2 <= phrase.speech_s <= 4 and not any(staff.is_in(own, each) or staff.is_in(each, own) for each in chosen):
+            chosen.append(own)
+            yield pcm
+
+
+@pytest.fixture(scope="module", params=["slow", "fast"])
+def scored(request: pytest.FixtureRequest, voice: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The rows of a run by system, and the examiner's own: of right systems with and without ears, of faulty ones."""
+    folder, pacing = tmp_path_factory.mktemp(f"planted-{request.param}"), request.param
+    plugin = staff.install(folder / "plugin")
+    heard = partial(staff.transcript, voice=str(voice))
+    with pytest.MonkeyPatch.context() as patch, FakeChat(heard=heard) as hearing:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("PYTHONPATH", f"{plugin}:{Path(staff.__file__).parents[1]}")
+        patch.setattr(sys, "path", [*sys.path, str(plugin)])
+        hears = f"openai:whisper-1?{hearing.settings}"
+        right = {f"right-{pause_s}": f"pause_s={pause_s}" for pause_s in PAUSES_S}
+        # who is late is asked again by the fast examiner, before it has answered
+        planted = [fault for fault in FAULTS if (fault, pacing) != ("late", "fast")]
+        wrong = {fault: f"fault={fault}&pause_s=0.9" for fault in planted}
+        held(folder / "deaf", pacing, {**right, **wrong}, voice)
+        heard_too = {**right, "never-yields": "fault=never-yields&pause_s=0.9"}
+        held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, "--ears", hears)
+        runs = [str(folder / "deaf"), str(folder / "ears")]
+        done = CliRunner().invoke(
+            main, ["score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", f"{folder}/s"]
+        )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    rows = {row["system"]: {name: of["mean"] for name, of in row["measures"].items()} for row in document["rows"]}
+    return {"pacing": pacing, "rows": rows, "items": document["items"], "examiners": document["examiners"]}
+
+
+def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: str) -> None:
+    arguments: Sequence[str] = [
+        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--no-score", "--quiet", *more),
+        *("--out", str(out), "--scenario", staff.CORRECTION),
+        *(part for name, how in systems.items() for part in ("--system", f"{name}=staff:?{how}&voice={voice}")),
+    ]
+    done = CliRunner().invoke(main, arguments)
+    assert not [line for line in done.output.splitlines() if "never-answers" not in line], done.output
+
+
+def met(scored: dict[str, Any], system: str) -> float:
+    """The share of all goals that were met."""
+    (item,) = (each for each in scored["items"] if each["system"] == system)
+    return sum(goal["verdict"] == "met" for goal in item["goals"]) / len(item["goals"])
+
+
+@pytest.mark.parametrize("pause_s", PAUSES_S)
+@pytest.mark.parametrize("ears", ["", "-heard"])
+def test_a_right_system_is_right_however_it_pauses(scored: dict[str, Any], pause_s: float, ears: str) -> None:
+    system = f"right-{pause_s}{ears}"
+    row = scored["rows"][system]
+    assert (met(scored, system), row["goals_met"], row["wordings"]) == (1, 1, 1)
+    assert (row["answered_per_turn"], row["premature_per_turn"], row["no_response_per_turn"]) == (1, 0, 0)
+    assert row["answer_ms"] == pytest.approx(700, abs=60)
+    assert row["timing"] > 0.85
+    assert row[STOPS] in (1, None)
+
+
+def test_the_examiner_takes_no_pause_for_an_end(scored: dict[str, Any]) -> None:
+    (examiner,) = scored["examiners"]
+    assert examiner["sayings"] > 70
+    assert not {name: n for name, n in examiner["counts"].items() if n}
+    assert all(item["examined"]["fault"] is None for item in scored["items"])
+
+
+def test_each_fault_comes_out_in_the_measure_that_names_it(scored: dict[str, Any]) -> None:
+    rows, is_slow = scored["rows"], scored["pacing"] == "slow"
+    shares = {name: met(scored, name) for name in rows}
+    answered = {name: row["answered_per_turn"] for name, row in rows.items()}
+    assert rows["quick"]["answer_ms"] == pytest.approx(450, abs=60)
+    assert (shares["quick"], answered["quick"]) == (1, 1)
+    if is_slow:
+        assert rows["late"]["answer_ms"] == pytest.approx(4000, abs=60)
+        assert (shares["late"], answered["late"], rows["late"]["timing"]) == (1, 1, 0)
+    for words, share in (("vague", 0), ("keeps-the-old-value", 0.25)):
+        assert shares[words] == share
+        assert (answered[words], rows[words]["answer_ms"]) == (1, pytest.approx(700, abs=60))
+        assert rows[words]["timing"] > 0.85
+    for silent, share in (("never-answers", 0), ("answers-once", 0.25), ("fades", 0.25)):
+        assert shares[silent] == share
+        assert rows[silent]["no_response_per_turn"] == 1 - answered[silent] >= 0.75
+    over = rows["talks-over"]
+    assert over["premature_per_turn"] > 0.7
+    assert answered["talks-over"] < 0.15 > over["timing"]
+    for name in ("never-yields", "never-yields-heard"):
+        assert rows[name][STOPS] == (None if is_slow else 0), "a pause of 0.9 s is no stop"
+        assert (shares[name] == 1) >= is_slow
