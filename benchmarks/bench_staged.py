@@ -122,7 +122,7 @@ def _scoring(runs: Mapping[Path, int]) -> None:
 def _judging(run: Path, calls: int) -> None:
     """Ask a judge about all dialogues. What it is asked is made before: only the asking is timed."""
     cases, _ = cases_of(run, _silent)
-    heard, _ = hear(cases, word_source("told"), True, None, _silent)
+    heard, *_ = hear(cases, word_source("told"), True, None, _silent)
     command = [sys.executable, "-c", _JUDGE, KEY, str(ANSWER_S)]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     os.environ["FDBCORE_BENCH_KEY"] = KEY

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.analysis.speech_pieces import audio_of
-from fdbcore.analysis.told import described, places, spread, told_lines
+from fdbcore.analysis.told import described, places, reading_of, spread, told_lines
 from fdbcore.audio.speech import at_recogniser_rate
 from fdbcore.errors import SettingsError
-from fdbcore.measures.reading import Reading
 from fdbcore.models.asr.alignment import Aligner
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
@@ -58,7 +57,7 @@ class KnownText(KnownWords):
 
         Of a line that began while the side was muted, those words are looked for that `spread` says were heard.
         """
-        reading = Reading(recording.path)
+        reading = reading_of(recording)
         lines = places(reading, side)
         found: list[TimedWord] = []
         untimed = 0

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around the speech of a line belongs to it."""
 
+LATE_TICKS: Final = TICKS_PER_S
+"""Speech that is so much later than the end of a line, where that is known, is of another one, which nobody told."""
+
 
 class LinePlace(NamedTuple):
     """A line with the ticks of its speech as it was heard; none in silence.
@@ -86,7 +89,7 @@ class Told(KnownWords):
         """
         found: list[TimedWord] = []
         untimed = 0
-        for place, placed in spread(places(Reading(recording.path), side)):
+        for place, placed in spread(places(reading_of(recording), side)):
             found += placed
             untimed += len(place.line["text"].split()) if not placed and not place.muted_ticks else 0
         return found, untimed
@@ -104,7 +107,12 @@ def spread(found: Sequence[LinePlace]) -> Iterator[tuple[LinePlace, list[TimedWo
 
 def told_lines(recording: Recording, side: Side) -> list[HeldLine]:
     """What a side's own party told that it said, in order."""
-    return [line for line in transcript(recording) if line["side"] == line["told_by"] == side]
+    return [line for line in transcript(reading_of(recording)) if line["side"] == line["told_by"] == side]
+
+
+def reading_of(recording: Recording) -> Reading:
+    """A recording with its dialogue."""
+    return recording if isinstance(recording, Reading) else Reading(recording.path)
 
 
 def described(recording: Recording, side: Side) -> Mapping[str, Any]:
@@ -116,7 +124,7 @@ def described(recording: Recording, side: Side) -> Mapping[str, Any]:
 
 
 def places(reading: Reading, side: Side) -> list[LinePlace]:
-    """Each line with its speech: that from its start until the next one begins.
+    """Each line with its speech: that from its start until the next one begins, or until LATE_TICKS after its end.
 
     Of a line that began while the side was muted, the speech is what was heard of it afterwards.
     """
@@ -131,6 +139,8 @@ def places(reading: Reading, side: Side) -> list[LinePlace]:
         is_muted, end_tick = line["start_tick"] < lost_ticks, line["end_tick"]
         if is_muted and end_tick is not None:
             end = min(end, end_tick + MARGIN_TICKS if end_tick > lost_ticks else 0)
+        elif end_tick is not None:
+            end = min(end, end_tick + LATE_TICKS)
         speech = active[(active >= start) & (active < end)]
         if len(speech):
             first = min(int(speech[-1]) + 1 + MARGIN_TICKS, end)

@@ -174,6 +174,18 @@ class Transcribing:
         return _kept(reading, replace(made, words=tuple(words), untimed=untimed), state, track, is_new=True)
 
 
+def missing_words(source: WordSource, why_not: Mapping[str, Mapping[Side, str]]) -> list[str]:
+    """A line for each side that has no words and each reason, which names the first call. why_not: by call."""
+    calls: dict[tuple[Side, str], list[str]] = {}
+    for call, sides in why_not.items():
+        for each in sides.items():
+            calls.setdefault(each, []).append(call)
+    return [
+        f"{source.name}: no words of {side} in {first}{f' and {len(more)} more' if more else ''}: {reason}"
+        for (side, reason), (first, *more) in calls.items()
+    ]
+
+
 def seconds_to_hear(reading: Reading, source: WordSource, language: str = "", sides: Sequence[Side] = SIDES) -> float:
     """How much audio a transcriber would be sent for a call: 0 for sides that are stored, and for known words."""
     if isinstance(source, KnownWords):

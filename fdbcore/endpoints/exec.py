@@ -1,4 +1,7 @@
-"""A system that is a command: it reads and writes frames of 960 bytes on its standard input and output."""
+"""A system that is a command: it reads and writes frames of 960 bytes on its standard input and output.
+
+A line {"type": "text", "text": ...} on its standard error tells what it says; all other lines are for people.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,15 @@ from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, command_of
 from fdbcore.runtime.guard import Guard
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status, signal_group
-from fdbcore.runtime.redaction import redacted, without_secrets
+from fdbcore.runtime.redaction import clean, redacted, without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
+MOST_JSON_BYTES: Final = 64 * 1024
+"""Of a line of standard error that begins as JSON: it is not cut before."""
 MOST_BLOCK_BYTES: Final = 64 * 1024
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 """If more than this is queued, a command that writes ahead must wait, as it would for any full pipe."""
@@ -240,7 +246,7 @@ class CommandEndpoint(Endpoint):
         rest = b""
         while (block := await stderr.read(MOST_LINE_BYTES)) and not self._stream.flooded:
             *lines, rest = (rest + block).split(b"\n")
-            if len(rest) >= MOST_LINE_BYTES:
+            if len(rest) >= (MOST_JSON_BYTES if rest.startswith(b"{") else MOST_LINE_BYTES):
                 cut = rest.rfind(b" ") + 1 or len(rest)  # at a space: half a secret would not be recognised
                 lines, rest = [*lines, rest[:cut]], rest[cut:]
             for line in lines:
@@ -249,7 +255,11 @@ class CommandEndpoint(Endpoint):
 
     def _note_line(self, line: bytes) -> None:
         line = line.rstrip()
-        if line and self._stream.allows(len(line)):
+        if not line or not self._stream.allows(len(line)):
+            return
+        if (told := _text_of(line)) is not None:
+            self._stream.note("event", name="text", data=clean(told))
+        else:
             self._last_line = text = redacted(line.decode(errors="replace"))  # it may quote arguments with secrets
             self._stream.note("event", name="stderr", data=text)
 
@@ -275,6 +285,15 @@ class CommandEndpoint(Endpoint):
             return
         self._stdin.write(frames)
         self._stream.sent(tick)
+
+
+def _text_of(line: bytes) -> dict[str, Any] | None:
+    """What a line tells of the command's words, without its type; None for any other line."""
+    try:
+        told = json_value(line)
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and told.pop("type", None) == "text" else None
 
 
 def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -134,6 +135,32 @@ class Dialogue:
             for start, end in spans.tolist():
                 tracks[side][start:end] = True
         return tracks
+
+    def held(self, side: Side) -> list[Span]:
+        """The turns of a side, each from its first to its last speech, in order.
+
+        A turn of the turn detector goes on as long as the other side does not take the floor. Here it also ends where
+        its side is silent for longer than `lapse_ms`: what comes then is a turn of its own.
+        """
+        ipus = [tuple(span) for span in self.ipus[side].tolist()]
+        found: list[Span] = []
+        for event in self.events:
+            if event.kind != "turn" or event.side != side:
+                continue
+            end_tick = self.n_ticks if event.end_tick is None else event.end_tick
+            own = [span for span in ipus if event.start_tick <= span[0] < end_tick]
+            if not own:
+                continue
+            lapses = [b[0] for a, b in pairwise(own) if b[0] - a[1] > self.settings.ticks("lapse_ms")]
+            for first, bound in pairwise([own[0][0], *lapses, end_tick]):
+                found.append((first, max(end for start, end in own if first <= start < max(bound, first + 1))))
+        return found
+
+    def asides(self, side: Side) -> list[Span]:
+        """What a side said without taking the floor, in order."""
+        held = self.held(side)
+        own: list[Span] = [(start, end) for start, end in self.ipus[side].tolist()]
+        return [span for span in own if not any(start <= span[0] < end for start, end in held)]
 
     @cached_property
     def ends_after_a(self) -> tuple[list[Span], list[Span]]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fdbcore.measures.costs import call_cost, recipients
+from fdbcore.measures.reading import Reading
 from fdbcore.measures.system_turns import system_turns
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
-from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.recording.reader import Arrivals
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.types.session_events import MUTED
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted
 
 
-def live_record(recording: Recording) -> Held | None:
+def live_record(recording: Reading) -> Held | None:
     """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
     meta, link = recording.original_meta, recording.meta.get("held")
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):

@@ -12,23 +12,25 @@ from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRI
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldCut, HeldLine
+    from fdbcore.measures.reading import Reading
 
 LINE_START: Final = "line_start"
 LINE_END: Final = "line_end"
 TEXT: Final = "text"
-"""The kind of event in which Moshi tells its words, piece by piece."""
+"""The kind of event in which Moshi tells its words, piece by piece, and the name of that of a system of one's own."""
 
 JOINED_TICKS: Final = TICKS_PER_S
 """Pieces that belong to no item are one line if at most so much time lies between them."""
 
 
-def transcript(recording: Recording) -> list[HeldLine]:
+def transcript(reading: Reading) -> list[HeldLine]:
     """The lines of both sides by their start; none if nobody told any words.
 
     A line stands where its party says that it was spoken. If the party does not say so, a line of its own stands where
     its audio was heard, and what it heard stands at the partner's speech that ended since the line before.
     """
-    found = [line for side in SIDES for line in (*_scripted(recording, side), *_told(recording, side))]
+    tellers = (_scripted, _told, _own_texts)
+    found = [line for side in SIDES for teller in tellers for line in teller(reading, side)]
     return sorted(found, key=lambda line: (line["start_tick"], line["told_by"] != line["side"]))
 
 
@@ -100,6 +102,47 @@ def _told(recording: Recording, side: Side) -> Iterator[HeldLine]:
                 if cut:
                     found["cut"] = cut[1]
                 yield found
+
+
+def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
+    """What a system of one's own says, as its `text` events tell, over a WebSocket or as a command.
+
+    A text that does not state its start belongs to the turn of its side that lies nearest to when it was told.
+    """
+    texts = [(event["tick"], event["data"]) for event in reading.events if event["side"] == side and _is_text(event)]
+    turns = [*reading.dialogue.held(side), *reading.dialogue.asides(side)] if texts else []
+    found: dict[tuple[int, int | None], str] = {}
+    for tick, told in sorted(texts, key=lambda text: text[0]):
+        if (start_tick := _stated(reading, told, "start_ms")) is not None:
+            span = start_tick, _stated(reading, told, "end_ms")
+        elif not turns or tick < reading.dialogue.muted_ticks:
+            span = tick, None
+        else:
+            span = min(turns, key=lambda turn: max(turn[0] - tick, tick - turn[1], 0))
+        found[span] = _joined(found.get(span, ""), told["text"])
+    for (start_tick, end_tick), text in found.items():
+        if text := text.strip():
+            end_tick = None if end_tick is None else max(start_tick, end_tick)
+            yield {"side": side, "told_by": side, "text": text, "start_tick": start_tick, "end_tick": end_tick}
+
+
+def _is_text(event: Mapping[str, Any]) -> bool:
+    told = event.get("data")
+    is_named = event["kind"] == "event" and event.get("name") == TEXT
+    return is_named and isinstance(told, Mapping) and isinstance(told.get("text"), str)
+
+
+def _stated(recording: Recording, told: Mapping[str, Any], name: str) -> int | None:
+    """A time within the session, in ticks; None if a system does not state it."""
+    ms = told.get(name)
+    if isinstance(ms, bool) or not isinstance(ms, int | float):
+        return None
+    return _tick(min(max(ms, 0), max(recording.n_ticks - 1, 0) * TICK_MS))
+
+
+def _joined(text: str, piece: str) -> str:
+    """Pieces in a row as they are, with a space where a sentence would stick to the one before."""
+    return f"{text} {piece}" if text.endswith((".", "?", "!")) and piece[:1].isalpha() else text + piece
 
 
 def _lines(events: Sequence[Mapping[str, Any]]) -> tuple[list[_Line], list[_Line]]:

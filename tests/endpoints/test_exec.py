@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -128,6 +129,20 @@ def test_standard_error_is_logged_in_lines_of_bounded_length() -> None:
     assert lines[-1] == "end"
     assert "".join(lines[1:-1]) == "x" * 2000
     assert all(len(line) < 1000 for line in lines)
+
+
+def test_a_line_of_json_tells_what_it_says() -> None:
+    told: list[dict[str, object]] = [{"text": "Häll\n" * 400, "start_ms": 40}, {"text": "Bye."}]
+    others = ['{"type": "text", "text"', '{"level": "info"}', "[]", '{"type": "flush"}', "no room"]
+    lines = [*(json.dumps({"type": "text"} | each) for each in told), *others, '{"type": "text", "text": "Late."}']
+    code = f"for _ in range(5): write(read())\nfor line in {lines!r}: print(line, file=sys.stderr)\nread(); os._exit(3)"
+    with running(script(code)) as party:
+        heard = hold(party, 200, VirtualClock())
+        assert party.left == "exited with code 3: no room", "what it says is no reason"
+    events = [(h.fields["name"], h.fields["data"]) for h in heard.happenings if h.kind == "event"]
+    assert events == [("text", each) for each in told] + [("stderr", line) for line in others] + [
+        ("text", {"text": "Late."})
+    ]
 
 
 def test_no_secret_is_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:

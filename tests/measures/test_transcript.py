@@ -5,20 +5,25 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
-from fdbcore.recording.reader import Recording
-from fdbcore.types import Side, TurnEvent
+from fdbcore.types import Side, TurnEvent, TurnSettings
 
 Line = tuple[Side, Side, str, int, int | None]
 
 
-def lines(*events: dict[str, Any], spoken: tuple[tuple[Side, int, int], ...] = (), **parties: Any) -> list[Line]:
+def lines(
+    *events: dict[str, Any], spoken: tuple[tuple[Side, int, int], ...] = (), muted_ticks: int = 0, **parties: Any
+) -> list[Line]:
     """Side, teller, text, start and end of each line, where these sides spoke in these spans of ticks."""
     turns = [TurnEvent("speech_end", side, start, end, end + 30) for side, start, end in spoken]
     meta = {"parties": parties}
     told = [{"side": "B", **event} for event in events]
-    recording = SimpleNamespace(events=told, turn_events=turns, n_ticks=2000, original_meta=meta)
-    found = transcript(cast(Recording, recording))
+    floor = [TurnEvent("turn", side, start, end, end + 30) for side, start, end in spoken]
+    dialogue = Dialogue([*turns, *floor], 2000, TurnSettings(), muted_ticks=muted_ticks)
+    reading = SimpleNamespace(events=told, turn_events=turns, n_ticks=2000, original_meta=meta, dialogue=dialogue)
+    found = transcript(cast(Reading, reading))
     return [(line["side"], line["told_by"], line["text"], line["start_tick"], line["end_tick"]) for line in found]
 
 
@@ -83,6 +88,44 @@ def test_pieces_make_one_line_and_a_later_form_replaces_the_one_before() -> None
         ("B", "B", "Hello", 500, None),
         ("A", "B", "Book a table. For two.", 700, None),
     ]
+
+
+def text(tick: int, words: object, **times: object) -> dict[str, Any]:
+    return {"kind": "event", "name": "text", "tick": tick, "data": {"text": words, **times}}
+
+
+def test_the_texts_of_a_system_of_ones_own_lie_where_it_says_or_in_the_nearest_turn() -> None:
+    spoken: tuple[tuple[Side, int, int], ...] = (("B", 100, 200), ("A", 220, 390), ("B", 400, 600), ("B", 1200, 1400))
+    found = lines(
+        text(95, "Before it"),  # while its audio is made
+        text(110, " is said."),
+        text(602, "After it was said."),
+        text(650, "And more."),
+        text(700, "Timed.", start_ms=12_000, end_ms=13_000.0),
+        text(705, "Half timed.", start_ms=13_500),
+        text(710, "Beyond the end.", start_ms=1e300, end_ms=-3),
+        text(1390, "Times of another form.", start_ms="soon", end_ms=[]),
+        text(1395, 5),
+        text(1396, "  ", start_ms=0),
+        {"kind": "event", "name": "text", "tick": 1397, "data": "no object"},
+        {"kind": "event", "name": "mood", "tick": 1398, "data": {"text": "none"}},
+        spoken=spoken,
+    )
+    assert found == [
+        ("B", "B", "Before it is said.", 100, 200),
+        ("B", "B", "After it was said. And more.", 400, 600),
+        ("B", "B", "Timed.", 1200, 1300),
+        ("B", "B", "Times of another form.", 1200, 1400),
+        ("B", "B", "Half timed.", 1350, None),
+        ("B", "B", "Beyond the end.", 1999, 1999),
+    ]
+
+
+def test_a_text_without_a_turn_lies_where_it_was_told() -> None:
+    assert lines(text(40, "Nobody heard this.")) == [("B", "B", "Nobody heard this.", 40, None)]
+    spoken: tuple[tuple[Side, int, int], ...] = (("B", 300, 400),)
+    muted = lines(text(40, "Muted."), text(310, "Heard."), spoken=spoken, muted_ticks=200)
+    assert muted == [("B", "B", "Muted.", 40, None), ("B", "B", "Heard.", 300, 400)]
 
 
 def test_a_scripted_party_says_its_lines() -> None:

@@ -61,13 +61,13 @@ def _check_behaviour(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> N
 
 def questions_of(
     version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], took_over: Callable[[HeardSample], bool]
-) -> tuple[dict[Path, JudgeQuestion], list[Problem]]:
-    """What a judge is asked, by recording, and why it cannot be asked of others.
+) -> tuple[dict[Path, JudgeQuestion], int]:
+    """What a judge is asked, by recording, and of how many others it would need the words of both sides.
 
     took_over: v1 rates only what takes over, by words.
     """
     asked: dict[Path, JudgeQuestion] = {}
-    problems = []
+    unheard = 0
     for case, clean in by_clean(cases):
         said = words.get(case.path, {})
         if version == V1:
@@ -79,7 +79,7 @@ def questions_of(
             continue
         calm = {} if clean is None else words.get(clean.path, {})
         if not {"A", "B"} <= said.keys():
-            problems.append(Problem(str(case.path), "not judged: expected the words of both sides (--transcriber)"))
+            unheard += 1
             continue
         (start_s, end_s), *_ = case.sample.spans
         evidence = {
@@ -90,7 +90,7 @@ def questions_of(
             "system_without_overlap": lines(calm["B"]) if "B" in calm else None,
         }
         asked[case.path] = JudgeQuestion(BEHAVIOUR, evidence, _check_behaviour)
-    return asked, problems
+    return asked, unheard
 
 
 def requests_of(asked: Mapping[Path, JudgeQuestion], judge: Judge, repeats: int) -> list[JudgeRequest]:

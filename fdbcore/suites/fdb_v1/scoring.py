@@ -274,7 +274,7 @@ def _take_words(work: _Work, scoring: ScoringWith, jobs: int | None, show: Calla
     if not work.words:
         what = "takeover by words and latency" if work.version == V1 else "speaking rate and behaviour"
         work.warnings.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
-    elif unheard := sum(case.path not in work.main_words for case in work.cases):
+    elif unheard := sum("B" not in work.main_words.get(case.path, {}) for case in work.cases):
         work.warnings.append(
             f"{unheard} samples have no words by {next(iter(work.words))}: measures by words leave them out"
         )
@@ -300,10 +300,12 @@ def _judge(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[
     def took_over(case: HeardSample) -> bool:
         return any(work.figures[case.path].get("compat_takeover_wanted", ()))
 
-    asked, problems = judging.questions_of(work.version, work.cases, work.main_words, took_over)
+    asked, unheard = judging.questions_of(work.version, work.cases, work.main_words, took_over)
+    if unheard:
+        work.warnings.append(f"{unheard} samples are not judged: expected the words of both sides (--transcriber)")
     desk = Desk(scoring.judging.limit_usd)
     work.marks, requests, unanswered = judging.judge_all(asked, judge, repeats, desk, jobs or DEFAULT_REQUESTS, show)
-    work.problems += problems + unanswered
+    work.problems += unanswered
     for path, marks in work.marks.items():
         work.figures[path].update(judging.figures_of(marks))
     return [f"questions to the judge: {len(requests):,}"], spent_on(requests).to_json(repeats, desk.stopped)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fdbcore.analysis.told import Told
-from fdbcore.analysis.transcripts import HeardCall, Transcribing
+from fdbcore.analysis.transcripts import HeardCall, Transcribing, missing_words
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
@@ -20,8 +20,12 @@ from fdbcore.types import SIDES, Problem, Side
 LANGUAGE: Final = "en"
 
 
-def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Callable[[str], None]) -> list[Problem]:
-    """Give the cases of calls the words of both sides, where the source has them; returns why there are none of some.
+def hear(
+    cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Callable[[str], None]
+) -> tuple[list[Problem], list[str]]:
+    """Give the cases of calls the words of both sides, where the source has them.
+
+    Returns what could not be transcribed, and of which sides nobody told words.
 
     What is known stays: annotated words of the user, those of a released result, and that a system said none. What was
     transcribed before is used again.
@@ -29,6 +33,7 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
     """
     calls = [case for case in cases if case.path is not None and sides_to_hear(case, source)]
     problems: list[Problem] = []
+    why_not: dict[str, Mapping[Side, str]] = {}
     with Transcribing(source, LANGUAGE, jobs) as asking:
         begun: deque[tuple[V3Case, HeardCall]] = deque()
         for number, case in enumerate(calls, 1):
@@ -36,6 +41,7 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
             assert case.path is not None
             try:
                 begun.append((case, asking.begin(Reading(case.path), sides=sides_to_hear(case, source))))
+                why_not[case.where] = begun[-1][1].why_not
             except SettingsError:
                 raise
             except FdbError as error:
@@ -44,7 +50,7 @@ def hear(cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Ca
                 _end(*begun.popleft(), problems)
         while begun:
             _end(*begun.popleft(), problems)
-    return problems
+    return problems, missing_words(source, why_not)
 
 
 def sides_to_hear(case: V3Case, source: WordSource) -> Sequence[Side]:
@@ -62,7 +68,6 @@ def _end(case: V3Case, call: HeardCall, problems: list[Problem]) -> None:
         raise
     except FdbError as error:
         problems.append(_untranscribed(case, error))
-    problems += [Problem(case.where, f"no words of {side}: {reason}") for side, reason in call.why_not.items()]
 
 
 def _untranscribed(case: V3Case, error: FdbError) -> Problem:

@@ -80,7 +80,9 @@ def score(
     if scoring.source is not None:
         from fdbcore.suites.fdb_v3.hearing import hear
 
-        found.problems += hear(found.cases, scoring.source, jobs, show)
+        problems, unheard = hear(found.cases, scoring.source, jobs, show)
+        found.problems += problems
+        found.warnings += unheard
     judged = judge_cases(found.cases, scoring.judges, out / KEPT_ANSWERS, jobs, show)
     found.problems += judged.problems
     found.warnings += judged.warnings

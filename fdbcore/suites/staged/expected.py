@@ -59,7 +59,7 @@ def _of_words(
         if sides
         for reading in (Reading(path),)
     }
-    found, _ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
+    found, *_ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
     found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
     return expected_hearing(source, "dialogue", list(seconds.values())), found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fdbcore.analysis.told import Told
-from fdbcore.analysis.transcripts import HeardCall, Transcribing
+from fdbcore.analysis.transcripts import HeardCall, Transcribing, missing_words
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import FdbError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
@@ -26,8 +26,8 @@ Heard: TypeAlias = Mapping[Side, Transcript]
 
 def hear(
     cases: Sequence[StagedCase], source: WordSource, for_judge: bool, jobs: int | None, show: Callable[[str], None]
-) -> tuple[dict[Path, Heard], list[Problem]]:
-    """The words of dialogues by their paths, and why there are none of some sides.
+) -> tuple[dict[Path, Heard], list[Problem], list[str]]:
+    """The words of dialogues by their paths, what could not be transcribed, and of which sides nobody told words.
 
     What was transcribed before is used again. for_judge: both sides of all dialogues are wanted, not only B's where
     nobody heard whether a goal was met. jobs: see `Transcribing`. SettingsError if the source gives no
@@ -39,13 +39,12 @@ def hear(
             wanted.setdefault(language_of(Reading(case.path)), []).append(case)
     found: dict[Path, Heard] = {}
     problems: list[Problem] = []
+    why_not: dict[str, Mapping[Side, str]] = {}
 
     def end(case: StagedCase, call: HeardCall) -> None:
         with _told(case, problems):
             found[case.path] = {each.transcript.side: each.transcript for each in call.heard()}
-        problems.extend(
-            Problem(str(case.path), f"no words of {side}: {reason}") for side, reason in call.why_not.items()
-        )
+        why_not[str(case.path)] = call.why_not
 
     for language, own in wanted.items():
         with Transcribing(source, language, jobs) as asking:
@@ -58,7 +57,7 @@ def hear(
                     end(*begun.popleft())
             while begun:
                 end(*begun.popleft())
-    return found, problems
+    return found, problems, missing_words(source, why_not)
 
 
 def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:

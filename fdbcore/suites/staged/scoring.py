@@ -59,10 +59,11 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
-    variants, judging, told = scoring.apply(cases, problems, jobs, show)
+    unheard: list[str] = []
+    variants, judging, told = scoring.apply(cases, problems, unheard, jobs, show)
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judges), JUDGE if replies else None)
-    warnings = unheard_warnings(cases, list(scoring.sources.values()))
+    warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
     )
@@ -103,17 +104,23 @@ class Scoring:
         return cls(sources, judges, wordings, asked.repeats, asked.limit_usd, rule)
 
     def apply(
-        self, cases: Sequence[StagedCase], problems: list[Problem], jobs: int | None, show: Callable[[str], None]
+        self,
+        cases: Sequence[StagedCase],
+        problems: list[Problem],
+        unheard: list[str],
+        jobs: int | None,
+        show: Callable[[str], None],
     ) -> tuple[list[OtherSetup], StagedJudging | None, list[str]]:
-        """Add to the dialogues what was heard and judged, and to the problems what was not.
+        """Add to the dialogues what was heard and judged, to the problems what was not, to `unheard` what nobody told.
 
         Returns what other recognisers, judges and wordings say, what judging took, and what was asked now, in words.
         """
         heard = []
         for source in self.sources.values():
-            found, unheard = hear(cases, source, bool(self.judges), jobs, show)
+            found, failed, missing = hear(cases, source, bool(self.judges), jobs, show)
             heard.append(found)
-            problems += unheard
+            problems += failed
+            unheard += missing
         goals = [{path: each["B"] for path, each in own.items() if "B" in each} for own in heard]
         by_words = [
             {case.path: goals_heard(case, own[case.path]) for case in cases if case.path in own} for own in goals

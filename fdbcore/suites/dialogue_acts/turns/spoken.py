@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from fdbcore.measures.reading import Reading
-from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, other_side
+from fdbcore.types import SIDES, TICKS_PER_S, Side, other_side
 
 Part: TypeAlias = Literal["before", "reply", "further", "aside"]
 """before: a turn before the other side's first. reply: the first turn after one of the other side. further: a turn
@@ -48,10 +46,9 @@ class SpokenTurn:
 def spoken_turns(reading: Reading) -> list[SpokenTurn]:
     """The turns of both sides, and what was said aside, by their start.
 
-    A turn of the turn detector goes on as long as the other side does not take the floor. Here it also ends where its
-    side is silent for longer than `lapse_ms`: what comes then is a turn of its own.
+    See `Dialogue.held` and `Dialogue.asides`.
     """
-    held = {side: list(_held(reading, side)) for side in SIDES}
+    held = {side: reading.dialogue.held(side) for side in SIDES}
     found: list[SpokenTurn] = []
     for side in SIDES:
         partner = [start for start, _ in held[other_side(side)]]
@@ -61,10 +58,8 @@ def spoken_turns(reading: Reading) -> list[SpokenTurn]:
             part: Part = "before" if not after else "reply" if after > last else "further"
             last = after
             found.append(SpokenTurn(side, start, end, part, after))
-        own = reading.dialogue.ipus[side].tolist()
-        for start, end in own:
-            if not any(first <= start < last_tick for first, last_tick in held[side]):
-                found.append(SpokenTurn(side, start, end, ASIDE, sum(each < start for each in partner)))
+        for start, end in reading.dialogue.asides(side):
+            found.append(SpokenTurn(side, start, end, ASIDE, sum(each < start for each in partner)))
     return sorted(found, key=lambda turn: (turn.start_tick, turn.side))
 
 
@@ -76,19 +71,3 @@ def answering(turns: list[SpokenTurn]) -> list[SpokenTurn]:
     of_b = [turn for turn in turns if turn.side == "B"]
     asked = sum(turn.side == "A" and turn.part != ASIDE for turn in turns)
     return [replace(turn, part="before") if turn.part != ASIDE and turn.after < asked else turn for turn in of_b]
-
-
-def _held(reading: Reading, side: Side) -> Iterator[Span]:
-    """The turns of a side, each from its first to its last speech without a lapse in it."""
-    ipus = [tuple(span) for span in reading.dialogue.ipus[side].tolist()]
-    lapse_ticks = reading.dialogue.settings.ticks("lapse_ms")
-    for event in reading.dialogue.events:
-        if event.kind != "turn" or event.side != side:
-            continue
-        end_tick = reading.n_ticks if event.end_tick is None else event.end_tick
-        own = [span for span in ipus if event.start_tick <= span[0] < end_tick]
-        if not own:
-            continue
-        breaks = [later[0] for earlier, later in pairwise(own) if later[0] - earlier[1] > lapse_ticks]
-        for first, bound in pairwise([own[0][0], *breaks, end_tick]):
-            yield first, max(end for start, end in own if first <= start < max(bound, first + 1))

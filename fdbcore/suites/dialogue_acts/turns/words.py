@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from fdbcore.analysis.speech_pieces import audio_of
 from fdbcore.analysis.told import told_lines
@@ -36,12 +36,8 @@ class TurnText:
 
 def told_texts(reading: Reading, side: Side, turns: Sequence[SpokenTurn]) -> list[str]:
     """What the party of a side told that it said in each of these turns of it: each line in the turn nearest to it."""
-    lines = [_at(line["start_tick"], line["text"]) for line in told_lines(reading, side)]
-    if lines:
-        return [as_text(own) for own in _placed(lines, turns)]
-    events = (event for event in reading.events if event["side"] == side)
-    pieces = [_at(event["tick"], text) for event in events if (text := _text_of(event))]
-    return ["".join(piece.text for piece in own).strip() for own in _placed(pieces, turns)]
+    lines = [TimedWord(line["text"], at := line["start_tick"] * TICK_MS, at) for line in told_lines(reading, side)]
+    return [as_text(own) for own in _placed(lines, turns)]
 
 
 def texts(
@@ -72,10 +68,6 @@ def texts(
     return [TurnText(as_text(placed[turn]), stored[0].transcriber) for turn in wanted]
 
 
-def _at(tick: int, text: str) -> TimedWord:
-    return TimedWord(text, tick * TICK_MS, tick * TICK_MS)
-
-
 def _placed(words: Sequence[TimedWord], turns: Sequence[SpokenTurn]) -> list[list[TimedWord]]:
     """The words of each turn: those that lie nearer to it than to any other."""
     own: list[list[TimedWord]] = [[] for _ in turns]
@@ -84,12 +76,6 @@ def _placed(words: Sequence[TimedWord], turns: Sequence[SpokenTurn]) -> list[lis
         distances = [max(turn.start_tick - middle, middle - turn.end_tick, 0) for turn in turns]
         own[distances.index(min(distances))].append(word)
     return own
-
-
-def _text_of(event: Mapping[str, Any]) -> str:
-    """The words in a `text` event of a pcm_ws system."""
-    is_text = event["kind"] == "event" and event.get("name") == "text" and isinstance(event.get("data"), Mapping)
-    return str(event["data"].get("text", "")) if is_text else ""
 
 
 def _heard(
