@@ -78,6 +78,23 @@ def moved(bad: dict[str, Any], good: dict[str, Any]) -> set[str]:
     return {name for name in names if bad[name] != good[name] and bad[name] != pytest.approx(good[name], abs=0.02)}
 
 
+def counted_goals(scores: dict[str, Any], scenario: str) -> Sequence[int]:
+    """The numbers of the goals that a reciter does not meet."""
+    goals = next(item["goals"] for item in scores["items"] if item["scenario"] == scenario)
+    return [number for number, goal in enumerate(goals, 1) if "reciter" not in goal["floors"]]
+
+
+def test_the_floors_are_those_of_the_scenarios_under_each_examiner(scores: dict[str, Any]) -> None:
+    found = {(each["pacing"], each["floor"]): each for each in scores["floors"] if each["family"] is None}
+    assert len(found) == 6
+    assert (found["slow", "reciter"]["n"], found["fast", "reciter"]["n"]) == (3, 1)
+    for pacing, scenarios in (("slow", staff.FAIR), ("fast", [staff.CORRECTION])):
+        goals, left_out = 4 * len(scenarios), sum(4 - len(counted_goals(scores, name)) for name in scenarios)
+        assert (found[pacing, "reciter"]["goals"], found[pacing, "reciter"]["met"]) == (goals, left_out)
+        of_good = row(scores, "good.fast" if pacing == "fast" else "good", pacing=pacing)
+        assert (of_good["goals"], of_good["recited"]) == (goals, left_out)
+
+
 @pytest.mark.parametrize("fault", staff.WRONG)
 def test_wrong_words_cost_goals_of_their_family_alone(scores: dict[str, Any], fault: str) -> None:
     scenario, wrong = staff.WRONG[fault]
@@ -85,8 +102,10 @@ def test_wrong_words_cost_goals_of_their_family_alone(scores: dict[str, Any], fa
         good, bad = row(scores, "good", family), row(scores, fault, family)
         assert good["goals_met"] == 1
         if scenario.startswith(family):
-            assert bad["goals_met"] == 1 - len(wrong) / 4
-            assert moved(bad, good) == {"goals_met"}
+            counted = counted_goals(scores, scenario)
+            assert bad["goals_met"] == sum(goal not in wrong for goal in counted) / len(counted)
+            assert bad["all_goals_met"] == 1 - len(wrong) / 4
+            assert moved(bad, good) == {"goals_met", "all_goals_met"}
         else:
             assert not moved(bad, good)
     assert row(scores, fault)["timing"] == row(scores, "good")["timing"] == 1
@@ -105,7 +124,7 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 
     never = row(scores, "never-answers.one")
     # It is asked again in other words, and nothing it does not say can meet a goal.
-    said = {"goals_met", "wordings", "probes"}
+    said = {"goals_met", "all_goals_met", "wordings", "probes"}
     assert moved(never, good) == {"silent", "timing", "answered_per_turn", "no_response_per_turn", "answer_ms", *said}
     assert (never["silent"], never["timing"], never["answered_per_turn"], never["goals_met"]) == (1, 0, 0, 0)
     assert (never["no_response_per_turn"], never["b_talk_share"]) == (1, 0)

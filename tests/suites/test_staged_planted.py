@@ -1,4 +1,4 @@
-"""Planted systems that pause between their sentences, in recorded speech: each comes out in the measure that names it."""
+"""Planted systems that pause between sentences, in recorded speech: each comes out in the measure that names it."""
 
 from __future__ import annotations
 

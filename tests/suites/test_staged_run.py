@@ -405,7 +405,11 @@ class TestScores:
         found = json.loads(ran(*arguments).stdout)
         verdicts = [[goal["verdict"] for goal in item["goals"]] for item in found["items"]]
         assert verdicts == [["met", "unmet"], ["unmet", "met"]]
-        assert [row["measures"]["goals_met"]["mean"] for row in found["rows"]] == [0.5, 0.5]
+        assert [row["measures"]["all_goals_met"]["mean"] for row in found["rows"]] == [0.5, 0.5]
+        assert [row["measures"]["goals_met"]["mean"] for row in found["rows"]] == [1, 0], "the user says mug, too"
+        assert [[goal["floors"] for goal in item["goals"]] for item in found["items"]] == [
+            [["parrot", "reciter"], []]
+        ] * 2
         assert len(hearing.wavs) == 2
         assert json.loads(ran(*arguments).stdout)["items"] == found["items"]
         assert len(hearing.wavs) == 2, "what was heard is kept"
@@ -500,8 +504,8 @@ class TestScores:
         assert problem["reason"].startswith("2 of 3 answers: events: openai:shy: declined")
 
     def test_another_transcriber_is_compared_with_the_first(self, held: Path, tmp_path: Path) -> None:
-        scenarios = [MUG.partition("[[scenario]]")[0]]
-        scenarios += [f"[[scenario]]{MUG.partition('[[scenario]]')[2]}".replace(".90", f".9{n}") for n in range(3)]
+        head, _, scenario = MUG.replace("a blue mug", "a blue one").partition("[[scenario]]")  # no reciter meets a goal
+        scenarios = [head, *(f"[[scenario]]{scenario}".replace(".90", f".9{n}") for n in range(3))]
         (tmp_path / "mugs.toml").write_text("".join(scenarios))
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mugs.toml", "--clock", "virtual")
         systems = [f"{name}=scripted:{held.parent / 'beeps.toml'}" for name in ("one", "two")]

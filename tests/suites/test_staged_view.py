@@ -13,7 +13,7 @@ from fakes.browser import opened_page
 
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.suites.staged.view import remarks
+from fdbcore.suites.staged.view import picture, remarks
 from fdbcore.types.scorecard import ScoredCase
 
 SCENARIO = "correction.next-turn.01"
@@ -81,7 +81,15 @@ def test_the_folder_can_be_moved_with_its_run(scored: Path, tmp_path: Path) -> N
 
 def item(*verdicts: str) -> dict[str, Any]:
     goals = [
-        {"goal": f"goal {n}", "verdict": verdict, "sayings": 1, "start_s": n, "end_s": n + 1.0, "words": "mug"}
+        {
+            "goal": f"goal {n}",
+            "verdict": verdict,
+            "sayings": 1,
+            "start_s": n,
+            "end_s": n + 1.0,
+            "words": "mug",
+            "floors": None,
+        }
         for n, verdict in enumerate(verdicts)
     ]
     return {
@@ -104,6 +112,14 @@ def told(*verdicts: str) -> Any:
 def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
     assert dict(told("met", "not heard", "unmet").facts)["goals met"] == "1 of 3, not known of 1"
     assert dict(told("met", "unmet").facts)["goals met"] == "1 of 2"
+
+
+def test_goals_that_a_reciter_meets_are_left_out() -> None:
+    shown = item("met", "met", "unmet")
+    shown["goals"][1]["floors"] = ["reciter"]
+    case = ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=shown)
+    assert dict(remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
+    assert "met (left out: a reciter meets it)" in picture(case)
 
 
 def test_marks_stand_at_their_events_with_their_reasons() -> None:

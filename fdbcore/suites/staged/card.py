@@ -14,8 +14,9 @@ from fdbcore.report.format import shown_unit
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
-from fdbcore.suites.staged.rows import BOUNDS
+from fdbcore.suites.staged.rows import BOUNDS, COMPARED
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
 from fdbcore.suites.staged.variant_screen import statements
 from fdbcore.types import Problem
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import (
         StagedDocument,
         StagedEventMeans,
+        StagedFloor,
+        StagedMean,
         StagedOverall,
         StagedPublished,
         StagedRow,
@@ -70,6 +73,7 @@ SCALES: Final = (
     Scale("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
     _main("goals_met", "goals met"),
     _main("timing", "timing score"),
+    Scale("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
     Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
     Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
     Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
@@ -97,7 +101,11 @@ def card(document: StagedDocument) -> Scorecard:
         "Staged dialogues",
         _scales(document),
         _conditions(document),
-        [*(_row(document, row) for row in document["rows"] if row["family"] is None), *_published(document, False)],
+        [
+            *(_row(document, row) for row in document["rows"] if row["family"] is None),
+            *(_floor(document, row) for row in document["floors"] if row["family"] is None),
+            *_published(document, False),
+        ],
         list(_differences(document)),
         warnings=document["warnings"],
         problems=[each for each in problems if each.where not in scored],
@@ -157,16 +165,24 @@ def _condition(document: StagedDocument, pacing: str, examiner: str) -> str:
 
 
 def _row(document: StagedDocument, row: StagedRow) -> ScoreRow:
-    figures = {name: Figure(each["mean"], each["sd"], each["ci95"]) for name, each in row["measures"].items()}
-    condition = _condition(document, row["pacing"], row["examiner"])
-    return ScoreRow(
-        condition, "system", row["system"], row["n"], figures, ", ".join(_counted(row)), subset=row["family"] or ""
-    )
+    condition, note = _condition(document, row["pacing"], row["examiner"]), ", ".join(_counted(row))
+    figures = _figures(row["measures"])
+    return ScoreRow(condition, "system", row["system"], row["n"], figures, note, row["family"] or "")
+
+
+def _floor(document: StagedDocument, row: StagedFloor) -> ScoreRow:
+    condition, figures = _condition(document, row["pacing"], row["examiner"]), _figures(row["measures"])
+    note = f"{FLOORS[row['floor']]}; {row['met']} of all {row['goals']} goals met"
+    return ScoreRow(condition, "baseline", row["floor"], row["n"], figures, note, row["family"] or "")
+
+
+def _figures(measures: Mapping[str, StagedMean]) -> dict[str, Figure]:
+    return {name: Figure(each["mean"], each["sd"], each["ci95"]) for name, each in measures.items()}
 
 
 def _subsets(document: StagedDocument) -> Iterator[ScoreRow]:
     """For each system its families, the means over them and over events, where there are scenarios enough for their
-    intervals; then what was published."""
+    intervals; then the floors by family, and what was published."""
     for key, rows in groupby(document["rows"], lambda row: (row["pacing"], row["examiner"], row["system"])):
         own = list(rows)
         yield from (_row(document, row) for row in own if row["family"] is not None)
@@ -180,6 +196,7 @@ def _subsets(document: StagedDocument) -> Iterator[ScoreRow]:
                     figures = {each: Figure(mean["mean"], None, mean["ci95"]) for each, mean in row["measures"].items()}
                     condition = _condition(document, row["pacing"], row["examiner"])
                     yield ScoreRow(condition, "overall", row["system"], own[0]["n"], figures, subset=name)
+    yield from (_floor(document, row) for row in document["floors"] if row["family"] is not None)
     yield from _published(document, True)
 
 
@@ -205,8 +222,10 @@ def _counted(row: StagedRow) -> Iterator[str]:
     if row["dialogues"] != row["n"]:
         yield f"{row['dialogues']} dialogues"
     for name, label in LABELS.items():
-        if name in BOUNDS and 0 < (known := row["measures"][name]["n"]) < row["dialogues"]:
+        if name in COMPARED and 0 < (known := row["measures"][name]["n"]) < row["dialogues"]:
             yield f"{label} of {known}"
+    if row["recited"] and row["measures"]["all_goals_met"]["n"]:
+        yield f"{row['recited']} of {row['goals']} goals that a reciter meets are left out"
     yield from (f"{count} {what}" for what, count in counts.items() if count)
 
 

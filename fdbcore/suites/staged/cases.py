@@ -26,6 +26,7 @@ from fdbcore.recording.form import one_call
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
+from fdbcore.suites.staged.floors import RECITER, met_by_floors
 from fdbcore.suites.staged.intact import refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.turns import dialogue_of
@@ -78,7 +79,8 @@ class GoalResult:
     """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
 
     words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
-    examiner asked for what was missing; None if it is not known which of its words do.
+    examiner asked for what was missing; None if it is not known which of its words do. floors: which of FLOORS meet it;
+    None where words do not decide it.
     """
 
     goal: str
@@ -88,6 +90,12 @@ class GoalResult:
     end_tick: int | None = None
     words: str | None = None
     probes: int | None = None
+    floors: Sequence[str] | None = None
+
+    @property
+    def is_recited(self) -> bool:
+        """Whether a reciter meets it: it does not count in goals met."""
+        return RECITER in (self.floors or ())
 
 
 @dataclass(slots=True)
@@ -120,6 +128,11 @@ class StagedCase:
     values: dict[str, float] = field(default_factory=dict)
     draws: Sequence[Mapping[str, float]] = ()
     moments: Sequence[ScoredMoment] = ()
+
+    @property
+    def is_recited(self) -> bool:
+        """Whether a reciter meets all of its goals: then it has no goals met."""
+        return bool(self.goals) and all(goal.is_recited for goal in self.goals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +252,8 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, exam
     """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
     said = [event for event in events if event["kind"] == SAYS and "goal" in event]
     left = {event["goal"]: event for event in events if event["kind"] == GOAL}
-    for number, goal in enumerate(brief.goals, 1):
+    known = met_by_floors(brief) if examiner == SCRIPTED else [None] * len(brief.goals)
+    for number, (goal, floors) in enumerate(zip(brief.goals, known, strict=True), 1):
         own = [event for event in said if event["goal"] == number]
         start = own[0]["tick"] if own else None
         probes = None
@@ -248,18 +262,19 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, exam
         if number in left:
             event = left[number]
             end = event["tick"] if own else None
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, probes=probes)
+            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors)
         elif own:
-            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks, probes=probes)
+            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks, None, probes, floors)
         else:
-            yield GoalResult(goal.goal, NOT_REACHED)
+            yield GoalResult(goal.goal, NOT_REACHED, floors=floors)
 
 
 def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
-    """Share of goals met, if that is known of all; wordings, probes and seconds a goal that was said."""
+    """Shares of goals met, where all are known; wordings, probes and seconds a goal that was said."""
     found: dict[str, float] = {}
     if all(goal.verdict != NOT_HEARD for goal in goals):
-        found["goals_met"] = sum(goal.verdict == MET for goal in goals) / len(goals)
+        shared = {"goals_met": [goal for goal in goals if not goal.is_recited], "all_goals_met": goals}
+        found |= {name: sum(goal.verdict == MET for goal in own) / len(own) for name, own in shared.items() if own}
     said = [goal for goal in goals if goal.start_tick is not None and goal.end_tick is not None]
     if said:
         found["wordings"] = float(np.mean([goal.sayings for goal in said]))

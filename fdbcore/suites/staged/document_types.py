@@ -36,6 +36,21 @@ class StagedRow(TypedDict):
     missing: Annotated[int, Meta(description="calls that are not scored: not held yet, or they cannot be read")]
     only_echo: Annotated[int, Meta(description="dialogues in which all that the system said is echo; they count")]
     spoke_first: Annotated[int, Meta(description="calls that the system opened, before the examiner had spoken")]
+    goals: Annotated[int, Meta(description="of its scenarios")]
+    recited: Annotated[int, Meta(description="of them, those that a reciter meets; they are not in goals_met")]
+    measures: dict[str, StagedMean]
+
+
+class StagedFloor(TypedDict):
+    """What goals that words decide would be met without being understood, of the scenarios of an examiner."""
+
+    pacing: str
+    examiner: str
+    floor: Annotated[str, Meta(description="parrot, reciter or refusal")]
+    family: Annotated[str | None, Meta(description="null: all families")]
+    n: Annotated[int, Meta(description="scenarios")]
+    goals: int
+    met: Annotated[int, Meta(description="of all goals; goals_met leaves out those that a reciter meets")]
     measures: dict[str, StagedMean]
 
 
@@ -193,6 +208,9 @@ class StagedGoalJson(TypedDict):
     start_s: float | None
     end_s: float | None
     words: Annotated[str | None, Meta(description="what a recogniser heard of B after the call, if it was asked")]
+    floors: Annotated[
+        list[str] | None, Meta(description="which of parrot, reciter, refusal meet it; null: words do not decide it")
+    ]
 
 
 class StagedProof(TypedDict):
@@ -350,6 +368,7 @@ class StagedDocument(TypedDict):
     schema: Literal["fdbcore.staged/1"]
     settings: StagedSettings
     rows: list[StagedRow]
+    floors: list[StagedFloor]
     overall: Annotated[list[StagedOverall], Meta(description="none with one family")]
     event_means: Annotated[list[StagedEventMeans], Meta(description="of groups with a judge")]
     published: Annotated[StagedPublished | None, Meta(description="null unless asked for")]

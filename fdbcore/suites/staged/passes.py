@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedPasses
 
 RULE: Final = "goals_met=1,task_score=4"
-"""What passes unless the user says otherwise. Where there is no task score, all goals are enough."""
-ALLOWED: Final = ("goals_met", "task_score", "turn_taking", "instruction_following", "timing")
+"""What passes unless the user says otherwise. Where there is no task score, goals are enough; where a reciter meets all
+goals, the task score is."""
+ALLOWED: Final = ("goals_met", "all_goals_met", "task_score", "turn_taking", "instruction_following", "timing")
 """The measures that a rule may name; more is better of all of them."""
 JUDGED: Final = ("task_score", "turn_taking", "instruction_following")
 
@@ -47,7 +48,8 @@ def rule_of(text: str) -> dict[str, float]:
 
 def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
     """Whether a dialogue passes; None if that cannot be told, because a measure that decides is not known."""
-    needed = {name: least for name, least in rule.items() if name != "task_score" or case.has_task_score}
+    has_none = {"task_score": not case.has_task_score, "goals_met": case.is_recited}
+    needed = {name: least for name, least in rule.items() if not has_none.get(name)}
     if any(case.values[name] < least for name, least in needed.items() if name in case.values):
         return False
     return None if not needed or any(name not in case.values for name in needed) else True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,26 +12,35 @@ import numpy.typing as npt
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.strata import mean_of_means
-from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.cases import BY_CHANCE, MET, PLANTED, TIMING, UNMET, LostCase, StagedCase, goal_values
+from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.rubrics import MARKS
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedEventMean, StagedEventMeans, StagedOverall, StagedRow
+    from fdbcore.suites.staged.document_types import (
+        StagedEventMean,
+        StagedEventMeans,
+        StagedFloor,
+        StagedMean,
+        StagedOverall,
+        StagedRow,
+    )
 
 MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
     "turn_taking_75_s", "instruction_following_75_s",
-    "goals_met", "timing", "wordings", "probes", "goal_s", "answer_ms", *TIMING, "talked_over", *PLANTED,
-    *BY_CHANCE,
+    "goals_met", "timing", "all_goals_met", "wordings", "probes", "goal_s", "answer_ms", *TIMING, "talked_over",
+    *PLANTED, *BY_CHANCE,
 )  # fmt: skip
+GOALS: Final = ("goals_met", "all_goals_met")
 COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("turn_taking", "instruction_following", "task_score"), (1.0, 5.0)),
-    **dict.fromkeys(("goals_met", "timing"), (0.0, 1.0)),
+    **dict.fromkeys(("goals_met", "all_goals_met", "timing"), (0.0, 1.0)),
 }
-"""The least and the most that a compared measure can be."""
+"""The least and the most that a compared measure can be, or one that a rule of passing may name."""
 
 ORDER: Final = (*PACINGS, UNKNOWN)
 
@@ -184,18 +194,14 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
         part = group.of_family(family)
         if not part.cases and not part.lost:
             continue
-        scenarios = list(part.cases)
-        own = [case for name in scenarios for case in part.cases[name]]
-        values = part.values(scenarios)
-        means = _mean_of_scenarios(values).tolist()
-        estimates = intervals_over_scenarios(part.drawn_means(scenarios, MEASURES))
-        there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(MEASURES))]
+        own = [case for of_scenario in part.cases.values() for case in of_scenario]
+        goals = [goal for of_scenario in part.cases.values() for goal in of_scenario[0].goals]
         yield {
             "pacing": group.pacing,
             "examiner": group.examiner,
             "system": group.system,
             "family": family,
-            "n": len(scenarios),
+            "n": len(part.cases),
             "dialogues": len(own),
             "silent": sum(case.reason is not None for case in own),
             "failed": sum(each.kind == "failed" for each in part.lost),
@@ -203,13 +209,56 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
             "missing": sum(each.kind == "missing" for each in part.lost),
             "only_echo": sum(case.only_echo for case in own),
             "spoke_first": sum(case.spoke_first for case in own),
-            "measures": {
-                measure: {
-                    "mean": _or_none(mean),
-                    "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
-                    "ci95": estimate.interval,
-                    "n": len(known),
-                }
-                for measure, mean, estimate, known in zip(MEASURES, means, estimates, there, strict=True)
-            },
+            "goals": len(goals),
+            "recited": sum(goal.is_recited for goal in goals),
+            "measures": _means_of(part, MEASURES),
         }
+
+
+def _means_of(group: Group, measures: Sequence[str]) -> dict[str, StagedMean]:
+    scenarios = list(group.cases)
+    values = group.values(scenarios, measures)
+    means = _mean_of_scenarios(values).tolist()
+    estimates = intervals_over_scenarios(group.drawn_means(scenarios, measures))
+    there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(measures))]
+    return {
+        measure: {
+            "mean": _or_none(mean),
+            "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
+            "ci95": estimate.interval,
+            "n": len(known),
+        }
+        for measure, mean, estimate, known in zip(measures, means, estimates, there, strict=True)
+    }
+
+
+def floors_of(cases: Sequence[StagedCase], families: Sequence[str | None]) -> Iterator[StagedFloor]:
+    """What each of FLOORS would have of the scenarios whose goals words decided, in each of these families (None: all).
+
+    They hang on the briefs alone: one dialogue of a scenario tells them.
+    """
+    decided = {
+        (case.pacing, case.examiner, case.scenario): case
+        for case in cases
+        if "all_goals_met" in case.values and all(goal.floors is not None for goal in case.goals)
+    }
+    for group in groups_of([_of_floor(case, floor) for case in decided.values() for floor in FLOORS]):
+        for family in families:
+            part = group.of_family(family)
+            goals = [goal for (case,) in part.cases.values() for goal in case.goals]
+            if goals:
+                yield {
+                    "pacing": group.pacing,
+                    "examiner": group.examiner,
+                    "floor": group.system,
+                    "family": family,
+                    "n": len(part.cases),
+                    "goals": len(goals),
+                    "met": sum(goal.verdict == MET for goal in goals),
+                    "measures": _means_of(part, GOALS),
+                }
+
+
+def _of_floor(case: StagedCase, floor: str) -> StagedCase:
+    goals = [replace(goal, verdict=MET if floor in (goal.floors or ()) else UNMET) for goal in case.goals]
+    return replace(case, system=floor, goals=goals, values=goal_values(goals), draws=())

@@ -29,7 +29,7 @@ from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import event_means_of, groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import event_means_of, floors_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
 from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
@@ -247,6 +247,7 @@ def document(
             "family": len(compared),
         },
         "rows": [row for group in groups for row in rows_of(group, parts)],
+        "floors": list(floors_of(cases, parts)),
         "overall": [row for group in groups if (row := overall_of(group, sorted(families))) is not None],
         "event_means": [row for group in groups for row in event_means_of(group, parts)],
         "published": published_scores() if with_published else None,
@@ -274,6 +275,7 @@ def _item(case: StagedCase) -> StagedItem:
             "end_s": None if goal.end_tick is None else goal.end_tick / TICKS_PER_S,
             "words": goal.words,
             "probes": goal.probes,
+            "floors": None if goal.floors is None else list(goal.floors),
         }
         for goal in case.goals
     ]

@@ -8,6 +8,7 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.suites.staged.cases import PLANTED, TIMING
+from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE
 
@@ -17,7 +18,10 @@ TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
     "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
     "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
-    "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
+    "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met. Where a "
+    "program decides this by words, goals that a reciter meets are left out; a scenario without others has no score.",
+    "all goals met": "The same share of all goals.",
+    **{floor: f"No system: what one would have that {does}." for floor, does in FLOORS.items()},
     "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
     "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
     "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "

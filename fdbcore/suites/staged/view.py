@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.report.format import counted
 from fdbcore.report.html.templates import render
 from fdbcore.suites.staged.cases import MET, NOT_HEARD, NOT_REACHED, UNMET
+from fdbcore.suites.staged.floors import RECITER
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
@@ -29,7 +30,7 @@ def picture(case: ScoredCase) -> str:
     rows = [
         (
             f"{number}. {goal['goal']}",
-            [goal["verdict"], str(goal["sayings"]), _time(goal["start_s"]), _time(goal["end_s"]), goal["words"] or ""],
+            [_verdict(goal), str(goal["sayings"]), _time(goal["start_s"]), _time(goal["end_s"]), goal["words"] or ""],
         )
         for number, goal in enumerate(item["goals"], 1)
     ]
@@ -56,9 +57,11 @@ def remarks(case: ScoredCase) -> CallRemarks:
 def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
     """The scores of the whole dialogue, each with its reason if it has one."""
     measures = item["measures"]
-    verdicts = [goal["verdict"] for goal in item["goals"]]
+    verdicts = [goal["verdict"] for goal in item["goals"] if not _is_recited(goal)]
     unknown = f", not known of {verdicts.count(NOT_HEARD)}" if NOT_HEARD in verdicts else ""
-    yield "goals met", f"{verdicts.count(MET)} of {len(verdicts)}{unknown}"
+    recited = len(item["goals"]) - len(verdicts)
+    left_out = f", {recited} left out that a reciter meets" if recited else ""
+    yield "goals met", f"{verdicts.count(MET)} of {len(verdicts)}{unknown}{left_out}"
     for number, goal in enumerate(item["goals"], 1):
         if goal["verdict"] == NOT_REACHED:
             yield f"goal {number} not reached", goal["goal"]
@@ -73,6 +76,14 @@ def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
         yield "outcome", "all that the system said is echo of the examiner"
     if item["reason"] is not None:
         yield "outcome", item["reason"]
+
+
+def _is_recited(goal: StagedGoalJson) -> bool:
+    return RECITER in (goal["floors"] or ())
+
+
+def _verdict(goal: StagedGoalJson) -> str:
+    return f"{goal['verdict']} (left out: a reciter meets it)" if _is_recited(goal) else goal["verdict"]
 
 
 def _of_task(task: Mapping[str, Any]) -> Iterator[str]:
