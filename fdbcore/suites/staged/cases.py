@@ -20,6 +20,7 @@ from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
+from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import ScoredMoment, timing_scores
 from fdbcore.recording.form import one_call
@@ -78,7 +79,8 @@ class GoalResult:
     """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
 
     words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
-    examiner asked for what was missing; None if it is not known which of its words do.
+    examiner asked for what was missing; None if it is not known which of its words do. stated_tick: when the first
+    wording began that was heard by half or more; None if none was. Others count as no sayings and no probes.
     """
 
     goal: str
@@ -88,6 +90,7 @@ class GoalResult:
     end_tick: int | None = None
     words: str | None = None
     probes: int | None = None
+    stated_tick: int | None = None
 
 
 @dataclass(slots=True)
@@ -239,18 +242,21 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, exam
     """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
     said = [event for event in events if event["kind"] == SAYS and "goal" in event]
     left = {event["goal"]: event for event in events if event["kind"] == GOAL}
+    unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     for number, goal in enumerate(brief.goals, 1):
         own = [event for event in said if event["goal"] == number]
         start = own[0]["tick"] if own else None
+        heard = [event for event in own if event["tick"] not in unheard]
+        stated = heard[0]["tick"] if heard else None
         probes = None
         if goal.probes and examiner == SCRIPTED:
-            probes = sum(event["saying"] == len(goal.sayings) for event in own)
+            probes = sum(event["saying"] == len(goal.sayings) for event in heard)
         if number in left:
             event = left[number]
             end = event["tick"] if own else None
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, probes=probes)
+            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, stated)
         elif own:
-            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks, probes=probes)
+            yield GoalResult(goal.goal, UNMET, len(heard), start, n_ticks, None, probes, stated)
         else:
             yield GoalResult(goal.goal, NOT_REACHED)
 

@@ -114,11 +114,11 @@ def language_of(recording: Reading) -> str:
 
 
 def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
-    """The goals of a dialogue; those that nobody heard are decided by B's words since they were first said."""
+    """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
     brief = Brief.from_json(Reading(case.path).meta["parties"]["A"]["brief"])
     found = []
     for result, goal in zip(case.goals, brief.goals, strict=True):
-        start, end = result.start_tick, result.end_tick
+        start, end = result.stated_tick, result.end_tick
         if result.verdict != NOT_HEARD or not goal.heard or start is None or end is None:
             found.append(result)
             continue
