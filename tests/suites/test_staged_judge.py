@@ -161,6 +161,18 @@ def test_it_reads_what_both_said_and_when_up_to_the_closing(dialogue: Path) -> N
     assert [goal["met_if"] for goal in read["goals"]] == ["one is there", "two is there"]
 
 
+def test_answers_are_kept_by_temperature_and_tell_which_was_sent(dialogue: Path) -> None:
+    asked, sent = [], []
+    with FakeOpenAI(marks) as server:
+        for model in ("gpt-4o", "gpt-4o", "gpt-4o&temperature=1", "gpt-4o&temperature=default", "gpt-5-nano"):
+            name, _, setting = model.partition("&")
+            _, found = judged_of(dialogue, [judge(f"{server.address_of(f'openai:{name}')}&{setting}")])
+            asked.append(len(server.asked))
+            sent.append(found.spent.to_json(1, "")["temperatures"])
+    assert asked == [1, 1, 2, 3, 4], "the second time it is kept"
+    assert sent == [[0.2], [0.2], [1.0], [None], [None]]
+
+
 def test_means_are_over_the_marks_and_with_missing_ones_at_their_worst(dialogue: Path) -> None:
     found, _ = judged(dialogue, lambda asked: marks(asked, lambda number: None if number == 2 else 5, lambda n: n + 1))
     assert found.values() == {
