@@ -29,9 +29,8 @@ def hear(
 ) -> tuple[dict[Path, Heard], list[Problem]]:
     """The words of dialogues by their paths, and why there are none of some sides.
 
-    What was transcribed before is used again. for_judge: both sides of all dialogues are wanted, not only B's where
-    nobody heard whether a goal was met. jobs: see `Transcribing`. SettingsError if the source gives no
-    words with times.
+    What was transcribed before is used again. for_judge: see `sides_wanted`. jobs: see `Transcribing`. SettingsError if
+    the source gives no words with times.
     """
     wanted: dict[str, list[StagedCase]] = {}
     for case in cases:
@@ -62,8 +61,11 @@ def hear(
 
 
 def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
-    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met."""
-    if for_judge:
+    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met.
+
+    A dialogue in which all that B said is echo is not judged: there is nothing of B to mark.
+    """
+    if for_judge and not case.only_echo:
         return SIDES
     return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
 
