@@ -19,4 +19,8 @@ class JudgingSpent(TypedDict):
     usd: Annotated[float, Meta(description="of the requests with a known price")]
     unpriced: Annotated[int, Meta(description="requests without one")]
     priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    temperatures: Annotated[
+        list[float | None],
+        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
+    ]
     stopped: Annotated[str | None, Meta(description="why not all was asked")]

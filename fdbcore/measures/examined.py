@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fdbcore.measures.dialogue import Spans, joined
 from fdbcore.measures.reading import Reading
+from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.script_words import brief_texts, is_of, role_left
 from fdbcore.types import TICK_MS, TICKS_PER_S
 from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS
@@ -46,12 +47,13 @@ class Proof:
 @dataclass(slots=True)
 class Utterance:
     """What the examiner said at once. silence_ms: of the system, after which it was to speak. text: None if it does not
-    tell its words. end_tick: None if the call ended.
+    tell its words. end_tick: None if the call ended. is_heard: half of it or more was.
     """
 
     tick: int
     what: str
     cue: str
+    is_heard: bool = True
     goal: int | None = None
     reaction_ms: int | None = None
     silence_ms: int | None = None
@@ -69,13 +71,14 @@ class Examined:
     other fields have a proof of each case:
 
     left_role: it spoke as an assistant does. off_script: its words are of no part of its brief. unstated: goals that it
-    left without a word for them. closed_early: it said the closing statement before all goals were left, and no limit
-    asked for it. in_pause: it took for over what the system went on with within GOES_ON_TICKS. cut_in: it began while
-    the system spoke, and its pacing does not. not_yielded: it went on while the system spoke over it, and its pacing
-    does not. too_soon, too_late: reactions beyond promised_ms. contradicted: early edges that it acted on, and that
-    were none. deaf: it took the system for silent that had spoken. stalled: it stayed silent for STALL_TICKS. muted:
-    what the system said while it was muted, which is lost and no fault. answered: its sayings for a goal that the
-    system answered. left: goals that it left before it closed.
+    left without a word for them, or as met with less than half of each saying heard. closed_early: it said the closing
+    statement before all goals were left, and no limit asked for it. in_pause: it took for over what the system went on
+    with within GOES_ON_TICKS. cut_in: it began while the system spoke, and its pacing does not. not_yielded: it went on
+    while the system spoke over it, and its pacing does not. too_soon, too_late: reactions beyond promised_ms.
+    contradicted: early edges that it acted on, and that were none. deaf: it took the system for silent that had spoken.
+    stalled: it stayed silent for STALL_TICKS. muted: what the system said while it was muted, which is lost and no
+    fault. answered: its sayings for a goal, heard by half or more, that the system answered. left: goals that it left
+    before it closed.
     """
 
     sayings: int
@@ -153,6 +156,7 @@ def _s(ticks: float) -> str:
 def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
     """What it said, with its words: those that it tells until it next begins to speak."""
     found: list[Utterance] = []
+    unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     for event in events:
         if event["kind"] == SAYS:
             found.append(
@@ -160,6 +164,7 @@ def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
                     event["tick"],
                     event["what"],
                     event["cue"],
+                    event["tick"] not in unheard,
                     event.get("goal"),
                     event.get("reaction_ms"),
                     event.get("silence_ms"),
@@ -179,10 +184,10 @@ def _opened(own: Sequence[Utterance], spoken: Spans) -> bool | None:
 
 
 def _answered(own: Sequence[Utterance], spoken: Spans) -> int:
-    """For how many sayings of a goal the system spoke, between it and the next one."""
+    """For how many sayings of a goal, heard by half or more, the system spoke, between it and the next one."""
     count = 0
     for each, after in zip(own, [*own, None][1:], strict=True):
-        if each.what == "goal" and each.end_tick is not None:
+        if each.what == "goal" and each.is_heard and each.end_tick is not None:
             count += _ticks_within(spoken, each.end_tick, after.tick if after else None) > 0
     return count
 
@@ -213,10 +218,13 @@ def _agenda(
     spoken: Spans,
 ) -> None:
     stated = {each.goal for each in own if each.what == "goal"}
+    heard = {each.goal for each in own if each.what == "goal" and each.is_heard}
     for event in verdicts:
+        left = f"goal {event['goal']} was left as {event['verdict']}"
         if event["verdict"] != "not reached" and event["goal"] not in stated:
-            what = f"goal {event['goal']} was left as {event['verdict']} without a word for it"
-            found.unstated.append(Proof(event["tick"], what))
+            found.unstated.append(Proof(event["tick"], f"{left} without a word for it"))
+        elif event["verdict"] == "met" and event["goal"] not in heard:
+            found.unstated.append(Proof(event["tick"], f"{left} with less than half of each saying for it heard"))
     closing = next((each for each in own if each.what == "closing"), None)
     if closing is None:
         return

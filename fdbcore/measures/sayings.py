@@ -24,6 +24,11 @@ class UserSaying(NamedTuple):
         """Whether A did not say all of it."""
         return self.end_tick < self.planned_end_tick
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether half of it or more was heard."""
+        return 2 * self.end_tick >= self.start_tick + self.planned_end_tick
+
     def is_at(self, end_of_a_tick: int) -> bool:
         """Whether A's turn ended here because of it."""
         return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS

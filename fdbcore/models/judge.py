@@ -1,4 +1,7 @@
-"""A language model as a judge: it marks by a rubric, and answers in the form of the rubric's schema."""
+"""A language model as a judge: it marks by a rubric, and answers in the form of the rubric's schema.
+
+openai:NAME?temperature=0.2            gemini:NAME?temperature=default, which is the vendor's
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,44 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fdbcore import registry
 from fdbcore.errors import InputError, PartyError
-from fdbcore.models.account import Account
+from fdbcore.models.account import SETTINGS, Account
 from fdbcore.protocols import Judge, Model
+from fdbcore.runtime.address import Setting, parsed
 from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.numbers import number_of
 from fdbcore.types import Request, Rubric
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 _PASSING: Final = ("sdk", "ignores", "response_format")
 """What a description says of requests, and not of who answers them."""
+
+TEMPERATURE: Final = 0.2
+"""That of the judge of Full-Duplex-Bench v2."""
+MOST_TEMPERATURE: Final = 2.0
+_VENDORS: Final = "default"
+
+
+def _is_temperature(text: str) -> bool:
+    try:
+        return text == _VENDORS or 0 <= number_of(text) <= MOST_TEMPERATURE
+    except ValueError:
+        return False
+
+
+JUDGE_SETTINGS: Final = (
+    *SETTINGS,
+    Setting(
+        "temperature",
+        "left out if the model does not take it; `default` is the vendor's",
+        default=str(TEMPERATURE),
+        form=f"a number from 0 to {MOST_TEMPERATURE:g}, or {_VENDORS}",
+        fits=_is_temperature,
+    ),
+)
 
 
 def as_judge(about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -48,24 +78,27 @@ class Tally(threading.local):
 class ModelJudge(Judge):
     """Asks `model`: the rubric is its system prompt, the evidence its user prompt. Threads may share it.
 
-    With a `fdbcore.models.cache.KeptModel` its answers are stored, so that none is paid for twice.
+    With a `fdbcore.models.cache.KeptModel` its answers are stored, so that none is paid for twice. temperature: that is
+    asked for; None for the vendor's.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.name, self._about = as_judge({"name": model.name, **model.describe()})
-        self._model = model
+    def __init__(self, model: Model, temperature: float | None = TEMPERATURE) -> None:
+        self.name, about = as_judge({"name": model.name, **model.describe()})
+        self._about = about if temperature is None else {**about, "temperature": temperature}
+        self._model, self._temperature = model, temperature
         self._vendor = next((service.vendor for service in model.services()), "")
         self._tally = Tally()
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
         try:
-            reply = self._model.ask(Request(as_prompt(evidence), system=rubric.text, schema=rubric.schema))
+            asked = Request(as_prompt(evidence), rubric.text, schema=rubric.schema, temperature=self._temperature)
+            reply = self._model.ask(asked)
         except PartyError as error:
             if error.answered_by:
-                self._tally.add(ModelUsage(self._vendor, error.answered_by, error.counts))
+                self._count(error.answered_by, error.counts)
             raise
-        self._tally.add(ModelUsage(self._vendor, reply.model, reply.counts))
+        self._count(reply.model, reply.counts)
         text = reply.text
         try:
             marks = json_value(text)
@@ -96,6 +129,11 @@ class ModelJudge(Judge):
         """See `Judge.counted`."""
         return self._tally.taken()
 
+    def _count(self, model: str, counts: Mapping[Unit, float]) -> None:
+        """Count an answer, with the temperature that the request for it was sent in the end."""
+        is_taken = "temperature" not in self._model.describe().get("ignores", ())
+        self._tally.add(ModelUsage(self._vendor, model, counts, temperature=self._temperature if is_taken else None))
+
 
 def as_prompt(evidence: Mapping[str, Any]) -> str:
     """What a judge reads, as the text that a model gets."""
@@ -104,4 +142,7 @@ def as_prompt(evidence: Mapping[str, Any]) -> str:
 
 def judge(address: str) -> ModelJudge:
     """The language model at the address "VENDOR:NAME", as a judge. SettingsError if the vendor is unknown."""
-    return ModelJudge(registry.model(address))
+    kind, name, settings = parsed(address, JUDGE_SETTINGS)
+    given = settings.pop("temperature")
+    of_model = urlencode({setting: value for setting, value in settings.items() if value is not None})
+    return ModelJudge(registry.model(f"{kind}:{name}?{of_model}"), None if given == _VENDORS else number_of(given))

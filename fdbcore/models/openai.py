@@ -29,6 +29,8 @@ _FILTERS: Final = ("content_filter", "content_policy_violation")
 _NO_REGION: Final = "unsupported_country_region_territory"
 _FORMATS: Final = ("json_schema", "json_object", "text")
 """How an answer by a JSON schema is asked for: a server of one's own may not take the first, or not even the second."""
+_MAY_BE_REFUSED: Final = ("seed", "temperature")
+"""Settings of a request without which it can be sent again."""
 THOUGHT_ENDS: Final = "</think>"
 _FENCED: Final = re.compile(r"```[\w-]*\n(.*?)\n?```", re.DOTALL)
 
@@ -51,7 +53,7 @@ def json_part(text: str) -> str:
 
 
 class OpenAIModel(VendorModel):
-    """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so.
+    """See `openai`. A seed or temperature that the model does not take is left out from then on; `describe` says so.
 
     A server of one's own that does not take a JSON schema is asked for JSON, or in the end for text, and is told the
     schema in words; `describe` says this too.
@@ -61,7 +63,7 @@ class OpenAIModel(VendorModel):
     package = "openai"
     module = "openai"
 
-    _takes_seed = True
+    _ignores: Sequence[str] = ()  # of _MAY_BE_REFUSED
     _format = 0  # of _FORMATS: the first that the server takes
 
     @cached_property
@@ -83,7 +85,7 @@ class OpenAIModel(VendorModel):
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
-        ignored = {} if self._takes_seed else {"ignores": ["seed"]}
+        ignored = {"ignores": list(self._ignores)} if self._ignores else {}
         asked_for = {"response_format": _FORMATS[self._format]} if self._format else {}
         return {**super().describe(), **ignored, **asked_for}
 
@@ -108,15 +110,15 @@ class OpenAIModel(VendorModel):
         client = self._client
         from openai import BadRequestError, OpenAIError
 
-        if not self._takes_seed:
-            request = replace(request, seed=None)
+        left_out: dict[str, Any] = dict.fromkeys(self._ignores)
+        request = replace(request, **left_out)
         try:
             completion = self.completion(client, self._body(request), request.schema)
         except BadRequestError as error:
-            if error.param == "seed" and request.seed is not None:
-                self._takes_seed = False
-                return self.ask(request)
-            raise self._failure(error) from None
+            if (refused := _refused(error, request)) is None:
+                raise self._failure(error) from None
+            self._ignores = sorted({*self._ignores, refused})
+            return self.ask(request)
         except (OpenAIError, ValueError, RecursionError) as error:
             raise self._failure(error) from None
         reply = self._reply(completion)
@@ -153,7 +155,7 @@ class OpenAIModel(VendorModel):
 
     def _may_refuse_format(self, error: Any) -> bool:  # noqa: ANN401
         """Whether a server of one's own may have failed for the format: 400 and 422, and llama.cpp once said 500."""
-        is_ours = not self.services()[0].vendor
+        is_ours = not self.services()[0].vendor and error.param not in _MAY_BE_REFUSED
         return is_ours and (error.status_code in (400, 422) or "response_format" in told_by(error))
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -216,6 +218,12 @@ class OpenAIModel(VendorModel):
                 return self.error(f"the quota is used up: {message}")
             return self.status_error(error.status_code, message)
         return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
+
+
+def _refused(error: Any, request: Request) -> str | None:  # noqa: ANN401
+    """The setting of a request that an error says the model does not take; None if it is for something else."""
+    given = (name for name in _MAY_BE_REFUSED if getattr(request, name) is not None)
+    return next((name for name in given if error.param == name or f"'{name}'" in told_by(error)), None)
 
 
 def _note_wait(of: weakref.ref[OpenAIModel], response: Any) -> None:  # noqa: ANN401

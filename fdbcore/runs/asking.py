@@ -285,6 +285,7 @@ class Spent:
     """What answers took, all their requests included, whenever they were sent.
 
     usd: of those with a known price. unpriced: how many requests have none, or did not say what they counted.
+    temperatures: that they were sent; None among them if some were sent none.
     """
 
     requests: int = 0
@@ -292,6 +293,7 @@ class Spent:
     usd: float = 0.0
     unpriced: int = 0
     priced_on: date | None = None
+    temperatures: set[float | None] = field(default_factory=set)
 
     def to_json(self, repeats: int, stopped: str) -> JudgingSpent:
         """It as JSON values. repeats: how often each question was asked. stopped: as of the desk."""
@@ -302,6 +304,7 @@ class Spent:
             "usd": self.usd,
             "unpriced": self.unpriced,
             "priced_on": None if self.priced_on is None else self.priced_on.isoformat(),
+            "temperatures": sorted(self.temperatures, key=lambda each: (each is None, each)),
             "stopped": stopped or None,
         }
 
@@ -316,6 +319,7 @@ def spent_on(requests: Iterable[JudgeRequest]) -> Spent:
         found.counts.update(ModelUsage.from_json(usage).counts)
         found.usd += cost.usd
         found.unpriced += cost.unpriced
+        found.temperatures.add(usage.get("temperature"))
         if cost.priced_on is not None:
             found.priced_on = min(found.priced_on or cost.priced_on, cost.priced_on)
     return found
@@ -341,4 +345,5 @@ def _usd(usage: Mapping[str, Any]) -> float | None:
 def _stored(usage: ModelUsage, judge: Judge) -> dict[str, Any]:
     host = next((service.host for service in judge.services()), "")
     counts = {str(unit): count for unit, count in usage.counts.items()}
-    return {"host": host, "vendor": usage.vendor, "model": usage.model, **counts}
+    sent = {} if usage.temperature is None else {"temperature": usage.temperature}
+    return {"host": host, "vendor": usage.vendor, "model": usage.model, **counts, **sent}

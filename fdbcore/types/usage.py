@@ -59,13 +59,14 @@ class ModelUsage:
 
     vendor, model: as in `Service`; the model may be the exact version that answered. counts: by unit; what is 0 may be
     left out. due: work is under way whose counts the vendor has yet to state. If no other usage of the model follows,
-    the counts of the call are incomplete.
+    the counts of the call are incomplete. temperature: that a judge was sent; None if it was left to the vendor.
     """
 
     vendor: str
     model: str
     counts: Mapping[Unit, float] = field(default_factory=dict)
     due: bool = False
+    temperature: float | None = None
 
     def happening(self, tick: int) -> Happening:
         """The event of events.jsonl: a party returns it from `log`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -121,7 +122,7 @@ def test_silence_of_the_system_and_limits_end_it(tmp_path: Path, synthesiser: st
     assert (ends["reason"], ends["tick"], monologue.left) == ("time limit", 2000, "finished")
 
 
-def test_the_slow_one_yields_and_says_it_another_way(tmp_path: Path, synthesiser: str) -> None:
+def test_the_slow_one_yields_and_says_it_again(tmp_path: Path, synthesiser: str) -> None:
     def talks_over(tick: int, silent_since: int | None) -> bool:
         return 70 <= tick < 300  # 20 ticks after its first words
 
@@ -132,12 +133,15 @@ def test_the_slow_one_yields_and_says_it_another_way(tmp_path: Path, synthesiser
     (cut,) = held.of("interrupted")
     assert cut["item"] == held.of("transcript", of="self")[0]["item"]
     assert (cut["said_ms"], cut["heard_ms"]) == (1000, 320)
-    assert (said[1]["goal"], said[1]["saying"]) == (1, 2), "what was cut before its half is said another way"
+    assert (said[1]["goal"], said[1]["saying"]) == (1, 1), "what was cut before its half is said again"
     assert said[1]["tick"] == 300 + 50
     never_lets_it_finish = Stepped(
-        examiner(tmp_path, synthesiser, brief([], []), "pacing=fdb2-slow"), lambda tick, silent: tick % 150 > 60
+        examiner(tmp_path, synthesiser, brief([], [], most_turns=6), "pacing=fdb2-slow"),
+        lambda tick, silent: silent is None and tick % 150 > 60,
     )
-    assert never_lets_it_finish.verdicts == ["not heard"] * 2, "it does not go on like this for ever"
+    assert never_lets_it_finish.verdicts == ["unmet", "not reached"]
+    assert [each["sayings"] for each in never_lets_it_finish.of("examiner_goal")] == [0, 0]
+    assert len(never_lets_it_finish.of("examiner_says", goal=1, saying=1)) == 6, "it does not go on for ever"
     stubborn = Stepped(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)
     assert all(each["said_ms"] == each["of_ms"] for each in stubborn.of("examiner_said"))
 
@@ -288,6 +292,22 @@ def test_with_ears_a_goal_is_met_by_words_or_left_unmet(tmp_path: Path, synthesi
     insists = Stepped(hearing(tmp_path, synthesiser, brief([["hot"]]), "fdb2-slow", *["Iced."] * 5, "Hot."), answers())
     assert insists.of("examiner_goal")[0]["sayings"] == 6
     assert insists.verdicts == ["met"]
+
+
+@pytest.mark.parametrize("pacing", ["slow", "fast"])
+def test_an_answer_to_a_saying_that_was_broken_off_does_not_meet_its_goal(
+    tmp_path: Path, synthesiser: str, pacing: str
+) -> None:
+    """The system says all of it over the first words of the goal, for longer than the fast one looks."""
+    goals = replace(brief(), goals=[Goal("goal 1", (TEXT * 6, "b"), "", [["hot"]], "en")])
+    party = hearing(tmp_path, synthesiser, goals, pacing, *["Hot, hot."] * 20)
+    held = Stepped(party, lambda tick, silent: 60 <= tick < 560 or (tick > 900 and answers()(tick, silent)))
+    first, second = held.of("examiner_says", what="goal")
+    assert (first["saying"], second["saying"]) == (1, 1)
+    assert held.of("examiner_said")[0]["said_ms"] < 3000 < 6000 == held.of("examiner_said", said_ms=6000)[0]["of_ms"]
+    assert held.verdicts == ["met"]
+    assert held.of("examiner_goal")[0]["tick"] > second["tick"] + 600
+    assert held.of("examiner_goal")[0]["sayings"] == 1
 
 
 @pytest.mark.parametrize("wordings", [1, 3])

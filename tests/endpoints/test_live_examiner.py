@@ -225,6 +225,22 @@ def test_it_is_cut_where_the_profile_yields_and_told_what_was_heard(
     assert said["said_ms"] < said["of_ms"]
 
 
+@pytest.mark.live
+def test_a_report_after_half_a_saying_is_refused_until_it_was_said_again(tmp_path: Path) -> None:
+    long = Reply("one two three four", pcm=tones(4.0, 3))
+    plan = Plan([long, report(1), long, report(1), Reply(CLOSING)], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, openai(server), Answerer([[100], [80]], over_ticks=100), brief(1), max_s=20)
+        items = [each["item"] for each in server.sessions[0].events("conversation.item.create")]
+    results = [json.loads(each["output"]) for each in items if each["type"] == "function_call_output"]
+    assert [each.get("error") for each in results] == [
+        "Less than half of your last words was heard. Say them again.",
+        None,
+    ]
+    assert [(each["goal"], each["saying"]) for each in held.of("examiner_says", what="goal")] == [(1, 1), (1, 1)]
+    assert [(each["verdict"], each["sayings"]) for each in held.of("examiner_goal")] == [("met", 1)]
+
+
 def gemini_server() -> GeminiLiveServer:
     replies = [SaidThere(1.0, "first wish"), *(SaidThere(1.0, words, [used]) for words, used in THERE)]
     return GeminiLiveServer(GeminiQuirks(replies))

@@ -46,6 +46,8 @@ class FakeGemini(FakeModelServer):
             raise Mistake(Fails(400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'))
         if "responseJsonSchema" in config and config.get("responseMimeType") != "application/json":
             raise Mistake(Fails(400, "responseJsonSchema is only allowed with responseMimeType application/json."))
+        if not 0 <= config.get("temperature", 1) <= 2:
+            raise Mistake(Fails(400, "GenerateContentRequest.generation_config.temperature: expected 0.0 to 2.0."))
         parts = [part for content in body["contents"] for part in content["parts"]]
         wavs = [_wav(part["inlineData"]) for part in parts if "inlineData" in part]
         return Asked(

@@ -13,6 +13,8 @@ from typing import Any
 from fakes.model_server import Asked, Fails, FakeModelServer, Mistake, Refuses, Says
 
 KNOWN = {"model", "messages", "response_format", "seed", "temperature", "modalities", "max_completion_tokens"}
+REASONS = ("gpt-5", "o1", "o3", "o4")
+"""How models begin that take no temperature but 1."""
 
 
 class FakeOpenAI(FakeModelServer):
@@ -42,6 +44,11 @@ class FakeOpenAI(FakeModelServer):
             raise Mistake(Fails(404, gone, "model_not_found"))
         for name in sorted(set(body) - KNOWN):
             raise Mistake(Fails(400, f"Unrecognized request argument supplied: {name}", None, name))
+        if body.get("temperature", 1) != 1 and body["model"].startswith(REASONS):
+            only = (
+                f"'temperature' does not support {body['temperature']:g} with this model. Only the default (1) value is"
+            )
+            raise Mistake(Fails(400, f"Unsupported value: {only} supported.", "unsupported_value", "temperature"))
         texts, wavs = _contents(body["messages"])
         return Asked(
             number=number,

@@ -109,6 +109,12 @@ def is_off_script(call: Call) -> None:
             event["text"] = "Bananas grow wonderfully underneath tropical volcanoes."
 
 
+def is_broken_off(call: Call) -> None:
+    """Less than half of a goal is heard, which is left as met."""
+    said = call.events[call.events.index(call.says_of(2)) + 2]
+    said["of_ms"] = 10 * (said["tick"] - call.says_of(2)["tick"]) * 2 + 20
+
+
 def never_states_a_goal(call: Call) -> None:
     call.says_of(2)["goal"] = 1
 
@@ -160,6 +166,12 @@ def stalls(call: Call) -> None:
         (leaves_its_role, "left_role", 1, "left its role: tick 970, 9.70 s: it said “how can i help you”"),
         (is_off_script, "off_script", 3, "left its role (3 times): tick 50, 0.50 s: it said “Bananas grow"),
         (never_states_a_goal, "unstated", 1, "did not state a goal: tick 1890, 18.90 s: goal 2 was left as met"),
+        (
+            is_broken_off,
+            "unstated",
+            1,
+            "did not state a goal: tick 1890, 18.90 s: goal 2 was left as met with less than",
+        ),
         (closes_early, "closed_early", 1, "closed the conversation early: tick 2810"),
         (cuts_in, "cut_in", 2, "broke the promise of its pacing (2 times): tick 970, 9.70 s: it began 5.20 s into"),
         (
@@ -264,11 +276,15 @@ def test_pauses_of_the_system_count_where_the_pacing_breaks_in(start: int, cut_i
 
 def test_an_examiner_that_hears_answers_and_leaves_no_goal_is_stuck_unless_its_pacing_insists() -> None:
     for pacing, is_stuck in (("slow", True), ("fdb2-slow", False)):
-        call = Call(pacing=pacing, n_ticks=100 * S)
+        call, broken_off = Call(pacing=pacing, n_ticks=100 * S), Call(pacing=pacing, n_ticks=100 * S)
         for number in range(11):
             tick = 50 + 900 * number
             call.says(tick, tick + 300, TEXTS[0], cue="answered" if number else "opening", goal=1, saying=1)
             call.spoken.append((tick + 400, tick + 800))
+            broken_off.says(tick, tick + 50, TEXTS[0], cue="answered" if number else "opening", goal=1, saying=1)
+            broken_off.events[-1]["of_ms"] = 1010
+            broken_off.spoken.append((tick + 40, tick + 800))
+        assert fault(found_in(broken_off)) is None, "a system that lets it finish nothing cannot make the call invalid"
         told = fault(found_in(call))
         assert told == (
             "the examiner never advanced: tick 0, 0.00 s: it left no goal in 11 answered sayings" if is_stuck else None

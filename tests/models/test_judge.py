@@ -61,6 +61,41 @@ def test_marks_that_cannot_be_used_are_named(answer: str, reason: str, monkeypat
             judge.mark(POLITE, EVIDENCE)
 
 
+@pytest.mark.parametrize(("server", "vendor"), [(FakeOpenAI, "openai"), (FakeGemini, "gemini")])
+def test_a_judge_is_sent_a_low_temperature_or_another_or_none(
+    server: type[FakeModelServer], vendor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(server.VARIABLE, server.KEY)
+    described, counted = [], []
+    with server(lambda asked: '{"polite": 4}') as fake:
+        for setting in ("", "&temperature=0", "&temperature=2", "&temperature=default"):
+            judge = registry.judge(fake.address_of(f"{vendor}:marker") + setting)
+            judge.mark(POLITE, EVIDENCE)
+            described.append(judge.describe().get("temperature"))
+            counted += [usage.temperature for usage in judge.counted()]
+    assert [asked.temperature for asked in fake.asked] == described == counted == [0.2, 0, 2, None]
+
+
+def test_a_model_that_takes_no_temperature_is_asked_without_one_which_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    with FakeOpenAI(lambda asked: '{"polite": 4}') as fake:
+        judge = registry.judge(fake.address_of("openai:gpt-5-nano"))
+        about = judge.describe()
+        assert [judge.mark(POLITE, EVIDENCE) for _ in range(2)] == [{"polite": 4}] * 2
+    assert [asked.temperature for asked in fake.asked] == [None, None]
+    assert len(fake.headers) == 3, "it is tried once"
+    assert [usage.temperature for usage in judge.counted()] == [None, None]
+    assert judge.describe() == about, "kept answers go by what was asked for"
+
+
+@pytest.mark.parametrize("given", ["2.1", "-0.1", "nan", "cold", ""])
+def test_a_temperature_is_a_number_from_0_to_2(given: str) -> None:
+    with pytest.raises(SettingsError, match="openai: temperature: expected a number from 0 to 2, or default, got"):
+        registry.judge(f"openai:marker?temperature={given}")
+
+
 def test_an_unknown_judge_is_named() -> None:
     with pytest.raises(SettingsError, match="judge: expected one of gemini, openai, openai-decisions, got 'nobody'"):
         registry.judge("nobody:x")

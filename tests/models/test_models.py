@@ -101,13 +101,13 @@ def a_wav() -> bytes:
 
 def test_all_of_a_request_arrives_and_all_of_the_answer_comes_back(vendor: Vendor, serve: Serve) -> None:
     server = serve([Says('{"a": 1}', tokens_in=7, tokens_out=5, thinking=30)])
-    request = Request("質問", "指示", a_wav(), SCHEMA, seed=5, temperature=0.5)
+    request = Request("質問", "指示", a_wav(), SCHEMA, seed=5, temperature=1)
     reply = vendor.at(server).ask(request)
     version = {"gemini": "gemini-2.5-flash-001", "openai": "gpt-5-nano-2025-08-07"}[vendor.name]
     assert reply == Reply('{"a": 1}', version, 7, 35)
     (asked,) = server.asked
     assert (asked.user, asked.system, asked.wav, asked.schema) == ("質問", "指示", a_wav(), SCHEMA)
-    assert (asked.seed, asked.temperature, asked.model) == (5, 0.5, vendor.model)
+    assert (asked.seed, asked.temperature, asked.model) == (5, 1, vendor.model)
 
 
 def test_what_a_request_leaves_open_is_left_to_the_vendor(vendor: Vendor, serve: Serve) -> None:

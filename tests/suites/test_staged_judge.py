@@ -43,7 +43,7 @@ from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import MarkedDialogues, mark_all
+from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types.words import TimedWord
@@ -74,14 +74,18 @@ class Heard(Transcriber):
 @pytest.fixture(scope="module")
 def dialogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tick 50: A says the first goal, 450 the second, 750 its closing statement."""
+    return dialogue_in(tmp_path_factory.mktemp("judged") / "call", "fdb2-slow", ANSWERS)
+
+
+def dialogue_in(path: Path, pacing: str, answers: Sequence[tuple[int, int]]) -> Path:
+    """A call in the folder `path` with a system that speaks in these ticks."""
     patch = pytest.MonkeyPatch()
     patch.setenv("OPENAI_API_KEY", SPEECH_KEY)
     goals = [Goal(f"want {name}", (SAYS[name],), f"{name} is there", (), "en") for name in ("one", "two")]
     brief = Brief("entity.ordinal.90", "en", "Ada, who asks.", "", goals, SAYS["closing"], 20, 60.0)
     with FakeSpeech() as server:
-        party = Examiner(brief, "fdb2-slow", opens="either", voice=f"openai-tts:tts-1?{server.settings}")
-        system = Caller([any(start <= tick < end for start, end in ANSWERS) for tick in range(3000)])
-        path = tmp_path_factory.mktemp("judged") / "call"
+        party = Examiner(brief, pacing, opens="either", voice=f"openai-tts:tts-1?{server.settings}")
+        system = Caller([any(start <= tick < end for start, end in answers) for tick in range(3000)])
         recording = converse(party, system, path, LiveSettings(vad="energy", realtime=False), {}, Event())
     patch.undo()
     assert recording.meta["outcome"]["kind"] == "done"
@@ -159,6 +163,27 @@ def test_it_reads_what_both_said_and_when_up_to_the_closing(dialogue: Path) -> N
     assert np.allclose(delays_s, [0.5, -0.1], atol=0.03)
     assert np.allclose([each["both_speak_s"] for each in read["events"]], [0.0, 0.1], atol=0.03)
     assert [goal["met_if"] for goal in read["goals"]] == ["one is there", "two is there"]
+
+
+def test_a_short_pause_splits_no_sentence(tmp_path: Path) -> None:
+    """Pauses of 0.6 s and of 1.1 s; within another one of 0.6 s the examiner speaks."""
+    path = dialogue_in(tmp_path / "call", "slow", [(200, 300), (360, 400), (510, 560), (760, 775), (835, 900)])
+    heard = {each.transcript.side: each.transcript for each in transcribe(Reading(path), Heard())}
+    said = judged_dialogue(path, heard).evidence["said"]
+    spans = [(each["from_s"], each["to_s"]) for each in said if each["who"] == "system"]
+    assert np.allclose(spans, [(2.0, 4.0), (5.1, 5.6), (7.6, 7.75), (8.35, 9.0)], atol=0.05), said
+
+
+def test_answers_are_kept_by_temperature_and_tell_which_was_sent(dialogue: Path) -> None:
+    asked, sent = [], []
+    with FakeOpenAI(marks) as server:
+        for model in ("gpt-4o", "gpt-4o", "gpt-4o&temperature=1", "gpt-4o&temperature=default", "gpt-5-nano"):
+            name, _, setting = model.partition("&")
+            _, found = judged_of(dialogue, [judge(f"{server.address_of(f'openai:{name}')}&{setting}")])
+            asked.append(len(server.asked))
+            sent.append(found.spent.to_json(1, "")["temperatures"])
+    assert asked == [1, 1, 2, 3, 4], "the second time it is kept"
+    assert sent == [[0.2], [0.2], [1.0], [None], [None]]
 
 
 def test_means_are_over_the_marks_and_with_missing_ones_at_their_worst(dialogue: Path) -> None:

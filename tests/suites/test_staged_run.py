@@ -312,6 +312,23 @@ class TestScores:
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
         assert "all that the system said is echo of the examiner" in page.read_text()
 
+    def test_a_dialogue_that_is_only_echo_is_not_judged(
+        self, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also not by the rubric of its family; nobody is asked for its words."""
+        run = ("run", "--suite", "staged", "--scenario", "safety.physical-health.01", "--system", "echo")
+        assert ran(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
+        with FakeOpenAI(lambda asked: json.dumps({"score": 5, "reason": "“mug”"})) as judges:
+            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
+            asks = f"openai:any?base_url={judges.base_url}&key_variable=JUDGE_KEY"
+            hears = f"openai:whisper-1?{hearing.settings}"
+            score = ("score", "--suite", "staged", tmp_path / "run", "--transcriber", hears, "--judge", asks)
+            found = json.loads(ran(*score, "--out", tmp_path / "s", "--json").stdout)
+        (item,), (row,) = found["items"], found["rows"]
+        assert (item["only_echo"], item["task"], item["events"], judges.asked) == (True, None, [], [])
+        assert row["measures"]["task_score"]["n"] == 0
+        assert hearing.wavs == []
+
     def test_words_that_are_missing_are_told_with_what_mends_it(
         self, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -13,9 +13,8 @@ Verdict = Literal["met", "unmet", "not heard", "not reached"]
 
 @dataclass(slots=True)
 class Progress:
-    """Of one goal. most: how many sayings there are for it, after which it is unmet. sayings: how many were said.
-
-    since_tick: of the first one. verdict: None until the goal is left.
+    """Of one goal. most: how many sayings there are for it, after which it is unmet. sayings: how many were said and
+    heard by half or more. since_tick: of the first one, heard or not. verdict: None until the goal is left.
     """
 
     goal: Goal
@@ -35,7 +34,8 @@ class Agenda:
         self.progress: Sequence[Progress] = [Progress(goal, most or len(goal.sayings)) for goal in brief.goals]
         self._insists = insists
         self._at = 0
-        self._is_cut = False  # the present saying broke off before half of it was said
+        self.is_cut = False  # less than half of the last saying was heard: an answer to it decides nothing
+        self._is_saying = False  # for the present goal
 
     @property
     def present(self) -> Progress | None:
@@ -62,14 +62,20 @@ class Agenda:
         """The present goal's next saying begins in `tick`; returns its index, 0 if the brief has no words for it."""
         present = self.progress[self._at]
         present.sayings += 1
-        self._is_cut = False
+        self.is_cut, self._is_saying = False, True
         if present.since_tick is None:
             present.since_tick = tick
         return (present.sayings - 1) % max(1, len(present.goal.sayings))
 
-    def cut(self) -> None:
-        """The saying broke off before half of it was said: an answer to it decides nothing while others are left."""
-        self._is_cut = True
+    def ended(self, is_heard: bool) -> None:
+        """The saying is over. is_heard: half of it or more was; otherwise it does not count, and is said again.
+
+        What goes on after it is part of it.
+        """
+        if self._is_saying and not is_heard:
+            self.progress[self._at].sayings -= 1
+            self.is_cut = True
+        self._is_saying = False
 
     def answered(self, words: str | None) -> Progress | None:
         """The system has answered, or let its chance pass. Returns the goal if it is left now.
@@ -77,14 +83,19 @@ class Agenda:
         words: what the system said for the goal; None if nobody listened.
         """
         present = self.progress[self._at]
-        if self._is_cut and present.sayings < present.most:
-            return None
-        if words is None or not present.goal.heard:
+        if not self.is_cut and (words is None or not present.goal.heard):
             return self._leave("not heard")
-        return self.judged(present.goal.is_met_by(words))
+        return self.judged(self.is_met_by(words or ""))
+
+    def is_met_by(self, words: str) -> bool:
+        """Whether what the system said for it meets the present goal."""
+        present = self.present
+        return present is not None and not self.is_cut and present.goal.is_met_by(words)
 
     def judged(self, met: bool) -> Progress | None:
         """Somebody has judged whether the present goal is met. Returns it if it is left now."""
+        if self.is_cut:
+            return None
         if met:
             return self._leave("met")
         return self._leave("unmet") if self.is_last_saying else None
@@ -101,12 +112,13 @@ class Agenda:
         """No goal is pursued any more; returns those that are left by this."""
         left = list(self.progress[self._at :])
         for each in left:
-            each.verdict = "unmet" if each.sayings else "not reached"
-        self._at = len(self.progress)
+            each.verdict = "not reached" if each.since_tick is None else "unmet"
+        self._at, self._is_saying = len(self.progress), False
         return left
 
     def _leave(self, verdict: Verdict) -> Progress:
         left = self.progress[self._at]
         left.verdict = verdict
+        self.is_cut = self._is_saying = False
         self._at += 1
         return left

@@ -338,8 +338,8 @@ class Examiner(Endpoint):
             self._planted.append(Planted(said.planted, said.start, tick))
         if said.what != "backchannel":
             self._cues.end(tick)
-        if said.what == "goal" and said_ticks < of_ticks / 2:
-            self._agenda.cut()
+        if said.what == "goal":
+            self._agenda.ended(is_heard=said_ticks >= of_ticks / 2)
         if said.what == "closing":
             self._closed_tick = tick
         self._actor.ended(tick, said.speech, said_ticks / max(of_ticks, 1))

@@ -172,6 +172,8 @@ class LiveActor(Actor):
             return "error", after_report(self._brief, self.agenda.number)
         if given["goal"] != self.agenda.number:
             return "error", f"Goal {self.agenda.number} is not over yet. Report it first."
+        if self.agenda.is_cut:
+            return "error", "Less than half of your last words was heard. Say them again."
         if self._insists and not given["met"]:
             return "error", "Only a goal that is met leads on. Say it in other words."
         self._left.append(ActorReport(self.agenda.judge(given["met"]), str(given.get("reason") or "")))
@@ -211,7 +213,7 @@ class LiveActor(Actor):
     def _begin_goal(self, tick: int, item: str, first: Pcm) -> Speech:
         present = self.agenda.present
         assert present is not None
-        if self._cue != "goes on" or not present.sayings:
+        if self._cue != "goes on" or self.agenda.is_cut or not present.sayings:
             self.agenda.say(tick)
         return self._begin(tick, item, first, present.sayings)
 

@@ -2,7 +2,8 @@
 
 CHAT is the address of any chat model, such as openai:NAME?base_url=URL. At each cue the model gets role, background,
 what was said so far, the present goal, and the one after it, never more. It says whether the goal is met, why, and what
-it says next. A goal that is not met after `wordings` turns is unmet. It needs a recogniser.
+it says next. A goal that is not met after `wordings` turns is unmet. It needs a recogniser. After words of which less
+than half was heard it is not asked: they are said again.
 
 On a real clock it begins to think as soon as the system seems to have stopped, and drops the thought if the system goes
 on. On a clock that never waits, a thought takes no time.
@@ -115,7 +116,7 @@ class LlmActor(VoicedActor):
     def paused(self, tick: int) -> None:
         """Think ahead of the cue, on a real clock. What it thought while the system spoke was about half an answer."""
         self.resumed(tick)
-        self._thinks_ahead = not self._waits and not self._is_speaking
+        self._thinks_ahead = not self._waits and not self._is_speaking and not self.agenda.is_cut
 
     def resumed(self, tick: int) -> None:
         """Drop what it has thought."""
@@ -126,6 +127,8 @@ class LlmActor(VoicedActor):
 
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
         """What the model says of the system's words, or what else to say if there are none."""
+        if self.agenda.is_cut:
+            return self._undecided(cue)
         if cue != "no answer":
             self._consider()
         elif self._thought is None:
@@ -134,6 +137,8 @@ class LlmActor(VoicedActor):
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """Ask the model whether the goal is met by now, if there are new words."""
+        if self.agenda.is_cut:
+            return None
         if due and self._thought is None and not self._hears.is_busy:
             self._hears.listen()
             self._looks = True
@@ -165,8 +170,9 @@ class LlmActor(VoicedActor):
             return
         if said_share < 1:
             self._lines[-1] = ChatLine("You", heard_words(speech.text, said_share), is_cut=True)
-        self._leave(self._says)
-        self._says = None
+        if not self.agenda.is_cut:
+            self._leave(self._says)
+            self._says = None
 
     def describe(self) -> Mapping[str, Any]:
         """Also the model, which words it is told, and how often a goal is put."""
@@ -187,11 +193,24 @@ class LlmActor(VoicedActor):
         if self._thought is not None and self._thought.is_look:
             self._leave(self._thought)
             self._thought = None
+        if self._has_heard() and self._thought is None:
+            self._thought = self._begin_thought(self._hears.words)
+
+    def _has_heard(self) -> bool:
+        """Whether all of the system's answer was heard; listens to it if not."""
         if not self._hears.is_busy and not self._listened:  # it may be at work on what came before the end
             self._hears.listen()
             self._listened = True
-        if self._thought is None and not self._hears.is_busy:
-            self._thought = self._begin_thought(self._hears.words)
+        return not self._hears.is_busy
+
+    def _undecided(self, cue: Cue) -> ActorDecision | None:
+        """The words of which less than half was heard come again; what the system said meanwhile is kept."""
+        if cue == "pause" or (cue != "no answer" and not self._has_heard()):
+            return None
+        heard = None if cue == "no answer" else self._hears.words
+        if heard:
+            self._lines.append(ChatLine("Assistant", heard))
+        return ActorDecision(heard, None)
 
     def _decided(self, only_if_met: bool = False) -> ActorDecision | None:
         """The decision, once it is there; a look decides only if the goal is met. only_if_met: else it is kept."""

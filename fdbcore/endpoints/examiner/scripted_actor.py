@@ -44,13 +44,9 @@ class ScriptedActor(VoicedActor):
             self._listened = True
         if self._ears.is_busy:
             return None
-        if cue == "pause" and not self._is_met_by(self._ears.words):
+        if cue == "pause" and not self.agenda.is_met_by(self._ears.words):
             return None
         return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
-
-    def _is_met_by(self, words: str) -> bool:
-        present = self.agenda.present
-        return present is not None and present.goal.is_met_by(words)
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """By the words that were heard last."""
@@ -58,7 +54,7 @@ class ScriptedActor(VoicedActor):
             return None
         if due:
             self._ears.listen()
-        if self._ears.is_busy or not self._is_met_by(self._ears.words):
+        if self._ears.is_busy or not self.agenda.is_met_by(self._ears.words):
             return None
         return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
 

@@ -20,6 +20,7 @@ from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
+from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import ScoredMoment, timing_scores
 from fdbcore.recording.form import one_call
@@ -80,7 +81,8 @@ class GoalResult:
 
     words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
     examiner asked for what was missing; None if it is not known which of its words do. floors: which of FLOORS meet it;
-    None where words do not decide it.
+    None where words do not decide it. stated_tick: when the first wording began that was heard by half or more; None if
+    none was. Others count as no sayings and no probes.
     """
 
     goal: str
@@ -91,6 +93,7 @@ class GoalResult:
     words: str | None = None
     probes: int | None = None
     floors: Sequence[str] | None = None
+    stated_tick: int | None = None
 
     @property
     def is_recited(self) -> bool:
@@ -252,19 +255,22 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, exam
     """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
     said = [event for event in events if event["kind"] == SAYS and "goal" in event]
     left = {event["goal"]: event for event in events if event["kind"] == GOAL}
+    unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     known = met_by_floors(brief) if examiner == SCRIPTED else [None] * len(brief.goals)
     for number, (goal, floors) in enumerate(zip(brief.goals, known, strict=True), 1):
         own = [event for event in said if event["goal"] == number]
         start = own[0]["tick"] if own else None
+        heard = [event for event in own if event["tick"] not in unheard]
+        stated = heard[0]["tick"] if heard else None
         probes = None
         if goal.probes and examiner == SCRIPTED:
-            probes = sum(event["saying"] == len(goal.sayings) for event in own)
+            probes = sum(event["saying"] == len(goal.sayings) for event in heard)
         if number in left:
             event = left[number]
             end = event["tick"] if own else None
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors)
+            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors, stated)
         elif own:
-            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks, None, probes, floors)
+            yield GoalResult(goal.goal, UNMET, len(heard), start, n_ticks, None, probes, floors, stated)
         else:
             yield GoalResult(goal.goal, NOT_REACHED, floors=floors)
 

@@ -26,7 +26,7 @@ HEADS: Final = {
     "cut in": "it began while the system spoke, which its pacing does not",
     "not yielded": "it went on while the system spoke over it, although its pacing yields",
     "deaf": "it took the system for silent that had spoken for a second or more",
-    "never stated": "it left the goal as done without a word for it",
+    "never stated": "it left the goal as done without a word for it, or as met with under half of each saying heard",
     "opened second": "the system spoke before it",
     "muted speech": "the system spoke while it was muted, so that the examiner opens",
     "closed early": "it said its last words with goals left and no limit reached",

@@ -29,9 +29,8 @@ def hear(
 ) -> tuple[dict[Path, Heard], list[Problem], list[str]]:
     """The words of dialogues by their paths, what could not be transcribed, and of which sides nobody told words.
 
-    What was transcribed before is used again. for_judge: both sides of all dialogues are wanted, not only B's where
-    nobody heard whether a goal was met. jobs: see `Transcribing`. SettingsError if the source gives no
-    words with times.
+    What was transcribed before is used again. for_judge: see `sides_wanted`. jobs: see `Transcribing`. SettingsError if
+    the source gives no words with times.
     """
     wanted: dict[str, list[StagedCase]] = {}
     for case in cases:
@@ -61,8 +60,11 @@ def hear(
 
 
 def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
-    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met."""
-    if for_judge:
+    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met.
+
+    A dialogue in which all that B said is echo is not judged: there is nothing of B to mark.
+    """
+    if for_judge and not case.only_echo:
         return SIDES
     return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
 
@@ -113,11 +115,11 @@ def language_of(recording: Reading) -> str:
 
 
 def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
-    """The goals of a dialogue; those that nobody heard are decided by B's words since they were first said."""
+    """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
     brief = Brief.from_json(Reading(case.path).meta["parties"]["A"]["brief"])
     found = []
     for result, goal in zip(case.goals, brief.goals, strict=True):
-        start, end = result.start_tick, result.end_tick
+        start, end = result.stated_tick, result.end_tick
         if result.verdict != NOT_HEARD or not goal.heard or start is None or end is None:
             found.append(result)
             continue

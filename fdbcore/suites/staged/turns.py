@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.dialogue import Dialogue, Spans
 from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 from fdbcore.types.examiner_events import SAID, SAYS
+
+PAUSE_TICKS: Final = TICKS_PER_S
+"""A shorter silence of a side in which the other says nothing may lie within a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +122,13 @@ def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
 
 
 def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[SpokenWords]:
-    """What a side said, a stretch of speech each; A's last before it broke off is marked."""
+    """What a side said, a stretch of speech with its short pauses each; A's last before it broke off is marked."""
     kept = [
         word
         for word in heard.words
         if not word.is_doubtful and (word.start_ms + word.end_ms) // 2 < until_tick * TICK_MS
     ]
-    lines = lines_of(replace(heard, words=tuple(kept)), recording.dialogue.ipus[heard.side])
+    lines = lines_of(replace(heard, words=tuple(kept)), _stretches(recording, heard.side))
     said = [SpokenWords(heard.side, each["start_tick"], each["end_tick"], each["text"]) for each in lines]
     if heard.side == "B":
         return said
@@ -133,3 +138,17 @@ def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[Spoken
         if before:
             said[before[-1]] = replace(said[before[-1]], is_cut=True)
     return said
+
+
+def _stretches(recording: Reading, side: Side) -> Spans:
+    """The IPUs of a side, (n, 2) in ticks, joined over pauses in which neither the other speaks nor A begins anew."""
+    other = recording.dialogue.speaking[other_side(side)]
+    begun = [each["tick"] for each in recording.events if each["kind"] == SAYS]
+    found: list[list[int]] = []
+    for start, end in recording.dialogue.ipus[side].tolist():
+        since = found[-1][1] if found else start - PAUSE_TICKS
+        if start - since >= PAUSE_TICKS or other[since:start].any() or any(since <= tick <= start for tick in begun):
+            found.append([start, end])
+        else:
+            found[-1][1] = end
+    return np.array(found, np.int64).reshape(-1, 2)
