@@ -7,8 +7,8 @@ from typing import Final
 SAYS: Final = "examiner_says"
 """It begins to speak. Fields: `what` ("goal", "closing" or "backchannel"); `cue` ("opening", "answered", "no answer",
 "breaks in", "goal met", "system speaks", "limit"); for a goal its number `goal` and that of its wording `saying`, both
-from 1; `reaction_ms`, from the system's last early end to now, if it answers one; `waited_ms`, from the cue to now, if
-it had to wait for its models."""
+from 1; `reaction_ms`, from the system's last early end to now, if it answers one, and `silence_ms`, after which it was
+to; `waited_ms`, from the cue to now, if it had to wait for its models."""
 
 SAID: Final = "examiner_said"
 """It stops. Fields: `said_ms`, and `of_ms`, which is more if it yielded."""

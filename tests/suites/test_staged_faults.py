@@ -15,6 +15,7 @@ from fakes.fake_chat import KEY, FakeChat
 
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.suites.staged.cases import BY_CHANCE
 
 pytestmark = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
@@ -73,8 +74,9 @@ def row(scores: dict[str, Any], system: str, family: str | None = None, pacing: 
 
 
 def moved(bad: dict[str, Any], good: dict[str, Any]) -> set[str]:
-    """What differs of two rows but time a goal and talk share, which follow from the length of the answers, too."""
-    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s", "b_talk_share"}
+    """What differs of two rows but time a goal, talk share and what chance does, which follow from the length of the
+    answers, too."""
+    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s", "b_talk_share", *BY_CHANCE}
     return {name for name in names if bad[name] != good[name] and bad[name] != pytest.approx(good[name], abs=0.02)}
 
 
