@@ -118,6 +118,21 @@ vad = click.option("--vad", callback=_known_vad, default="silero", show_default=
 vads = click.option("--vad", "vads", multiple=True, callback=known_vads, help="Voice activity detector: silero "
                     "(default), energy, webrtc, or MODULE:CLASS of your own; recordings keep their own. Give it again "
                     "to see which measures move with another.")  # fmt: skip
+
+
+def _state_prices(context: click.Context, parameter: click.Parameter, file: Path | None) -> None:
+    """Let the prices in a file hold until the command ends. Raises UsageError for a file of another form."""
+    from fdbcore.models.model_table import stated_prices
+
+    if file is not None:
+        try:
+            context.with_resource(stated_prices(file))
+        except SettingsError as error:
+            raise click.UsageError(f"--price: {error}") from None
+
+
+price = click.option("--price", type=FILE, metavar="FILE", callback=_state_prices, expose_value=False, help="Prices of "
+                     "yours (TOML), which go before list prices; see docs/costs.md.")  # fmt: skip
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )

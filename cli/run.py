@@ -86,6 +86,7 @@ LINE_HELP = (
 @click.option("--out", type=options.FILE, help=OUT_HELP)
 @click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
               help="Begin no call that would make the run cost more; the same command with more goes on.")  # fmt: skip
+@options.price
 @click.option("--first", type=options.Whole(1), metavar="N", help="Run N cases, print what they took and cost, and "
               "ask before the others.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="With --first: do not ask.")
@@ -138,6 +139,8 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
 
 def _run(wanted: Wanted) -> int:
     """Do what was asked for, and return the exit code."""
+    from fdbcore.models.model_table import PRICES, stated_text
+    from fdbcore.recording.files import write_text
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import unless_refused
@@ -170,6 +173,8 @@ def _run(wanted: Wanted) -> int:
                     "how many calls a node holds on time is measured there first, if not known: two minutes", err=True
                 )
         with RunFolder(path, plan) as folder:
+            if prices := stated_text():
+                write_text(path / PRICES, prices)
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None

@@ -18,7 +18,7 @@ from .options import FILE
 from .suites import SuiteCommand, SuiteName, every_suite, given
 
 _RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference", "since")
-_SUITE_OPTIONS: Final = ("figures", "dry_run")
+_SUITE_OPTIONS: Final = ("figures", "dry_run", "price")
 
 
 @click.command(
@@ -45,6 +45,7 @@ _SUITE_OPTIONS: Final = ("figures", "dry_run")
               "folder.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="With --suite: print what models would be asked, in tokens and "
               "USD; ask nobody.")  # fmt: skip
+@options.price
 @click.option(
     "--out", type=FILE, help="Output folder (default: RUN; with --suite: fdbcore-scores). RUN then stays unchanged."
 )

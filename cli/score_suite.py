@@ -38,7 +38,7 @@ def score_suite(
     to_continue: str = "run the same command again to continue",
 ) -> int:
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
-    from fdbcore.models.model_table import recipient
+    from fdbcore.models.model_table import PRICES, recipient, stated_text
     from fdbcore.recording.files import write_text
     from fdbcore.report.scorecard.cases import shown as shown_cases
     from fdbcore.report.scorecard.document import document
@@ -73,6 +73,9 @@ def score_suite(
             # SCORES first: it marks the folder as ours, so that a scoring that is killed from here on can be repeated.
             for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
                 write_text(out / name, kept)
+            (out / PRICES).unlink(missing_ok=True)
+            if prices := stated_text():
+                write_text(out / PRICES, prices)
             of_calls = write_scored_pages(suite, shown_cases(card.cases)[0], out, PAGE, show)
         for name, shown in {PAGE: page(card, suite, content, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))

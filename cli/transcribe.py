@@ -48,6 +48,7 @@ class _Place(NamedTuple):
               "servers).")  # fmt: skip
 @click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
               help="Begin no call that would cost more in all; the same command with more goes on.")  # fmt: skip
+@options.price
 @click.option("--dry-run", is_flag=True, help="Print how much audio is left and its USD; send nothing.")
 @options.quiet
 def transcribe(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from fdbcore.models.model_table import listed, price_usd, recipient
+from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types.usage import USAGE, ModelUsage, Service
@@ -46,17 +46,25 @@ def call_cost(recording: Recording) -> Cost | None:
     """What a live call cost, its earlier attempts included; None if nothing of it left one's own network.
 
     Each side's vendors are expected to state what their models counted (`fdbcore.types.usage`). A server without a
-    vendor is unpriced.
+    vendor is unpriced, unless a price of its minutes was stated for the run (`prices_of`).
     """
-    meta = recording.original_meta
-    if not meta.get("sent_to"):
+    if not recording.original_meta.get("sent_to"):
         return None
+    with prices_of(recording.path.parent):
+        return _priced(recording)
+
+
+def _priced(recording: Recording) -> Cost:
+    meta = recording.original_meta
     usages = {key: _billed(found, meta.get("n_ticks", 0)) for key, found in _usages(recording).items()}
     priced = {key: [price_usd(usage) for usage in found] for key, found in usages.items()}
     known = [usd for prices in priced.values() for usd in prices if usd is not None]
     dates = [model.priced.on for _, vendor, name in usages if (model := listed(vendor, name)) and model.priced]
     earlier = sum(attempt.get("usd", 0.0) for attempt in meta.get("attempts", ()))
     services = sent_to(recording)
+    call_s = ticks_to_s(meta.get("n_ticks", 0))
+    others = (listed_service(each) for _, each in services if not each.vendor)
+    known += [call_s * model.usd["seconds"] for model in others if model and "seconds" in model.usd]
     unpriced = any(None in prices for prices in priced.values()) or any(_is_unpriceable(each) for _, each in services)
     stated = {(side, vendor) for side, vendor, _ in usages}
     untold = bool(meta.get("n_ticks")) and any(
@@ -127,5 +135,5 @@ def _told(side: Side, service: Service, created: str | None) -> str:
 
 def _is_unpriceable(service: Service) -> bool:
     """Whether nobody can know its price, or the table has none."""
-    model = listed(service.vendor, service.model)
-    return model is None or not model.usd
+    model = listed_service(service)
+    return model is None or not model.usd or not (service.vendor or "seconds" in model.usd)

@@ -1,16 +1,26 @@
-"""The table of vendors' models: when they end, and what they cost. Its data are in `data/models.toml`."""
+"""The table of vendors' models: when they end, and what they cost. Its data are in `data/models.toml`.
+
+Prices that a user states in a file of the same form go before those of the table (`stated_prices`).
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from fdbcore.errors import SettingsError
+from fdbcore.runtime.address import Setting, typed_values
+from fdbcore.runtime.texts import text_of
+from fdbcore.runtime.toml_values import toml_values
 from fdbcore.types.usage import UNITS, ModelUsage, Service, Unit
 
 SOON_DAYS: Final = 90
@@ -25,6 +35,15 @@ _PER_UNIT: Final[Mapping[Unit, tuple[str, float]]] = {
 """The name that each unit's price has in the file, and of how many units it is the price."""
 
 ModelKind: TypeAlias = Literal["live", "chat", "transcriber", "voice"]
+
+PRICES: Final = "prices.toml"
+"""The prices that a user stated for a run, or for scores, in its folder."""
+_STATED_MODEL: Final = (
+    Setting("vendor", "the vendor, or the host of another server", default="", form="a name or a host", fits=bool),
+    Setting("name", "of the model; without it, of all that have no price of their own", default=""),
+    Setting("kind", "of the model", choices=get_args(ModelKind)),
+)
+_STATED_PRICE: Final = tuple(Setting(name, "USD", float, least=0) for name, _ in _PER_UNIT.values())
 
 
 class Source(NamedTuple):
@@ -106,10 +125,78 @@ def listed(vendor: str, model: str) -> ListedModel | None:
 
     vendor: the kind of an address, as in `fdbcore.types.usage.Service`.
     """
-    if vendor not in vendors():
-        return None
-    by_name, name = models(), vendors()[vendor].name
-    return by_name.get((name, model)) or by_name.get((name, _VERSION.sub("", model)))
+    name = vendors()[vendor].name if vendor in vendors() else vendor
+    keys = [(name, each) for each in (model, _VERSION.sub("", model), "")]
+    return next((table[key] for table in (_stated.get().models, models()) for key in keys if key in table), None)
+
+
+def listed_service(service: Service) -> ListedModel | None:
+    """The model of a service; of a server that is no vendor's, what a user states of its host."""
+    return listed(service.vendor or service.host, service.model)
+
+
+class StatedPrices(NamedTuple):
+    """The models whose prices a user states, by vendor or host and name; and the text of the file."""
+
+    models: Mapping[tuple[str, str], ListedModel]
+    text: str
+
+
+_NOTHING_STATED: Final = StatedPrices({}, "")
+_stated: Final = ContextVar("stated", default=_NOTHING_STATED)
+
+
+@contextmanager
+def stated_prices(file: Path) -> Iterator[None]:
+    """In the `with` block, prices in a user's file hold. SettingsError in one line for a file of another form."""
+    before = _stated.set(_stated_in(text_of(file), str(file)))
+    try:
+        yield
+    finally:
+        _stated.reset(before)
+
+
+@contextmanager
+def prices_of(folder: Path) -> Iterator[None]:
+    """In the `with` block, prices that were stated for the run in a folder hold, if any were."""
+    if (file := folder / PRICES).is_file():
+        with stated_prices(file):
+            yield
+    else:
+        yield
+
+
+def stated_text() -> str:
+    """The text of the file with the prices that hold now; "" if none are stated."""
+    return _stated.get().text
+
+
+@lru_cache(maxsize=8)
+def _stated_in(text: str, where: str) -> StatedPrices:
+    try:
+        given = toml_values(text)
+    except ValueError as error:
+        raise SettingsError(f"{where}: expected TOML: {error}") from None
+    tables = given.get("model")
+    if set(given) != {"model"} or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise SettingsError(f"{where}: expected tables [[model]], got {', '.join(given) or 'nothing'}")
+    found = {}
+    for number, each in enumerate(tables, 1):
+        model = _stated_model(each, f"{where}: model {number}")
+        found[model.vendor, model.name] = model
+    return StatedPrices(found, text)
+
+
+def _stated_model(given: Mapping[str, Any], where: str) -> ListedModel:
+    about = typed_values(where, {name: given[name] for name in given if name != "price"}, _STATED_MODEL)
+    price = given.get("price")
+    if not (about["vendor"] and about["kind"] and isinstance(price, dict) and price):
+        raise SettingsError(f"{where}: expected vendor, kind and price, got {', '.join(given) or 'nothing'}")
+    typed_values(f"{where}: price", price, _STATED_PRICE)
+    if about["vendor"] in vendors():
+        about["vendor"] = vendors()[about["vendor"]].name
+    known = models().get((about["vendor"], about["name"]))
+    return replace(_model({**about, "price": price}), end=None if known is None else known.end)
 
 
 def recipient(service: Service) -> str:
@@ -137,7 +224,7 @@ def _model(given: Mapping[str, Any]) -> ListedModel:
         given["kind"],
         EndDate(ends["on"], _source(ends["by"])) if ends else None,
         usd,
-        _source(price["by"]) if price else None,
+        _source(price["by"]) if "by" in price else None,
     )
 
 

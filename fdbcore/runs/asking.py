@@ -13,7 +13,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -211,8 +212,10 @@ def ask_all(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Calla
     SettingsError if a judge cannot be asked at all, such as without its key.
     """
     answers = []
+    context = copy_context()  # stated prices hold in its threads, too
     with ThreadPoolExecutor(jobs) as pool:
-        for number, answer in enumerate(pool.map(lambda request: _answer(request, desk), requests), 1):
+        asked = pool.map(lambda request: context.copy().run(_answer, request, desk), requests)
+        for number, answer in enumerate(asked, 1):
             show(f"{requests[number - 1].judge.name}: {number} of {len(requests)} questions answered")
             answers.append(answer)
     return answers
@@ -337,9 +340,9 @@ def cost_of(usages: Sequence[Mapping[str, Any]]) -> Cost:
 
 def _usd(usage: Mapping[str, Any]) -> float | None:
     counted = ModelUsage.from_json(usage)
-    if not counted.vendor:
-        return 0.0 if is_local(usage["host"]) else None
-    return price_usd(counted) if counted.counts else None
+    if not counted.vendor and is_local(usage["host"]):
+        return 0.0
+    return price_usd(replace(counted, vendor=counted.vendor or usage["host"])) if counted.counts else None
 
 
 def _stored(usage: ModelUsage, judge: Judge) -> dict[str, Any]:

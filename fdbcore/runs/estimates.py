@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final
 
-from fdbcore.models.model_table import ListedModel, listed, price_usd, vendors
+from fdbcore.models.model_table import ListedModel, listed_service, price_usd, vendors
 from fdbcore.runtime.address import is_local
 from fdbcore.types.usage import ExpectedUse, ModelUsage, Service, Unit
 
@@ -38,7 +38,7 @@ def expected_use(
 ) -> ExpectedUse:
     """What one model would be asked for, and what that costs; see `ExpectedUse`. services: those that it uses."""
     remote = [service for service in services if not is_local(service.host)]
-    costs = [price_usd(ModelUsage(service.vendor, service.model, counts)) for service in remote]
+    costs = [price_usd(ModelUsage(service.vendor or service.host, service.model, counts)) for service in remote]
     return ExpectedUse(
         name, what, left, of, counts, None if None in costs else sum(filter(None, costs)), priced_on(remote)
     )
@@ -52,7 +52,7 @@ def expected_usd(services: Sequence[Service], seconds: float) -> float | None:
 
 def priced_on(services: Sequence[Service]) -> date | None:
     """The day of the oldest price among those of the services; None if there are none."""
-    found = (listed(service.vendor, service.model) for service in services if not is_local(service.host))
+    found = (listed_service(service) for service in services if not is_local(service.host))
     return min((model.priced.on for model in found if model and model.priced), default=None)
 
 
@@ -62,7 +62,7 @@ def unpriced(services: Sequence[Service]) -> list[str]:
 
 
 def _usd(service: Service, seconds: float) -> float | None:
-    model = listed(service.vendor, service.model)
+    model = listed_service(service)
     if model is None:
         return None
     counts = _counts(model, service, seconds)
@@ -80,7 +80,8 @@ def _counts(model: ListedModel, service: Service, seconds: float) -> dict[Unit, 
         return {"characters": said_s * CHARACTERS_PER_S}
     if service.takes == "words":
         return {"text_in_tokens": seconds * TEXT_TOKENS_PER_S, "text_out_tokens": said_s * TEXT_TOKENS_PER_S}
-    audio = vendors()[service.vendor].audio_tokens
+    vendor = vendors().get(service.vendor)
+    audio = None if vendor is None else vendor.audio_tokens
     if audio is None:
         return None
     heard: dict[Unit, float] = {"audio_in_tokens": seconds * audio.heard_per_s}

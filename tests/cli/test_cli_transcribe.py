@@ -201,6 +201,16 @@ def test_a_limit_needs_a_price(run: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "--max-cost: expected a transcriber whose price is known, got speech.example" in refused.stderr
 
 
+def test_a_limit_takes_a_price_that_the_user_states(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OTHER_KEY", KEY)
+    address = "openai:whisper-9?base_url=https://speech.example/v1&key_variable=OTHER_KEY"
+    prices = tmp_path / "mine.toml"
+    prices.write_text('[[model]]\nvendor = "speech.example"\nkind = "transcriber"\nprice = {minutes = 60}\n')
+    told = called("transcribe", run, "--transcriber", address, "--price", prices, "--max-cost", 1, "--dry-run")
+    assert told.stdout == "2 of 2 calls left: 0:17 of audio, 17.08 USD at most\n"
+
+
 def test_a_call_without_a_file_for_each_side_has_no_words_beside_it(run: Path) -> None:
     result = called("transcribe", run / "x", "--transcriber", "words")
     assert result.exit_code == 1

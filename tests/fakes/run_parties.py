@@ -32,7 +32,7 @@ ERRORS: Final[Mapping[str, Exception]] = {
 
 def fake(address: str) -> Fake:
     """The party at `fake:?NAME=VALUE&...`, with the names that `Fake` reads."""
-    return Fake(dict(parse_qsl(address.partition("?")[2])))
+    return Fake(dict(parse_qsl(address.partition("?")[2], keep_blank_values=True)))
 
 
 class Fake(Endpoint):
@@ -41,9 +41,10 @@ class Fake(Endpoint):
     leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
     log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
-    at_once, clocking: what it declares. model: of OpenAI, or `vendor`, which says in tick 30 that it counted `seconds`
-    (60), or that it will count them if that is "due", or that it counted `tokens` of text. rule: what the rule for
-    examiners finds in its calls, or "unreadable"; with `kill`, a file, the rule kills the whole run the first time.
+    at_once, clocking: what it declares. model: of OpenAI, or `vendor` ("": none), which says in tick 30 that it counted
+    `seconds` (60), or that it will count them if that is "due", or that it counted `tokens` of text. rule: what the
+    rule for examiners finds in its calls, or "unreadable"; with `kill`, a file, the rule kills the whole run the first
+    time.
     """
 
     def __init__(self, does: Mapping[str, str]) -> None:

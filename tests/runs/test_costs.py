@@ -138,6 +138,81 @@ def test_a_limit_needs_prices(tmp_path: Path, system: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
+STATED = """
+[[model]]
+vendor = "openai"
+name = "gpt-nobody-knows"
+kind = "live"
+price = {minutes = 0.1}
+
+[[model]]
+vendor = "speech.example.com"
+kind = "live"
+price = {minutes = 60}
+"""
+
+
+def test_a_price_that_the_user_states_keeps_a_limit_and_stays_with_the_run(tmp_path: Path) -> None:
+    out, prices = tmp_path / "run", tmp_path / "mine.toml"
+    prices.write_text(STATED)
+    stated = (
+        "--system",
+        f"s={BILLED.replace('gpt-live-1', 'gpt-nobody-knows')}",
+        "--price",
+        prices,
+        "--max-cost",
+        0.25,
+    )
+    done = run(out, *stated, trials=4)
+    assert done.exit_code == 1
+    assert "0.20 USD spent of --max-cost 0.25, 2 of 4 cases left" in " ".join(done.stderr.split())
+    assert "cost: 0.20 USD\n" in done.stdout, "it is no list price"
+    kinds = ("usd", "calls", "unpriced", "priced_on")
+    assert [summary(out)["cost"][kind] for kind in kinds] == [0.2, 2, 0, None]
+    assert (out / "prices.toml").read_text() == STATED
+    case = next(meta.parent for meta in out.glob("s-*/meta.json"))
+    cost = call_cost(Recording(case))
+    assert cost is not None
+    assert cost.usd == pytest.approx(0.1), "later, too"
+    (out / "prices.toml").unlink()
+    assert call_cost(Recording(case)) == Cost(0.0, 1, unpriced=1)
+
+
+def test_minutes_of_another_server_may_have_a_price(tmp_path: Path) -> None:
+    """The call takes 0.8 s, at 1 USD a second."""
+    out, prices = tmp_path / "run", tmp_path / "mine.toml"
+    prices.write_text(STATED.replace("speech.example.com", "api.openai.com"))
+    assert (
+        run(out, "--system", "fake:?speak=20-60&vendor=&model=own", "--price", prices, "--max-cost", 9).exit_code == 0
+    )
+    assert summary(out)["cost"]["usd"] == pytest.approx(0.8, abs=0.01)
+    assert (summary(out)["cost"]["unpriced"], summary(out)["cost"]["incomplete"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model = 1", "expected tables [[model]], got model"),
+        ("[[model]", "expected TOML: "),
+        ("", "expected tables [[model]], got nothing"),
+        (STATED + "[source]\n", "expected tables [[model]], got model, source"),
+        (STATED.replace('kind = "live"', ""), "model 1: expected vendor, kind and price, got vendor, name, price"),
+        (
+            STATED.replace("live", "lively"),
+            "model 1: kind: expected one of live, chat, transcriber, voice, got 'lively'",
+        ),
+        (STATED.replace("= 60", "= -1"), "model 2: price: minutes: expected a number of at least 0, got -1"),
+        (STATED.replace("minutes = 60", "tokens = 60"), "model 2: price: expected settings of audio_in_tokens"),
+    ],
+)
+def test_a_file_of_prices_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    done = run(tmp_path / "run", "--system", BILLED, "--price", tmp_path / "mine.toml")
+    assert done.exit_code == 2
+    assert f"Error: --price: {tmp_path / 'mine.toml'}: {told}" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_a_budget_allows() -> None:
     budget = Budget(1.0)
     assert budget.allows(0)

@@ -34,11 +34,14 @@ from fdbcore.analysis.transcripts import transcribe
 from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.examiner import Examiner
+from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.account import Vendor
+from fdbcore.models.model_table import stated_prices
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge
 from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
+from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import builtin_families
@@ -393,6 +396,26 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     with FakeOpenAI(marks) as server:
         _, made = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
         assert (made.spent.usd, made.spent.unpriced) == (0.0, 1)
+
+
+def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
+    dialogue: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    price = "{text_in_tokens = 2.5, text_out_tokens = 9}"
+    (tmp_path / "mine.toml").write_text(
+        f'model = [{{vendor = "openai", name = "mine", kind = "chat", price = {price}}}]'
+    )
+    options = {"judge": ["openai:mine"], "repeats": 1, "max_cost": "3.5"}
+    with pytest.raises(SettingsError, match="--max-cost: expected judges with a known price, but mine is unpriced"):
+        JudgeOptions.of(options)
+    monkeypatch.setattr(Vendor, "owns", lambda self, url: True)
+    with (
+        FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server,
+        stated_prices(tmp_path / "mine.toml"),
+    ):
+        assert JudgeOptions.of(options).limit_usd == 3.5
+        _, made = judged_of(dialogue, [judge(server.address_of("openai:mine"))], repeats=6, desk=Desk(3.5))
+    assert (len(server.asked), round(made.spent.usd, 9), made.spent.unpriced) == (3, 3.0, 0)
 
 
 @pytest.mark.parametrize(
