@@ -328,23 +328,23 @@ class TestPrompt:
 
 @pytest.mark.live
 def test_it_thinks_while_it_waits(servers: Servers) -> None:
-    """The model takes 0.5 s; the profile answers after 1 to 1.3 s, of which 0.2 s are needed to know of the end."""
+    """The model takes 0.5 s; the profile answers after 1.5 to 1.8 s, of which 0.2 s are needed to know of the end."""
     servers.plays([says("wish 1"), says("", met=True, first_s=0.5)])
     held = servers.held(servers.party(brief(1)), Answerer([[60]]))
     assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
     (closing,) = held.of("examiner_says", cue="answered")
-    assert 1000 <= closing["reaction_ms"] <= 1400
+    assert 1500 <= closing["reaction_ms"] <= 1900
     assert "waited_ms" not in closing
     assert [each["verdict"] for each in held.of("examiner_goal")] == ["met"]
 
 
 @pytest.mark.live
 def test_a_slow_model_is_late_and_the_measures_of_the_examiner_say_so(servers: Servers) -> None:
-    servers.plays([says("wish 1"), says("", met=True, reason="yes", first_s=2.0)])
+    servers.plays([says("wish 1"), says("", met=True, reason="yes", first_s=2.6)])
     held = servers.held(servers.party(brief(1)), Answerer([[60]]))
     (late,) = held.of("examiner_says", cue="answered")
-    assert late["reaction_ms"] == pytest.approx(2200, abs=250)
-    assert late["waited_ms"] == pytest.approx(late["reaction_ms"] - 1150, abs=200)
+    assert late["reaction_ms"] == pytest.approx(2850, abs=300)
+    assert late["waited_ms"] == pytest.approx(late["reaction_ms"] - 1650, abs=200)
     found = examined(Reading(held.recording.path))
     assert found is not None
     assert [each.what for each in found.too_late] == [f"it spoke {late['reaction_ms']} ms after the system"]
@@ -357,7 +357,7 @@ def test_half_an_answer_is_thought_about_in_vain(servers: Servers) -> None:
     """The system pauses for 0.6 s, after which the model has begun to think."""
     turns = [says("wish 1"), says("too early", met=True, first_s=0.4), says("wish 1 again"), says("", met=True)]
     servers.plays(turns, ["A", "A latte."])
-    held = servers.held(servers.party(brief(1)), Answerer([[60, 60, 60]]), max_s=6.5)
+    held = servers.held(servers.party(brief(1)), Answerer([[60, 60, 60]]), max_s=9)
     assert [each["text"] for each in held.of("transcript", of="self")] == ["wish 1", "wish 1 again"]
     assert [each["text"] for each in held.of("transcript", of="partner")] == ["A latte."]
     assert "Assistant: A\n" in servers.asked(1)
@@ -376,7 +376,7 @@ def test_an_answer_that_ends_before_it_breaks_in_is_heard_whole(
     turns = [says("wish 1"), says("half", met=False, first_s=0.8), says("", met=True, reason="all of it")]
     servers.plays(turns, ["A lat", "A latte it is."])
     held = servers.held(servers.party(brief(1), "fast"), Answerer([[140]]))
-    assert [each["cue"] for each in held.of("examiner_says")] == ["opening", "answered"]
+    assert [each["cue"] for each in held.of("examiner_says")] == ["opening", "goal met"]
     assert [(each["met"], each["reason"]) for each in held.of("examiner_judged")] == [(True, "all of it")]
     assert "Assistant: A latte it is." in servers.asked(2)
 
