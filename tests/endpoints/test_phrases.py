@@ -122,17 +122,22 @@ MEANT = [
     "No later than Friday.",
     "Don't do it until Friday.",
     "I can't do Thursday, so Friday.",
+    "It was Friday that you asked for.",
+    "Friday can't have been better.",
+    "It's open from Friday to Sunday.",
 ]
 DENIED = [
     "Not Friday.",
     "It's not on Friday.",
     "Friday isn't free.",
+    "Friday won't work.",
+    "I've no Thursday or Friday.",
     "It's no longer Friday.",
     "Thursday instead of Friday.",
     "Thursday rather than Friday.",
     "I've moved it from Friday to Saturday.",
     "It used to be Friday.",
-    "It was on Friday.",
+    "It was on Friday until now.",
     "Friday's cancelled.",
     "Friday is off.",
     "Friday becomes Saturday.",
@@ -143,7 +148,7 @@ DENIED = [
 @pytest.mark.parametrize("spoken", MEANT)
 def test_a_value_beside_a_denied_one_is_meant(spoken: str) -> None:
     assert says(spoken, "friday")
-    assert not is_said(spoken, [["friday"]], ["friday"])
+    assert not is_said(spoken, [["friday"]], ["friday"]) or " was " in spoken or "can't have" in spoken
 
 
 @pytest.mark.parametrize("spoken", DENIED)

@@ -13,7 +13,7 @@ Denial: TypeAlias = Callable[[str, str], bool]
 """Takes what stands before and after a phrase."""
 
 _NEGATORS: Final = frozenset("not no never nor neither without nobody nothing none".split())
-_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|しず|ずに")
+_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|ずに")
 _REACH: Final = 6
 """So many words after a negator are in doubt."""
 _CLAUSE_START: Final = re.compile(
@@ -33,28 +33,34 @@ _HARMLESS_JAPANESE: Final = re.compile(
     r"|(?:ずに|ないで)[^,]{1,8}(?:いけません|いけない|だめ|避け|控え|やめ)"
 )
 _LIGHT: Final = "at|on|in|for|the|a|an|any|have|need|longer|to|be|it|about|of|with|your|his|her|their|our|going|that"
+_IN_CLAUSE: Final = r"(?!(?:but|so|and|if|then|until)\b)\w+"
 _BE: Final = "is|are|was|were|has|have|been|be|being|now|all"
-_WOULD: Final = "is|are|was|were|has|have|do|doe|did|will|would|can|could"
-_CHANGE: Final = "mov|chang|switch|shift|went|gone|go|push|brought|bump|put|increas|updat|reschedul"
+_CHANGE: Final = "mov|chang|switch|shift|went|gone|push|brought|bump|increas|updat|reschedul"
 
+_WAS: Final = r"\b(?:was|were|had been)(?: (?:at|on|in|for|the|a|an|your|set|down|still|only|just|going|to|be))* ¦"
+_PAST: Final = re.compile(_WAS)
 _NOT_THIS: Final = re.compile(
     rf"\b(?:not|never|no|nor|neither|without)(?: (?:{_LIGHT}))* ¦"
-    r"|\bno(?: \w+ of)?(?: \w+)? ¦|\bforget(?: about)?(?: the| that)? ¦"
+    rf"|\b(?:not|no|never|without)(?: {_IN_CLAUSE}){{1,6}} n?or(?: {_IN_CLAUSE}){{0,4}} ¦"
+    r"|\bno(?: \w+ of)?(?: \w+)? ¦|\bforget(?: about)?(?: \w+)? ¦"
     r"|\b(?:instead of|rather than|as opposed to|in place of)(?: \w+){0,3} ¦"
 )
 _DROPPED: Final = re.compile(
     r"\b(?:used to (?:be|say|cost)|formerly|originally|previously)(?: \w+){0,3} ¦"
-    r"|\b(?:was|were|had been)(?: (?:at|on|in|for|the|a|an|your|set|down|still|only|just|going|to|be))* ¦"
+    rf"|{_WAS}.*\b(?:now|but|instead|before|until)\b"
     rf"|\b(?:{_CHANGE})\w*\b.* from(?: \w+){{0,2}} ¦(?: \w+){{0,3}} to\b"
     r"|\b(?:chang|switch|swap|replac|turn)\w* (?:the |your |that )?¦(?: \w+){0,2} (?:to|for|with|by|into)\b"
-    rf"|¦ (?:\w+ )?(?:{_WOULD})(?: \w+)? (?:not|no longer|never)\b"
-    rf"|¦(?: (?:{_BE}))* (?:gone|cancell?ed|dropped|removed|deleted|scrapped|replaced|become|became)\b"
-    rf"|¦(?: (?:{_BE}))+ (?:off|out)\b"
+    r"|¦ (?:\w+ )?(?:is|are|was|were)(?: \w+)? (?:not|no longer|never)\b"
+    r"|¦ (?:will|would|do|doe) not (?:work|do|suit|fit|apply|count|hold)\b|¦(?: now)? (?:cancell?ed|become|became)\b"
+    rf"|¦(?: (?:{_BE}))+ (?:gone|cancell?ed|dropped|removed|deleted|scrapped|replaced|off|out)\b"
 )
 """What stands before and after a phrase (¦)."""
-_IN_DOUBT: Final = re.compile(r"(?: \w+)? (?:used to|was the|were the|would only|would have)\b")
+_IN_DOUBT: Final = re.compile(
+    r"(?: \w+)? (?:used to|was the|were the|would only|would have|(?:is|would be) (?:too|later|earlier))\b"
+)
 _NOT_THIS_JAPANESE: Final = re.compile(
     r"[^,]{0,6}?(?:(?:では|じゃ|で)(?:なく|ない|ありません|ございません)|の代わり|に代わ|に代え)"
+    r"|(?:[をはも])?(?:せず|しない|しなか|しません)"
 )
 _DROPPED_JAPANESE: Final = re.compile(
     r"[^,]{0,5}?[はをも],?(?:もう)?(?:やめ|取り消|取りやめ|キャンセル|中止|外し|消し|消え|なくな)"
@@ -63,7 +69,10 @@ _DROPPED_JAPANESE: Final = re.compile(
     r"|[^,]{0,12}?(?:なくて[もは]?(?:結構|いい|よい|大丈夫)|(?:必要|要)[はも]?(?:な[いく]|ありません|ございません)|要りません)"
 )
 _TWICE_DENIED: Final = re.compile(r"[^,]{0,3}?(?:こと|わけ)(?:で?[はも])?(?:ない|ありません)")
-_IN_DOUBT_JAPANESE: Final = re.compile(r"[^,]{0,12}?(?:ません|ない|なかった|なくて|ずに|ず,)")
+_IN_DOUBT_JAPANESE: Final = re.compile(
+    r"[^,]{0,12}?(?:ません|ない|なかった|なくて|ずに|ず,)|[^,]{0,20}?だった(?:場合|ら)"
+    r"|[^,]{0,4}では?[^,]{0,4}(?:すぎ|過ぎ|足り|遅い|早い)"
+)
 
 
 def denies(words: Collection[str], phrase: str) -> bool:
@@ -85,6 +94,11 @@ def is_dropped(before: str, after: str) -> bool:
     """Whether it does not hold, or no longer: "from X to Y", "X is cancelled", "XからYに変更"."""
     marked = f"{before} ¦{_HARMLESS.sub(' ', after)}"
     return bool(_DROPPED.search(marked) or _DROPPED_JAPANESE.match(_unspaced(after)))
+
+
+def is_past(before: str, _: str) -> bool:
+    """Whether it was so, and perhaps still is: "it was on X"."""
+    return _PAST.search(f"{before} ¦") is not None
 
 
 def is_in_doubt(before: str, after: str) -> bool:

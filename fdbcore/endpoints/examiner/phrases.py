@@ -10,7 +10,15 @@ from functools import lru_cache
 from itertools import groupby, product, repeat
 from typing import Final, TypeAlias
 
-from fdbcore.endpoints.examiner.denials import Denial, denies, is_dropped, is_in_doubt, is_not_this, is_twice_denied
+from fdbcore.endpoints.examiner.denials import (
+    Denial,
+    denies,
+    is_dropped,
+    is_in_doubt,
+    is_not_this,
+    is_past,
+    is_twice_denied,
+)
 from fdbcore.endpoints.examiner.numerals import alike, with_digits
 
 Alternatives: TypeAlias = Sequence[str]
@@ -67,6 +75,8 @@ class _Words:
     def places(self, phrase: str, surely: bool) -> Iterator[tuple[int, int]]:
         """Where the text says a phrase: its first word, and the one after its last. "Pick up" is in "pick it up"."""
         sought = _words(phrase).words
+        if not all(word in self.words or word[0].isdigit() for word in sought):
+            return
         gaps = range(_MOST_BETWEEN + 1 if sought[1:] and sought[-1] in _PARTICLES else 1)
         for start, gap in product(range(len(self.words) - len(sought) + 1 if sought else 0), gaps):
             end = start + len(sought) + gap
@@ -116,12 +126,12 @@ def is_said(words: str, heard: Sequence[Alternatives], unless: Alternatives = ()
         return False
     return (
         all(any(said.meant(phrase, is_not_this, is_dropped) for phrase in group) for group in heard)
-        and not any(said.meant(phrase, is_not_this, is_dropped, is_in_doubt) for phrase in unless)
+        and not any(said.meant(phrase, is_not_this, is_dropped, is_past, is_in_doubt) for phrase in unless)
         and _roles_fit(said, pairs)
     )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**15)
 def _words(text: str) -> _Words:
     plain = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFD", text.casefold())))
     for pattern, written in _SPELLINGS:
@@ -153,7 +163,7 @@ class _Mention:
 
 
 def _roles_fit(said: _Words, pairs: Sequence[Pair]) -> bool:
-    """Whether each key that is said has its own value first, not that of another key; each value is said.
+    """Whether each key that is said has its own value next to it, not that of another key; each value is said.
 
     If no key is said, the values have to stand in their order.
     """
@@ -162,8 +172,8 @@ def _roles_fit(said: _Words, pairs: Sequence[Pair]) -> bool:
     keys = {each for mention in mentions if mention.is_key for each in mention.of}
     values = [mention.of for mention in mentions if not mention.is_key]
     if not keys:
-        return values == [frozenset({value}) for _, value in known]
-    links = sorted(_links(said, mentions), key=lambda link: min(each.start for each in link))
+        return list(dict.fromkeys(values)) == [frozenset({value}) for _, value in known]
+    links = sorted(_links(said, mentions), key=lambda link: abs(link[0].start - link[1].start))
     for key, value in known:
         others = {other for its_key, other in known if its_key != key} - {value}
         own = [of.of for its_key, of in links if key in its_key.of and of.of & (others | {value})]
