@@ -198,6 +198,20 @@ def test_a_phrase_is_one_of_whole_words(phrase: str, spoken: str, is_there: bool
     assert says(spoken, phrase) is is_there
 
 
+PARTS = (
+    "half past quarter to four 4 99 午後 時 半 分前 千 百 万 〇 . , am pm 12 :30 th first hundred and oh point dozen "
+    "not from moved 、 。 ない ではなく minutes o'clock noon pounds no"
+)
+texts = st.lists(st.sampled_from([*PARTS.split(), "9" * 5000]), max_size=8)
+
+
+@given(texts, texts, st.sampled_from(["", " "]))
+def test_no_words_are_too_strange(words: list[str], phrase: list[str], between: str) -> None:
+    said, sought = between.join(words), between.join(phrase)
+    is_said(said, [[sought]], [sought], [([sought], ["4"]), (["x"], ["9"])])
+    assert is_said(f"{said}. Yes, {sought}", [["yes"]])
+
+
 ROOMS = [(["max"], ["room five", "5"]), (["hugo"], ["room seven", "7"])]
 
 

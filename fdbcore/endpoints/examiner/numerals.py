@@ -32,8 +32,10 @@ _CARDINAL: Final = re.compile(
     rf"\b(?:{_SINGLE_DIGITS}|{_THOUSANDS}|{_HUNDREDS}|{_IN_TWO}|{_BELOW_100}|(?:zero|nought)\b)"
 )
 _WORD: Final = re.compile(r"[a-z]+")
-_KANJI_RUN: Final = re.compile(r"(?:\d+(?:\.\d+)?)?[〇零一二三四五六七八九十百千万][\d〇零一二三四五六七八九十百千万]*")
-_TIME: Final = re.compile(r"(\d+)(?::(\d\d))?(am|pm)?")
+_KANJI_RUN: Final = re.compile(
+    r"(?<!\d)(?:\d+(?:\.\d+)?)?[〇零一二三四五六七八九十百千万][\d〇零一二三四五六七八九十百千万]*"
+)
+_TIME: Final = re.compile(r"(\d{1,2})(?::(\d\d))?(am|pm)?")
 _CLOCK: Final = "at|by|until|till|before|after"
 
 
@@ -110,7 +112,7 @@ def _kanji(found: re.Match[str]) -> str:
     if not re.search("[十百千万]", run):
         return "".join(str(_KANJI.get(each, each)) for each in run)
     above, _, below = run.rpartition("万")
-    total = 10000 * _below_10000(above or "1") if "万" in run else 0
+    total = 10000 * _below_10000(above.replace("万", "") or "1") if "万" in run else 0
     return f"{total + _below_10000(below):.10g}"
 
 
@@ -150,19 +152,19 @@ _STEPS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"(\d)(?:st|nd|rd)\b", r"\1th"),
         (_CARDINAL, _cardinal),
         (r"\bhalf a dozen\b", "6"),
-        (r"\b(?:(\d+) |a )?dozen\b", lambda m: str(12 * int(m[1] or 1))),
-        (r"(\d+)(?: point |点)(\d+)", r"\1.\2"),
+        (r"\b(?:(\d{1,4}) |a )?dozen\b", lambda m: str(12 * int(m[1] or 1))),
+        (r"(?<=\d)(?: point |点)(?=\d)", "."),
         (r"\b(\d+) and a half\b", r"\1.5"),
         (r"\b(\d+) (?:pound|dollar|euro)s? (?:and )?(\d\d)\b(?: cents?\b| pence\b)?", r"\1.\2"),
         (r"\bhalf past (\d+)", r"\1:30"),
         (rf"\b({_CLOCK}) half (\d+)\b", r"\1 \2:30"),
         (r"\b(?:a )?quarter past (\d+)", r"\1:15"),
-        (r"\b(\d+)(?: minutes?)? past (\d+)", lambda m: f"{m[2]}:{int(m[1]):02}"),
-        (r"(?P<lead>)\b(?:a )?quarter(?P<minutes>) to (?P<hour>\d+)", _before_the_hour),
-        (rf"\b(?P<lead>(?:{_CLOCK}) )(?P<minutes>5|10|20|25) to (?P<hour>\d+)\b", _before_the_hour),
-        (r"\b(?P<lead>)(?P<minutes>\d+) minutes? (?:to|before) (?P<hour>\d+)\b(?! minute)", _before_the_hour),
+        (r"\b(\d{1,2})(?: minutes?)? past (\d{1,2})\b", lambda m: f"{m[2]}:{m[1]:0>2}"),
+        (r"(?P<lead>)\b(?:a )?quarter(?P<minutes>) to (?P<hour>\d{1,2})", _before_the_hour),
+        (rf"\b(?P<lead>(?:{_CLOCK}) )(?P<minutes>5|10|20|25) to (?P<hour>\d{{1,2}})\b", _before_the_hour),
+        (r"\b(?P<lead>)(?P<minutes>\d{1,2}) minutes? (?:to|before) (?P<hour>\d{1,2})\b(?! minute)", _before_the_hour),
         (
-            r"(?P<half>午前|午後|(?:朝|昼|夕方|夜)の?)?(?P<hour>\d{1,2})(?::(?P<short>\d\d)(?!\d)|"
+            r"(?P<half>午前|午後|(?:朝|昼|夕方|夜)の?)?(?<!\d)(?P<hour>\d{1,2})(?::(?P<short>\d\d)(?!\d)|"
             r"時(?!間)(?P<rest>半|(?:の?(?:ちょうど)?(?=\d+分前))?(?P<minutes>\d{1,2})分(?P<to>前)?)?)",
             _japanese_time,
         ),

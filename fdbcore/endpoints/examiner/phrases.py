@@ -58,7 +58,7 @@ _ENDINGS: Final = tuple(
     )
 )
 _PARTICLES: Final = frozenset("up off out down back away".split())
-_SPELT_OUT: Final = 4
+_SPELT_OUT: Final = range(4, 17)
 """Numbers with so many digits are said in parts, too."""
 _MOST_BETWEEN: Final = 3
 """So many words may stand between a verb and its particle."""
@@ -84,7 +84,7 @@ class _Words:
             if len(there) == len(sought) and all(map(alike, sought, there, repeat(surely))):
                 if not (any(self.stops[start + 1 : end]) and _NO_SPACES.search(phrase)):
                     yield start, end
-        if len(sought) == 1 and len(sought[0]) >= _SPELT_OUT and sought[0].isdecimal():
+        if len(sought) == 1 and len(sought[0]) in _SPELT_OUT and sought[0].isdecimal():
             yield from self._spelt_out(sought[0])
 
     def _spelt_out(self, digits: str) -> Iterator[tuple[int, int]]:
