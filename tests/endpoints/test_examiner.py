@@ -437,7 +437,7 @@ def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
     ("groups", "words", "is_met"),
     [
         ([["latte"], ["oat", "oat milk"]], "Two LATTE, with oat-milk.", True),
-        ([["latte"]], "Two lattes.", False),  # a whole word
+        ([["latte"]], "Two flattened ones.", False),  # a whole word
         ([["can't", "cannot"]], "I can\u2019t do that.", True),
         ([["victor"], ["it's a no"]], "That's Victor's, and it is... it's a no.", True),
         ([["11"], ["1620"]], "At 11am, and that's GHS1620.", True),

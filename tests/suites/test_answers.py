@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from fdbcore.endpoints.examiner.brief import Goal
 from fdbcore.suites.staged.reading import BUILTIN, read_set
 from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.users import brief_of
 
 TABLE: Final = tomllib.loads((Path(__file__).parent / "answers.toml").read_text(encoding="utf-8"))
 
@@ -26,8 +26,7 @@ def scenarios(name: str) -> dict[str, Scenario]:
 
 def misjudged(name: str, scenario: str, goal: int, answers: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """The answers that are taken for the other kind."""
-    of = scenarios(name)[scenario].goals[goal - 1]
-    asked = Goal(of.goal, of.words, of.met, of.heard, of.language)
+    asked = brief_of(scenarios(name)[scenario]).goals[goal - 1]
     for kind in ("right", "wrong"):
         for answer in answers[kind]:
             if asked.is_met_by(answer) is not (kind == "right"):

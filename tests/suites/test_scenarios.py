@@ -44,6 +44,8 @@ goal = "Make them hot instead."
 say = "Oh wait, please make the second one hot, and the first one too."
 met = "The system says that they are hot."
 heard = [["hot"]]
+unless = ["iced"]
+pairs = [[["first"], ["hot"]], [["second"], ["hot"]]]
 
 [[scenario.correction]]
 stage = 2
@@ -73,6 +75,8 @@ def file(tmp_path: Path) -> Path:
 def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
     (scenario,) = read_set(str(file)).scenarios
     assert [goal.heard for goal in scenario.goals] == [(("latte", "lattes"), ("oat",)), (("hot",),)]
+    assert [goal.unless for goal in scenario.goals] == [(), ("iced",)]
+    assert [goal.pairs for goal in scenario.goals] == [(), ((("first",), ("hot",)), (("second",), ("hot",)))]
     assert scenario.goals[1].probe == ""
     assert (scenario.most_turns, scenario.most_s) == (20, 180.0)
     assert "conversation ends" in scenario.closing
@@ -89,6 +93,10 @@ def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
                                                          "safety, got 'corection'; perhaps correction"),
         ('"lattes"', '"Lattes"', "mine.01: goal 1: heard 1: expected words in lower case, with a space between them, "
                                  "got 'Lattes'"),
+        ('unless = ["iced"]', 'unless = ["iced "]', "mine.01: goal 2: unless: expected words in lower case, with a "
+                                                    "space between them, got 'iced '"),
+        ('[["second"], ["hot"]]', '[["second"]]', "mine.01: goal 2: pairs 2: expected two groups, of a key and of its "
+                                                  "value, got "),
         ("of = 1", "of = 3", "mine.01: correction 1: of: expected 1 to 2, got 3"),
         ("stage = 2\nof", "stage = 0\nof", "mine.01: correction 1: stage: expected 1 to 2, got 0"),
         ("of = 1", 'of = "1"', "mine.01: correction 1: of: expected a whole number, got '1'"),
@@ -142,7 +150,11 @@ def test_scenarios_that_are_much_alike_are_named(file: Path) -> None:
 
 
 def test_a_scenario_without_words_is_no_fault(file: Path) -> None:
-    kept = [line for line in GOOD.splitlines() if not line.startswith(("say ", "rephrase", "probe", "heard", "met"))]
+    kept = [
+        line
+        for line in GOOD.splitlines()
+        if not line.startswith(("say ", "rephrase", "probe", "heard", "unless", "pairs", "met"))
+    ]
     file.write_text("\n".join(kept), encoding="utf-8")
     result = fdbcore("validate", file)
     assert result.exit_code == 0
@@ -269,6 +281,8 @@ def test_a_scenario_is_shown_with_all_that_it_says(file: Path) -> None:
     ]
     assert [text for text in texts if text not in shown] == []
     assert "heard latte / lattes; and oat" in shown
+    assert "pairs first with hot; and second with hot" in shown
+    assert "unless iced" in shown
     assert "goal 2 corrects goal 1: iced → hot" in shown
     assert "“The second one” means the second latte" in shown
     printed = json.loads(fdbcore("show", "mine.01", "--scenarios", file, "--json").output)

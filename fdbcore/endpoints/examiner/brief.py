@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
+from fdbcore.endpoints.examiner.phrases import Alternatives, Pair, is_said
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.texts import text_of
 
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
-
-_UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_LETTER: Final = rf"(?![{_UNSPACED}\d])\w"
-_WORD: Final = re.compile(rf"[{_UNSPACED}]+|\d+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
-_GENITIVE: Final = re.compile(r"(?<=\w)'s\b")
-_NO_SPACES: Final = re.compile(f"[{_UNSPACED}]")
-"""Kana and Chinese characters: words of such scripts are not set apart by spaces; a change of script ends a word."""
-_INSIDE_A_NUMBER: Final = (
-    ("0123456789", r"(?<!\d)"),
-    ("一二三四五六七八九十", r"(?<![\d一二三四五六七八九十百千万])"),
-    ("百千", r"(?<![2-9二三四五六七八九十])"),
-)
-"""By what a phrase begins with: not after these, for 3時 is not in 13時, nor 三時 in 十三時, nor 千円 in 二千円."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +20,23 @@ class Goal:
     """One thing that the examiner wants.
 
     goal: in words, as one tells an actor. sayings: what a scripted examiner says for it, the first one first; each of
-    the others says it again, or asks for what is missing. met: how one tells that the goal is met. heard: groups of
-    phrases; of each group the system says one if the goal is met. language: of its texts, ISO 639-1. probes: whether
-    the last of the sayings asks for what is missing.
+    the others says it again, or asks for what is missing. met: how one tells that the goal is met. heard, unless and
+    pairs: how a program tells, as `phrases.is_said` has them. language: of its texts, ISO 639-1. probes: whether the
+    last of the sayings asks for what is missing.
     """
 
     goal: str
     sayings: Sequence[str]
     met: str
-    heard: Sequence[Sequence[str]]
+    heard: Sequence[Alternatives]
     language: str
     probes: bool = False
+    unless: Alternatives = ()
+    pairs: Sequence[Pair] = ()
 
     def is_met_by(self, words: str) -> bool:
-        """Whether the system's words since the goal was first said hold a phrase of each group.
-
-        Case, punctuation and the width of characters do not count. False if there are no groups.
-        """
-        said = _plain(words)
-        return bool(self.heard) and all(any(_holds(said, phrase) for phrase in group) for group in self.heard)
+        """Whether the system's words since the goal was first said meet it. False if no phrases are demanded."""
+        return is_said(words, self.heard, self.unless, self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +81,3 @@ def read_brief(path: Path) -> Brief:
         raise
     except (ValueError, TypeError, KeyError) as error:
         raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got another form") from error
-
-
-def _plain(text: str) -> str:
-    """The words alone, in small letters, each with a space on both sides; "4pm" is "4 pm", and "Anna's" is "anna"."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    return f" {' '.join(_WORD.findall(_GENITIVE.sub('', folded)))} "
-
-
-def _holds(said: str, phrase: str) -> bool:
-    sought = _plain(phrase)
-    if not _NO_SPACES.search(sought):
-        return sought in said
-    not_after = next((before for digits, before in _INSIDE_A_NUMBER if sought[1] in digits), "")
-    return re.search(not_after + re.escape(sought.replace(" ", "")), said.replace(" ", "")) is not None

@@ -20,6 +20,7 @@ UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 FEWEST_WORDS, MOST_WORDS = 8, 40
 """What one says in one go."""
 _MOST_GROUPS: Final = 4
+_KEY_AND_VALUE: Final = 2
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
@@ -58,10 +59,18 @@ def _goal_faults(goal: StagedGoal, where: str) -> Iterator[Problem]:
         if goal.words.count(text) > 1:
             yield unexpected(where, "say, rephrase and probe in words of their own", text)
             break
-    for number, group in enumerate(goal.heard, 1):
+    for number, pair in enumerate(goal.pairs, 1):
+        if len(pair) != _KEY_AND_VALUE:
+            yield unexpected(f"{where}: pairs {number}", "two groups, of a key and of its value", pair)
+    groups = [
+        *((f"heard {number}", group) for number, group in enumerate(goal.heard, 1)),
+        ("unless", goal.unless),
+        *((f"pairs {number}", group) for number, pair in enumerate(goal.pairs, 1) for group in pair),
+    ]
+    for name, group in groups:
         for phrase in group:
             if phrase != phrase.lower() or phrase != " ".join(phrase.split()) or not re.search(r"\w", phrase):
-                yield unexpected(f"{where}: heard {number}", "words in lower case, with a space between them", phrase)
+                yield unexpected(f"{where}: {name}", "words in lower case, with a space between them", phrase)
 
 
 def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:

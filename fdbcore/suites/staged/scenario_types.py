@@ -16,7 +16,8 @@ class GoalEntry(TypedDict):
 
     goal: an instruction to an actor. say: A's words as spoken. rephrase: other wordings. probe: asks for what is
     missing. met: how a reader tells that the goal is met. heard: how a program tells: since the stage began, B said a
-    phrase of each group. language: of the texts, where it is not the scenario's.
+    phrase of each group, and meant it. unless: B said and meant none of these. pairs: of each, B said a phrase of the
+    first group, a key, with one of the second, its value. language: of the texts, where it is not the scenario's.
     """
 
     goal: str
@@ -25,6 +26,8 @@ class GoalEntry(TypedDict):
     probe: NotRequired[str]
     met: NotRequired[str]
     heard: NotRequired[list[list[str]]]
+    unless: NotRequired[list[str]]
+    pairs: NotRequired[list[list[list[str]]]]
     language: NotRequired[str]
 
 

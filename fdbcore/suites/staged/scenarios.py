@@ -29,8 +29,8 @@ class StagedGoal:
     """One thing that side A wants of the system.
 
     goal: an instruction to an actor. say: A's words as spoken. rephrase: other wordings. probe: asks for what is
-    missing. met: how a reader tells that the goal is met. heard: how a program tells: since the stage began, B said a
-    phrase of each group. language: of the texts, ISO 639-1. What a file leaves out is empty here.
+    missing. met: how a reader tells that the goal is met. heard, unless, pairs: how a program tells: what B said since
+    the stage began. language: of the texts, ISO 639-1. What a file leaves out is empty here.
     """
 
     goal: str
@@ -39,6 +39,8 @@ class StagedGoal:
     probe: str
     met: str
     heard: tuple[tuple[str, ...], ...]
+    unless: tuple[str, ...]
+    pairs: tuple[tuple[tuple[str, ...], ...], ...]
     language: str
 
     @property
@@ -56,6 +58,8 @@ class StagedGoal:
             probe=entry.get("probe", ""),
             met=entry.get("met", ""),
             heard=tuple(map(tuple, entry.get("heard", ()))),
+            unless=tuple(entry.get("unless", ())),
+            pairs=tuple(tuple(map(tuple, pair)) for pair in entry.get("pairs", ())),
             language=entry.get("language", language),
         )
 

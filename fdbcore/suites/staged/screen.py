@@ -71,6 +71,10 @@ def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
         yield "met if", goal.met
     if goal.heard:
         yield "heard", "; and ".join(" / ".join(group) for group in goal.heard)
+    if goal.pairs:
+        yield "pairs", "; and ".join(" with ".join(" / ".join(group) for group in pair) for pair in goal.pairs)
+    if goal.unless:
+        yield "unless", " / ".join(goal.unless)
 
 
 def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:

@@ -171,7 +171,8 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
             "another one (--examiner) can"
         )
     goals = [
-        Goal(goal.goal, goal.words, goal.met, goal.heard, goal.language, bool(goal.probe)) for goal in scenario.goals
+        Goal(each.goal, each.words, each.met, each.heard, each.language, bool(each.probe), each.unless, each.pairs)
+        for each in scenario.goals
     ]
     return Brief(
         id=scenario.id,

@@ -1,0 +1,116 @@
+"""Whether a phrase that is said is not meant, by the words before and after it in its sentence.
+
+Words are in the normal form of `phrases`, each after a space, with "," where a clause ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Final, TypeAlias
+
+Denial: TypeAlias = Callable[[str, str], bool]
+"""Takes what stands before and after a phrase."""
+
+_NEGATORS: Final = frozenset("not no never nor neither without nobody nothing none".split())
+_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|ずに")
+_REACH: Final = 6
+"""So many words after a negator are in doubt."""
+_CLAUSE_START: Final = re.compile(
+    r",|\b(?:but|so|because|and|then|until|before|unless|if|when|since|while|just|instead)\b"
+)
+_HARMLESS: Final = re.compile(
+    r"\bno (?:problem|worry|trouble|doubt|need to worry|bother|rush|later|earlier|more than|less than|fewer than)\b"
+    r"|\bnot (?:only|just|more than|less than|later than|to worry|a problem)\b|\bnot (?=(?:until|before)\b)"
+    r"|\b(?:do|will|must|should) not (?:forget|worry|miss|hesitate)\b|\bwhy not\b|\bcan not (?:wait|go wrong)\b"
+    r"|\b(?:or|if|whether) not\b|\b(?:nothing|none|nobody) but\b"
+)
+_HARMLESS_JAPANESE: Final = re.compile(
+    r"(?:なければ|ないと|なくては|なくちゃ)(?:[^,]{0,3}(?:なりません|ならない|いけません|いけない|だめ))?"
+    r"|かもしれ(?:ない|ません)|(?:間違い|違い|問題|心配|遠慮|申し訳|変わり)[はも]?(?:ない|なく|ありません|ございません|なし)"
+    r"|しか[^,]{0,6}(?:ない|ません)|だけ(?:で|じゃ)なく|ませんか|ない(?:です|でしょう)?か|変わ(?:らない|らず|りません)"
+    r"|(?:構い|かまい|すみ)ません|(?:少|危|もったい|足り|とんでも)ない|忘れ(?:ず|ない|ません)"
+    r"|(?:ずに|ないで)[^,]{1,8}(?:いけません|いけない|だめ|避け|控え|やめ)"
+)
+_LIGHT: Final = "at|on|in|for|the|a|an|any|have|need|longer|to|be|it|about|of|with|your|his|her|their|our|going|that"
+_IN_CLAUSE: Final = r"(?!(?:but|so|and|if|then|until)\b)\w+"
+_BE: Final = "is|are|was|were|has|have|been|be|being|now|all"
+_CHANGE: Final = "mov|chang|switch|shift|went|gone|push|brought|bump|increas|updat|reschedul"
+
+_WAS: Final = r"\b(?:was|were|had been)(?: (?:at|on|in|for|the|a|an|your|set|down|still|only|just|going|to|be))* ¦"
+_PAST: Final = re.compile(_WAS)
+_NOT_THIS: Final = re.compile(
+    rf"\b(?:not|never|no|nor|neither|without)(?: (?:{_LIGHT}))* ¦"
+    rf"|\b(?:not|no|never|without)(?: {_IN_CLAUSE}){{1,6}} n?or(?: {_IN_CLAUSE}){{0,4}} ¦"
+    r"|\bno(?: \w+ of)?(?: \w+)? ¦|\bforget(?: about)?(?: \w+)? ¦"
+    r"|\b(?:instead of|rather than|as opposed to|in place of)(?: \w+){0,3} ¦"
+)
+_DROPPED: Final = re.compile(
+    r"\b(?:used to (?:be|say|cost)|formerly|originally|previously)(?: \w+){0,3} ¦"
+    rf"|{_WAS}.*\b(?:now|but|instead|before|until)\b"
+    rf"|\b(?:{_CHANGE})\w*\b.* from(?: \w+){{0,2}} ¦(?: \w+){{0,3}} to\b"
+    r"|\b(?:chang|switch|swap|replac|turn)\w* (?:the |your |that )?¦(?: \w+){0,2} (?:to|for|with|by|into)\b"
+    r"|¦ (?:\w+ )?(?:is|are|was|were)(?: \w+)? (?:not|no longer|never)\b"
+    r"|¦ (?:will|would|do|doe) not (?:work|do|suit|fit|apply|count|hold)\b|¦(?: now)? (?:cancell?ed|become|became)\b"
+    rf"|¦(?: (?:{_BE}))+ (?:gone|cancell?ed|dropped|removed|deleted|scrapped|replaced|off|out)\b"
+)
+"""What stands before and after a phrase (¦)."""
+_IN_DOUBT: Final = re.compile(
+    r"(?: \w+)? (?:used to|was the|were the|would only|would have|(?:is|would be) (?:too|later|earlier))\b"
+)
+_NOT_THIS_JAPANESE: Final = re.compile(
+    r"[^,]{0,6}?(?:(?:では|じゃ|で)(?:なく|ない|ありません|ございません)|の代わり|に代わ|に代え)"
+    r"|(?:[をはも])?(?:せず|しない|しなか|しません)"
+)
+_DROPPED_JAPANESE: Final = re.compile(
+    r"[^,]{0,5}?[はをも],?(?:もう)?(?:やめ|取り消|取りやめ|キャンセル|中止|外し|消し|消え|なくな)"
+    r"|[^,]{0,4}?から[^,]{1,14}?[にへ],?(?:変|移|ずら|な[っりる]|動|上が|下が|直|替|切り|繰り|早|遅|延)"
+    r"|(?:日|さん)?[をが][^,]{1,10}?[にへとで](?:変|替え|差し替|入れ替|置き換|切り替|直[しす])"
+    r"|[^,]{0,12}?(?:なくて[もは]?(?:結構|いい|よい|大丈夫)|(?:必要|要)[はも]?(?:な[いく]|ありません|ございません)|要りません)"
+)
+_TWICE_DENIED: Final = re.compile(r"[^,]{0,3}?(?:こと|わけ)(?:で?[はも])?(?:ない|ありません)")
+_IN_DOUBT_JAPANESE: Final = re.compile(
+    r"[^,]{0,12}?(?:ません|ない|なかった|なくて|ずに|ず,)|[^,]{0,20}?だった(?:場合|ら)"
+    r"|[^,]{0,4}では?[^,]{0,4}(?:すぎ|過ぎ|足り|遅い|早い)"
+)
+
+
+def denies(words: Collection[str], phrase: str) -> bool:
+    """Whether a phrase, of these words, holds a negator."""
+    return not _NEGATORS.isdisjoint(words) or _JAPANESE_NEGATOR.search(phrase) is not None
+
+
+def is_twice_denied(_: str, after: str) -> bool:
+    """Whether a phrase that denies is denied itself: できないことはありません."""
+    return _TWICE_DENIED.match(_unspaced(after)) is not None
+
+
+def is_not_this(before: str, after: str) -> bool:
+    """Whether another is meant in its place: "not X", "X instead of this", "Xではなく"."""
+    return bool(_NOT_THIS.search(f"{_HARMLESS.sub(' ', before)} ¦") or _NOT_THIS_JAPANESE.match(_unspaced(after)))
+
+
+def is_dropped(before: str, after: str) -> bool:
+    """Whether it does not hold, or no longer: "from X to Y", "X is cancelled", "XからYに変更"."""
+    marked = f"{before} ¦{_HARMLESS.sub(' ', after)}"
+    return bool(_DROPPED.search(marked) or _DROPPED_JAPANESE.match(_unspaced(after)))
+
+
+def is_past(before: str, _: str) -> bool:
+    """Whether it was so, and perhaps still is: "it was on X"."""
+    return _PAST.search(f"{before} ¦") is not None
+
+
+def is_in_doubt(before: str, after: str) -> bool:
+    """Whether a negator stands anywhere in its clause ("I won't put you down for X"), or it was so, or would be.
+
+    Two negators cancel each other out.
+    """
+    clause = _CLAUSE_START.split(_HARMLESS.sub(" ", before))[-1].split()
+    if sum(word in _NEGATORS for word in clause) % 2 and not _NEGATORS.isdisjoint(clause[-_REACH:]):
+        return True
+    return bool(_IN_DOUBT.match(after) or _IN_DOUBT_JAPANESE.match(_unspaced(after)))
+
+
+def _unspaced(after: str) -> str:
+    return _HARMLESS_JAPANESE.sub("", after.replace(" ", ""))
