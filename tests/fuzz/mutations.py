@@ -141,7 +141,10 @@ def place(path: Path, rng: Random) -> str:
                 part.unlink(missing_ok=True)
                 part.symlink_to(victim / "own.txt")
     elif how == "parent" and path.parents[1] not in (victim.parent, victim.parent / "work"):  # which users name
-        shutil.rmtree(path.parent)
+        if path.parent.is_symlink():  # by an earlier change
+            path.parent.unlink()
+        else:
+            shutil.rmtree(path.parent)
         path.parent.symlink_to(victim / ("derived" if path.parent.name == "derived" else "."))
     else:
         path.unlink()
