@@ -178,6 +178,64 @@ def test_in_japanese_not_all_that_ends_with_no_denies(spoken: str) -> None:
     assert not is_said(spoken, [["金"]], ["金曜"])
 
 
+LEFT_OUT = {
+    "friday": [
+        "Don't come on Monday, and don't even think of Friday.",
+        "There's no need to come as early as Friday.",
+        "There's no need for Monday, Friday or Sunday.",
+        "You needn't bother with Friday.",
+        "I wouldn't go for Friday.",
+        "Nothing needs Friday.",
+        "I skipped the words Monday and Friday.",
+        "Leave out Friday.",
+        "Friday sounded dull, so I left it out.",
+        "Friday sounded dull, so the word isn't in there.",
+        "Monday or Friday? Neither will work.",
+        "Friday or Monday. None of that helps.",
+        "Friday is a waste of time.",
+        "Friday and Monday are both gone.",
+        "Friday won't help.",
+        "By no means choose Friday.",
+    ],
+    "金曜": [
+        "金曜も土曜も使わない、と承りました。", "金曜とは書かないでおきました。",
+        "金曜という日は、遠いので入れませんでした。",
+        "金曜や土曜のことは聞かなくて大丈夫です。", "金曜には預けないでください。",
+        "金曜も、土曜も、日曜もおすすめしません。",
+        "金曜と土曜は関係ないです。", "金曜も土曜もだめです。", "金曜は今は役に立ちません。",
+        "本来は金曜なんですけど、土曜で。", "本来は金曜です。でも土曜で。",
+        "金曜です。って言いたいところですけど、土曜で。",
+    ],
+}  # fmt: skip
+ADVISED = {
+    "friday": [
+        "Why don't you try Friday?",
+        "Don't wait, take Friday.",
+        "Don't do it before Friday.",
+        "There's no need to panic, just take Friday.",
+        "Leave out Monday, and take Friday.",
+        "Skip Monday and take Friday.",
+        "Friday, and keep it off the floor.",
+        "Friday at ten. None of the others can come.",
+    ],
+    "金曜": [
+        "本当は金曜がいいですよ。", "金曜に行くので、土曜は使いません。", "金曜を入れ、土曜は入れません。",
+        "金曜でも大丈夫ですが、土曜はだめです。", "金曜も開いていますので、我慢しないでくださいね。",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("phrase", LEFT_OUT)
+def test_what_is_left_out_or_advised_against_is_not_meant(phrase: str) -> None:
+    assert [each for each in LEFT_OUT[phrase] if says(each, phrase)] == []
+    assert [each for each in ADVISED[phrase] if not says(each, phrase)] == []
+
+
+def test_what_is_left_out_is_meant_where_that_is_demanded() -> None:
+    assert is_said("You needn't touch the wool coat.", [["wool", "no wool"]])
+    assert is_said("入り口にユリを入れません。", [["ユリ", "ユリは使わな"]])
+
+
 @pytest.mark.parametrize(
     ("phrase", "spoken", "is_there"),
     [

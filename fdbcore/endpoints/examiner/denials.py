@@ -13,7 +13,7 @@ Denial: TypeAlias = Callable[[str, str], bool]
 """Takes what stands before and after a phrase."""
 
 _NEGATORS: Final = frozenset("not no never nor neither without nobody nothing none".split())
-_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|ずに")
+_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|ずに|[かさたらわけせてめれえ]な$|[らわけせれえ]ず$")
 _REACH: Final = 6
 """So many words after a negator are in doubt."""
 _CLAUSE_START: Final = re.compile(
@@ -42,9 +42,29 @@ _PAST: Final = re.compile(_WAS)
 _NOT_THIS: Final = re.compile(
     rf"\b(?:not|never|no|nor|neither|without)(?: (?:{_LIGHT}))* ¦"
     rf"|\b(?:not|no|never|without)(?: {_IN_CLAUSE}){{1,6}} n?or(?: {_IN_CLAUSE}){{0,4}} ¦"
-    r"|\bno(?: \w+ of)?(?: \w+)? ¦|\bforget(?: about)?(?: \w+)? ¦"
+    r"|\bno(?: \w+ of)?(?: \w+)? ¦|\bforget(?: about)?(?: \w+){0,2} ¦"
     r"|\b(?:instead of|rather than|as opposed to|in place of)(?: \w+){0,3} ¦"
 )
+_NO_MORE: Final = r"(?: (?!(?:but|so|if|then|until|before|without|unless|because|when|while|than|and)\b)\w+)"
+_IN_LIST: Final = r"(?: (?!(?:but|so|if|then|until|because|instead)\b)\w+)"
+"""A word that a denial reaches over; in a list, "and" is one, too."""
+_VAIN: Final = r"(?:a waste|pointless|useless|hopeless|no (?:use|good|help|point)|out of the question)"
+_REFRAINED: Final = re.compile(
+    rf"(?:^|,|\b(?:and|so|but|or|please|just|also|either)) (?:do not|never){_NO_MORE}{{1,7}} ¦"
+    rf"|\bno (?:need|point|use|sense){_NO_MORE}{{0,6}} ¦|\bno need for(?:(?: ,)?{_IN_LIST}){{1,6}}(?: ,)? ¦"
+    rf"|\b(?:need not|do not (?:need|have) to|by no mean){_NO_MORE}{{1,5}} ¦"
+    rf"|\bwould not (?:bother|use|go|recommend|advise|suggest|trust|pick|choose|rely|take){_NO_MORE}{{0,5}} ¦"
+    rf"|\bnothing(?: (?:is|are|was|at|all|to|that|here|really|need))* ¦"
+    rf"|\b(?:skipp\w+|omitt\w+|(?:leaving|left) (?:out|off|aside)){_IN_LIST}{{0,6}} ¦"
+    rf"|\b(?:skip|omit|leave (?:out|off|aside)){_NO_MORE}{{0,6}} ¦"
+    r"|¦.*\b(?:leave|left|leaving) (?:it|that|those|them|these|both|all)(?: \w+)? (?:off|out|alone|aside)(?= ,|$)"
+    r"|¦(?:(?! but ).)*\b(?:is|are|was|were) not (?:in (?:there|it)|there|mentioned|included)\b"
+    r"|¦.* , (?:neither|none)(?: of (?:that|those|these|them|it))? (?:is|are|was|were|will|would|work|help|do|can)\b"
+    rf"|¦{_NO_MORE}{{0,3}}(?: and{_NO_MORE}{{1,3}})? (?:is|are|was|were|would be)(?: \w+)? {_VAIN}\b"
+    rf"|¦ (?:and|or|nor){_NO_MORE}{{1,3}} (?:are|were) (?:not|no longer|(?:both|all)(?: now)? (?:out|off|gone))\b"
+    r"|¦(?: \w+)? (?:will|would|do|doe|can) not (?:be (?:any|much|of)|help|touch|matter|change|reach|get)\b"
+)
+"""What is left out, or advised against, with all that stands beside it."""
 _DROPPED: Final = re.compile(
     r"\b(?:used to (?:be|say|cost)|formerly|originally|previously)(?: \w+){0,3} ¦"
     rf"|{_WAS}.*\b(?:now|but|instead|before|until)\b"
@@ -67,6 +87,22 @@ _DROPPED_JAPANESE: Final = re.compile(
     r"|[^,]{0,4}?から[^,]{1,14}?[にへ],?(?:変|移|ずら|な[っりる]|動|上が|下が|直|替|切り|繰り|早|遅|延)"
     r"|(?:日|さん)?[をが][^,]{1,10}?[にへとで](?:変|替え|差し替|入れ替|置き換|切り替|直[しす])"
     r"|[^,]{0,12}?(?:なくて[もは]?(?:結構|いい|よい|大丈夫)|(?:必要|要)[はも]?(?:な[いく]|ありません|ございません)|要りません)"
+)
+_TOPIC: Final = r",?(?:(?!です|ます|ました|から|ので|けど)(?:[^,]|(?<=[はもやとか\u30a0-\u9fff]),)){0,24}?"
+"""What may stand between a phrase and the particle of the list that it begins."""
+_LEFT: Final = (
+    r"(?:(?:書か|入れ|入れてい|載せ|使わ|行わ|預け|聞か|見|言わ|かけ|出さ|出)(?:な[いくか]|ず|ませ)"
+    r"|(?:書き|使い|行い|聞き|言い|出し)ませ)"
+)
+_REFRAINED_JAPANESE: Final = re.compile(
+    rf"{_TOPIC}[をはもにと],?[^,]{{0,6}}?{_LEFT}|[^,]{{0,14}}?は,[^,]{{0,8}}?{_LEFT}"
+    rf"|{_TOPIC}[をはもに],?[^,]{{0,6}}?(?:ないで(?:くだ|おき|ね|ほし)|なくて[もは]?(?:結構|いい|よい|大丈夫))"
+    rf"|{_TOPIC}[はも],?[^,]{{0,4}}?(?:関係(?:[はも]?な|あり)|お?(?:すすめ|勧め)(?:しま|はしま|でき)せん|役に立[たち][なま]"
+    r"|だめ|ダメ|無駄|むだ|なしで|不要|いらな|要らな)|して(?:い|おり)ません|ないで(?:くだ|おき|ね)"
+)
+_OTHERWISE_JAPANESE: Final = re.compile(
+    r"(?:本来|本当|普段|普通|いつも)(?:は|なら(?:ば)?)[^,]*¦[^,]*(?:(?:け[どれ]|[すだ]が)|, ?(?:でも|ただ|まあ))"
+    r"|¦[^,]*(?:,[^,]*)?と?[言い]いたいところ"
 )
 _TWICE_DENIED: Final = re.compile(r"[^,]{0,3}?(?:こと|わけ)(?:で?[はも])?(?:ない|ありません)")
 _IN_DOUBT_JAPANESE: Final = re.compile(
@@ -94,6 +130,17 @@ def is_dropped(before: str, after: str) -> bool:
     """Whether it does not hold, or no longer: "from X to Y", "X is cancelled", "XからYに変更"."""
     marked = f"{before} ¦{_HARMLESS.sub(' ', after)}"
     return bool(_DROPPED.search(marked) or _DROPPED_JAPANESE.match(_unspaced(after)))
+
+
+def is_refrained(before: str, after: str) -> bool:
+    """Whether it is left out or advised against: "don't go to X", "X, so leave that alone", "Xは入れませんでした"."""
+    marked = f"{_HARMLESS.sub(' ', before)} ¦{after}"
+    return bool(_REFRAINED.search(marked) or _REFRAINED_JAPANESE.match(_unspaced(after)) or is_otherwise(before, after))
+
+
+def is_otherwise(before: str, after: str) -> bool:
+    """Whether it would hold at other times, but not now: "本来はXですけど"."""
+    return _OTHERWISE_JAPANESE.search(f"{before}¦{after}".replace(" ", "")) is not None
 
 
 def is_past(before: str, _: str) -> bool:

@@ -16,7 +16,9 @@ from fdbcore.endpoints.examiner.denials import (
     is_dropped,
     is_in_doubt,
     is_not_this,
+    is_otherwise,
     is_past,
+    is_refrained,
     is_twice_denied,
 )
 from fdbcore.endpoints.examiner.numerals import alike, with_digits
@@ -62,6 +64,8 @@ _SPELT_OUT: Final = range(4, 17)
 """Numbers with so many digits are said in parts, too."""
 _MOST_BETWEEN: Final = 3
 """So many words may stand between a verb and its particle."""
+_NEXT: Final = re.compile(r" \.(?! (?:neither|none of|で も|た だ|ま あ|っ て 言)\b)")
+"""Where the sentence ends, unless the next one takes it back."""
 _SENTENCE_ENDS: Final = frozenset(".;!?。…")
 
 
@@ -97,12 +101,12 @@ class _Words:
         """Where the text says a phrase, and none of these denies it. One that itself denies is meant as it stands."""
         places = self.places(phrase, surely=is_in_doubt in denials)
         if denies(_words(phrase).words, phrase):
-            denials = (is_twice_denied,)
+            denials = (is_twice_denied, is_otherwise)
         return [place for place in places if not self._is_denied(*place, denials)]
 
     def _is_denied(self, start: int, end: int, denials: Sequence[Denial]) -> bool:
         before = f"{self._text(0, start)} {self.stops[start]}".rpartition(" .")[2].rstrip()
-        after = self._text(end, len(self.words)).partition(" .")[0]
+        after = _NEXT.split(self._text(end, len(self.words)), maxsplit=1)[0].replace(" .", " ,")
         of_number = (is_in_doubt,) if self.words[start][0].isdigit() and is_dropped in denials else ()
         return any(each(before, after) for each in (*denials, *of_number))
 
@@ -119,14 +123,19 @@ def is_said(words: str, heard: Sequence[Alternatives], unless: Alternatives = ()
     """Whether words say and mean a phrase of each group of `heard`, none of `unless`, and each key with its own value.
 
     Case, punctuation and the width of characters do not count, nor does it how numbers and times are written. A phrase
-    that is denied or replaced ("not X", "from X to Y", "Xではなく") is not meant. False if nothing is demanded.
+    that is denied or replaced ("not X", "from X to Y", "Xではなく") is not meant, nor, unless `heard` has phrases that
+    deny, one that is left out ("I skipped X"). False if nothing is demanded.
     """
     said = _words(words)
     if not heard and not pairs:
         return False
+    demands_denial = any(denies(_words(phrase).words, phrase) for group in heard for phrase in group)
+    denials = (is_not_this, is_dropped, *(() if demands_denial else (is_refrained,)))
     return (
-        all(any(said.meant(phrase, is_not_this, is_dropped) for phrase in group) for group in heard)
-        and not any(said.meant(phrase, is_not_this, is_dropped, is_past, is_in_doubt) for phrase in unless)
+        all(any(said.meant(phrase, *denials) for phrase in group) for group in heard)
+        and not any(
+            said.meant(phrase, is_not_this, is_dropped, is_refrained, is_past, is_in_doubt) for phrase in unless
+        )
         and _roles_fit(said, pairs)
     )
 
