@@ -196,6 +196,8 @@ LEFT_OUT = {
         "Friday and Monday are both gone.",
         "Friday won't help.",
         "By no means choose Friday.",
+        "Stay away from Friday.",
+        "Monday and Friday do nothing.",
     ],
     "金曜": [
         "金曜も土曜も使わない、と承りました。", "金曜とは書かないでおきました。",
@@ -203,6 +205,7 @@ LEFT_OUT = {
         "金曜や土曜のことは聞かなくて大丈夫です。", "金曜には預けないでください。",
         "金曜も、土曜も、日曜もおすすめしません。",
         "金曜と土曜は関係ないです。", "金曜も土曜もだめです。", "金曜は今は役に立ちません。",
+        "金曜のことは省きました。",
         "本来は金曜なんですけど、土曜で。", "本来は金曜です。でも土曜で。",
         "金曜です。って言いたいところですけど、土曜で。",
     ],
@@ -215,11 +218,14 @@ ADVISED = {
         "There's no need to panic, just take Friday.",
         "Leave out Monday, and take Friday.",
         "Skip Monday and take Friday.",
+        "Don't put off seeing her on Friday.",
+        "Don't be afraid to come on Friday.",
         "Friday, and keep it off the floor.",
         "Friday at ten. None of the others can come.",
     ],
     "金曜": [
         "本当は金曜がいいですよ。", "金曜に行くので、土曜は使いません。", "金曜を入れ、土曜は入れません。",
+        "金曜を諦めないでくださいね。", "金曜に聞かずに飲まないでください。",
         "金曜でも大丈夫ですが、土曜はだめです。", "金曜も開いていますので、我慢しないでくださいね。",
     ],
 }  # fmt: skip

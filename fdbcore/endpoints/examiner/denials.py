@@ -30,7 +30,8 @@ _HARMLESS_JAPANESE: Final = re.compile(
     r"|かもしれ(?:ない|ません)|(?:間違い|違い|問題|心配|遠慮|申し訳|変わり)[はも]?(?:ない|なく|ありません|ございません|なし)"
     r"|しか[^,]{0,6}(?:ない|ません)|だけ(?:で|じゃ)なく|ませんか|ない(?:です|でしょう)?か|変わ(?:らない|らず|りません)"
     r"|(?:構い|かまい|すみ)ません|(?:少|危|もったい|足り|とんでも)ない|忘れ(?:ず|ない|ません)"
-    r"|(?:ずに|ないで)[^,]{1,8}(?:いけません|いけない|だめ|避け|控え|やめ)"
+    r"|(?:ずに|ないで|なしで)[^,]{1,8}(?:いけません|いけない|だめ|避け|控え|やめ|ないで(?:くだ|ね))"
+    r"|(?:[無失な]くさ|ためらわ|迷わ|怖がら|恐れ|恥ずかしがら|諦め|あきらめ|遅らせ|捨て|後回しにし|先延ばしにし)(?:ない|ず)"
 )
 _LIGHT: Final = "at|on|in|for|the|a|an|any|have|need|longer|to|be|it|about|of|with|your|his|her|their|our|going|that"
 _IN_CLAUSE: Final = r"(?!(?:but|so|and|if|then|until)\b)\w+"
@@ -49,10 +50,18 @@ _NO_MORE: Final = r"(?: (?!(?:but|so|if|then|until|before|without|unless|because
 _IN_LIST: Final = r"(?: (?!(?:but|so|if|then|until|because|instead)\b)\w+)"
 """A word that a denial reaches over; in a list, "and" is one, too."""
 _VAIN: Final = r"(?:a waste|pointless|useless|hopeless|no (?:use|good|help|point)|out of the question)"
+_TURNED: Final = re.compile(
+    r"\b(?:not|never|no (?:need|point|sense|use))(?: (?:need|have))?(?: to| in)?"
+    r" (?:feel|be|wait|delay|lose|losing|ignor|avoid|skip|stop|overlook|neglect|dismiss|rul(?:e|ing) out"
+    r"|put(?:ting)? off|throw|give up|keep (?:it|this|that) from)\w*"
+)
+"""Where it is to avoid X that is denied: "don't put off X"."""
 _REFRAINED: Final = re.compile(
     rf"(?:^|,|\b(?:and|so|but|or|please|just|also|either)) (?:do not|never){_NO_MORE}{{1,7}} ¦"
     rf"|\bno (?:need|point|use|sense){_NO_MORE}{{0,6}} ¦|\bno need for(?:(?: ,)?{_IN_LIST}){{1,6}}(?: ,)? ¦"
-    rf"|\b(?:need not|do not (?:need|have) to|by no mean){_NO_MORE}{{1,5}} ¦"
+    rf"|\b(?:need not|do not (?:need|have) to|by no mean|rather not){_NO_MORE}{{1,5}} ¦"
+    rf"|\b(?:avoid\w*|(?:stay|keep|steer) (?:away|clear) (?:from|of)){_NO_MORE}{{0,2}} ¦"
+    rf"|¦ (?:and{_NO_MORE}{{1,3}} )?do nothing\b"
     rf"|\bwould not (?:bother|use|go|recommend|advise|suggest|trust|pick|choose|rely|take){_NO_MORE}{{0,5}} ¦"
     rf"|\bnothing(?: (?:is|are|was|at|all|to|that|here|really|need))* ¦"
     rf"|\b(?:skipp\w+|omitt\w+|(?:leaving|left) (?:out|off|aside)){_IN_LIST}{{0,6}} ¦"
@@ -91,13 +100,13 @@ _DROPPED_JAPANESE: Final = re.compile(
 _TOPIC: Final = r",?(?:(?!です|ます|ました|から|ので|けど)(?:[^,]|(?<=[はもやとか\u30a0-\u9fff]),)){0,24}?"
 """What may stand between a phrase and the particle of the list that it begins."""
 _LEFT: Final = (
-    r"(?:(?:書か|入れ|入れてい|載せ|使わ|行わ|預け|聞か|見|言わ|かけ|出さ|出)(?:な[いくか]|ず|ませ)"
+    r"(?:(?:書か|入れ|入れてい|載せ|載せてい|使わ|行わ|預け|聞か|見|言わ|かけ|出さ|出)(?:な[いくか]|ず|ませ)"
     r"|(?:書き|使い|行い|聞き|言い|出し)ませ)"
 )
 _REFRAINED_JAPANESE: Final = re.compile(
     rf"{_TOPIC}[をはもにと],?[^,]{{0,6}}?{_LEFT}|[^,]{{0,14}}?は,[^,]{{0,8}}?{_LEFT}"
     rf"|{_TOPIC}[をはもに],?[^,]{{0,6}}?(?:ないで(?:くだ|おき|ね|ほし)|なくて[もは]?(?:結構|いい|よい|大丈夫))"
-    rf"|{_TOPIC}[はも],?[^,]{{0,4}}?(?:関係(?:[はも]?な|あり)|お?(?:すすめ|勧め)(?:しま|はしま|でき)せん|役に立[たち][なま]"
+    rf"|{_TOPIC}[はも],?[^,]{{0,4}}?(?:関係(?:[はも]?な|あり)|お?(?:すすめ|勧め)(?:しま|はしま|でき)せん|役に立[たち][なま]|意味[がはも]?[なあ]|効[かき][なま]|省[いき]"
     r"|だめ|ダメ|無駄|むだ|なしで|不要|いらな|要らな)|して(?:い|おり)ません|ないで(?:くだ|おき|ね)"
 )
 _OTHERWISE_JAPANESE: Final = re.compile(
@@ -134,7 +143,7 @@ def is_dropped(before: str, after: str) -> bool:
 
 def is_refrained(before: str, after: str) -> bool:
     """Whether it is left out or advised against: "don't go to X", "X, so leave that alone", "Xは入れませんでした"."""
-    marked = f"{_HARMLESS.sub(' ', before)} ¦{after}"
+    marked = f"{_TURNED.sub(' ', _HARMLESS.sub(' ', before))} ¦{after}"
     return bool(_REFRAINED.search(marked) or _REFRAINED_JAPANESE.match(_unspaced(after)) or is_otherwise(before, after))
 
 
