@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 A_END: Final = "A's end"
 B_ONSET: Final = "B's onset"
 MOST_IN_ADDRESS: Final = 100
+_AT_ONCE: Final = (
+    "come at the same time in most answers: where the system does not run in lockstep, the log holds when it was "
+    "written, as a buffered output does, and not when they happened"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,16 @@ class StageTable:
 
     @property
     def cautions(self) -> list[str]:
-        """A sentence for each stage whose median is less than -1 tick: its events come in the other order."""
+        """A sentence for each stage whose median is less than -1 tick: its events come in the other order; and one if
+        three events or more come at the same time.
+        """
         found = [(stage, stage.median_ms) for stage in self.stages]
-        return [_caution(stage, -ms) for stage, ms in found if ms is not None and ms < -TICK_MS]
+        inner_ms = [abs(ms) for _, ms in found[1:-1] if ms is not None]
+        at_once = len(inner_ms) >= 2 and max(inner_ms) < TICK_MS
+        return [
+            *(_caution(stage, -ms) for stage, ms in found if ms is not None and ms < -TICK_MS),
+            *([f"{', '.join(self.events[:-1])} and {self.events[-1]} {_AT_ONCE}"] if at_once else []),
+        ]
 
 
 def stage_table(logs: Iterable[AgentLog]) -> StageTable | None:

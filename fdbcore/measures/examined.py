@@ -21,6 +21,8 @@ EXAMINER: Final = "examiner"
 
 REACTION_TICKS: Final = 20
 """Whoever begins so shortly after the system could not know of it yet."""
+END_MS: Final = 250
+"""It knows this much later that the system has stopped."""
 EARLIER_MS: Final = 250
 """So much sooner than the pacing promises, or less, is no fault: two detectors of speech differ by so much."""
 LATER_MS: Final = 500
@@ -259,8 +261,11 @@ def _pace(
         is_wrong_cue = each.reaction_ms is not None and each.tick - each.reaction_ms // TICK_MS in wrong_ends
         if speech is not None and each.cue != "limit" and not is_wrong_cue:
             over_ticks = each.tick - max(speech, ended)
-            if each.cue in ("breaks in", "goal met"):  # its pacing counts from the first speech since the own words
-                over_ticks = each.tick - max(next(first for first, last in spoken.tolist() if last > ended), ended)
+            if each.cue in ("breaks in", "goal met"):
+                # Its pacing counts from the first speech since the own words, or from their end if it had not noticed
+                # by then that the system had stopped.
+                since = next(first for first, last in spoken.tolist() if last > ended - END_MS // TICK_MS)
+                over_ticks = each.tick - max(since, ended)
             if over_ticks >= REACTION_TICKS and not _may_break_in(each.cue, over_ticks, pacing):
                 found.cut_in.append(Proof(each.tick, f"it began {_s(each.tick - speech)} into speech of the system"))
         goes_on = next((first for first, _ in spoken.tolist() if 0 < first - each.tick <= GOES_ON_TICKS), None)

@@ -138,6 +138,9 @@ def test_stages_of_one_tick_stand_in_the_order_of_an_answer() -> None:
     table = stage_table([laid(marks, dialogue(drawing), LogClock(0.0))])
     assert table is not None
     assert tuple(table.events) == names
+    assert [text.split(":")[0] for text in table.cautions] == [
+        "speech final, transcribed, first token and first audio come at the same time in most answers"
+    ]
 
 
 def test_a_found_clock_with_jitter_and_gaps_gives_the_stages_within_the_jitter() -> None:

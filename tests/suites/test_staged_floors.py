@@ -94,8 +94,8 @@ def test_the_rows_are_what_parrot_reciter_and_refusal_would_meet(name: str) -> N
 
 def test_goals_that_a_reciter_meets_count_in_all_goals_alone() -> None:
     """One that recites scores 0 where others count, and nothing where none do; it passes nowhere by that."""
-    is_left_out = {brief.id: oracle(brief, "builtin")["reciter"] for brief in briefs("builtin")}
-    for brief in briefs("builtin"):
+    is_left_out = {brief.id: oracle(brief, "builtin-ja")["reciter"] for brief in briefs("builtin-ja")}
+    for brief in briefs("builtin-ja"):
         left_out = is_left_out[brief.id]
         recites = dialogue(brief, ["met" if each else "unmet" for each in left_out])
         assert recites.values["all_goals_met"] == np.mean(left_out)
