@@ -15,7 +15,7 @@ from fdbcore.analysis.summary_types import KeptQuantities, Scores
 from fdbcore.errors import RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
-from fdbcore.measures.catalogue import differences
+from fdbcore.measures.catalogue import MEASURES, differences
 from fdbcore.measures.caveats import caveats
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
@@ -373,6 +373,7 @@ def check(reading: Reading) -> None:
     """
     reading.check()
     kept, scores = _kept_quantities(reading), kept_of_form(reading.path / SCORES, SCORES_SCHEMA, Scores)
-    if kept and scores and kept[0].keys() != scores["measures"].keys():
-        names = ", ".join(sorted(kept[0].keys() ^ scores["measures"].keys())[:3])
+    reckoned = {name for name, measure in MEASURES.items() if measure.difference_of}  # from others, so not stored
+    if kept and scores and (others := kept[0].keys() ^ (scores["measures"].keys() - reckoned)):
+        names = ", ".join(sorted(others)[:3])
         raise damaged(reading.path / QUANTITIES, f"expected the measures of {SCORES}, got others: {names}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -62,9 +62,7 @@ def _priced(recording: Recording) -> Cost:
     dates = [model.priced.on for _, vendor, name in usages if (model := listed(vendor, name)) and model.priced]
     earlier = sum(attempt.get("usd", 0.0) for attempt in meta.get("attempts", ()))
     services = sent_to(recording)
-    call_s = ticks_to_s(meta.get("n_ticks", 0))
-    others = (listed_service(each) for _, each in services if not each.vendor)
-    known += [call_s * model.usd["seconds"] for model in others if model and "seconds" in model.usd]
+    known += list(_of_minutes(recording, services))
     unpriced = any(None in prices for prices in priced.values()) or any(_is_unpriceable(each) for _, each in services)
     stated = {(side, vendor) for side, vendor, _ in usages}
     untold = bool(meta.get("n_ticks")) and any(
@@ -72,6 +70,20 @@ def _priced(recording: Recording) -> Cost:
     )
     incomplete = untold or meta["status"] != "complete" or any(found[-1].due for found in usages.values())
     return Cost(sum(known, 0.0) + earlier, 1, int(unpriced), int(incomplete), min(dates, default=None))
+
+
+def _of_minutes(recording: Recording, services: Sequence[tuple[Side, Service]]) -> Iterator[float]:
+    """What servers without a vendor cost whose minutes have a stated price: of what they say that they took, or else of
+    the whole call.
+    """
+    call_s = ticks_to_s(recording.original_meta.get("n_ticks", 0))
+    counted = [event for event in recording.events if event["kind"] == USAGE and not event["vendor"]]
+    for side, service in services:
+        model = None if service.vendor else listed_service(service)
+        if model is not None and "seconds" in model.usd:
+            own = [event for event in counted if (event["side"], event["model"]) == (side, service.model)]
+            taken_s = [float(event.get("seconds", 0.0)) for event in own]
+            yield model.usd["seconds"] * (sum(taken_s) if own else call_s)
 
 
 def _billed(usages: Sequence[ModelUsage], n_ticks: int) -> Sequence[ModelUsage]:

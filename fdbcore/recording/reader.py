@@ -51,7 +51,7 @@ from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
 from fdbcore.recording.places import located
-from fdbcore.recording.recorded_types import OF_EACH_SOURCE, EarlierHealth, Health, Parties, RecordingMeta
+from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
 from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
@@ -464,8 +464,6 @@ def _read_meta(path: Path) -> RecordingMeta:
     of_form(path, found, RecordingMeta)
     if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
-    if (source := found.get("source")) and (lacking := sorted(OF_EACH_SOURCE - source.keys())):
-        raise damaged(path, f"source: expected {', '.join(lacking)}, got none")
     try:
         TurnSettings(**found["settings"]["turns"])
     except (TypeError, ValueError) as error:  # another name, or a value that no detector takes

@@ -5,7 +5,7 @@ They are for type checkers and the schemas, and the forms by which the files of 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
@@ -43,7 +43,7 @@ SentTo: TypeAlias = Annotated[
 ]
 
 
-class SourceSide(TypedDict):
+class SourceSide(TypedDict, total=False):
     """Where a side comes from."""
 
     file: int
@@ -53,7 +53,7 @@ class SourceSide(TypedDict):
 
 
 class Source(TypedDict, total=False):
-    """The files that were read. One that is not empty has all of OF_EACH_SOURCE."""
+    """The files that were read."""
 
     files: list[SourceFile]
     sides: Annotated[
@@ -64,9 +64,6 @@ class Source(TypedDict, total=False):
     playable_in_browser: Annotated[
         bool, Meta(description="the file itself plays as the session; else session.wav does")
     ]
-
-
-OF_EACH_SOURCE: Final = frozenset({"files", "sides", "swap", "offset_ms"})
 
 
 AnnotationKind: TypeAlias = Literal["pause", "turn_taking", "interrupt"]

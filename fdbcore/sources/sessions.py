@@ -18,6 +18,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.recording.files import AUDIO, META
+from fdbcore.recording.form import damaged
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.places import located
@@ -180,6 +181,8 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
             source = Recording(folder).meta.get("source") or {}
     if not source.get("files"):
         return SessionInput(name, folder / AUDIO, recording=folder)
+    if lacking := [name for name in ("swap", "offset_ms") if name not in source]:
+        raise damaged(folder / META, f"source: expected {' and '.join(lacking)}, got none")
     files = tuple(located(folder, file["path"]) for file in source["files"])
     return replace(_of_files(name, files, source["swap"], source["offset_ms"]), recording=folder)
 

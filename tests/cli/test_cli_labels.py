@@ -163,3 +163,14 @@ def test_turnbench_names_what_it_leaves_out(tmp_path: Path) -> None:
     assert "a: left out, expected complete, got interrupted: stopped" in result.stderr
     content = json.loads((tmp_path / "turnbench.json").read_text())
     assert [each["conversation_id"] for each in content["predictions"]] == ["b"]
+
+
+def test_a_call_with_interruptions_and_backchannels_is_read_again(tmp_path: Path) -> None:
+    """Selectivity is the difference of two shares, so it is in the scores and no stored quantity."""
+    sample = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
+    labels = table(tmp_path / "l.csv", "sample,A,interruption,49.98,51.5", "sample,A,backchannel,20.42,20.75")
+    assert replayed(sample, "--labels", labels, "--out", tmp_path / "RUN").exit_code == 0
+    for command in ("score", "report"):
+        found = CliRunner().invoke(main, [command, str(tmp_path / "RUN"), "--quiet"], catch_exceptions=False)
+        assert (found.exit_code, found.stderr) == (0, ""), found.output
+    assert read_scores(Reading(tmp_path / "RUN" / "sample"))["measures"]["b_selectivity"]

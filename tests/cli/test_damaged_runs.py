@@ -103,7 +103,6 @@ def _quantity(name: str, **values: object) -> Any:
         (META, lambda content: content.update(status="running")),
         (META, lambda content: content["settings"]["turns"].update(min_silence_ms=900)),
         (META, lambda content: content["settings"]["turns"].update({" ": 900})),
-        (META, lambda content: content["source"].pop("swap")),
         (SCORES, lambda content: content.update(findings=[{}])),
     ],
 )
@@ -115,6 +114,17 @@ def test_a_value_that_cannot_be_leaves_its_call_out_by_name(file: str, change: A
     score, errors, exit_code = told(["score", str(run)])
     assert str(run / "c1" / file) in errors
     assert (score["calls"], exit_code) == (2, 1)
+
+
+def test_a_recording_that_does_not_say_which_side_is_which_is_not_played(made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    shutil.copytree(made / "in", tmp_path / "in")
+    content = json.loads((run / "c1" / META).read_text())
+    del content["source"]["swap"]
+    (run / "c1" / META).write_text(json.dumps(content))
+    found = CliRunner().invoke(main, ["report", str(run), "--embed", "--call", "c1"])
+    assert "c1/meta.json: damaged: source: expected swap, got none" in found.output
+    assert found.exit_code == 1
 
 
 @pytest.mark.parametrize(

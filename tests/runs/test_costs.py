@@ -179,13 +179,13 @@ def test_a_price_that_the_user_states_keeps_a_limit_and_stays_with_the_run(tmp_p
 
 
 def test_minutes_of_another_server_may_have_a_price(tmp_path: Path) -> None:
-    """The call takes 0.8 s, at 1 USD a second."""
+    """It says that it took 60 s, at 1 USD a second."""
     out, prices = tmp_path / "run", tmp_path / "mine.toml"
     prices.write_text(STATED.replace("speech.example.com", "api.openai.com"))
     assert (
         run(out, "--system", "fake:?speak=20-60&vendor=&model=own", "--price", prices, "--max-cost", 9).exit_code == 0
     )
-    assert summary(out)["cost"]["usd"] == pytest.approx(0.8, abs=0.01)
+    assert summary(out)["cost"]["usd"] == pytest.approx(60)
     assert (summary(out)["cost"]["unpriced"], summary(out)["cost"]["incomplete"]) == (0, 0)
 
 

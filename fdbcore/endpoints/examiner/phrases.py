@@ -86,7 +86,8 @@ class _Words:
             end = start + len(sought) + gap
             there = (*self.words[start : end - gap - 1], *self.words[end - 1 : end])
             if len(there) == len(sought) and all(map(alike, sought, there, repeat(surely))):
-                if not (any(self.stops[start + 1 : end]) and _NO_SPACES.search(phrase)):
+                stops = self.stops[start + 1 : end]
+                if "." not in stops and not (any(stops) and _NO_SPACES.search(phrase)):
                     yield start, end
         if len(sought) == 1 and len(sought[0]) in _SPELT_OUT and sought[0].isdecimal():
             yield from self._spelt_out(sought[0])
