@@ -124,7 +124,7 @@ def v15_data(folder: Path, numbers: Sequence[int] = (1, 2)) -> Path:
     for kind in ("user_interruption", "user_backchannel", "talking_to_other", "background_speech"):
         for number in numbers:
             place, first_s = folder / kind / str(number), 1.5 + number / 10
-            length_s = 0.4 if kind == "user_backchannel" else 1.2
+            length_s = 0.6 if kind == "user_backchannel" else 1.2
             put(place, "input.wav", said(first_s, 3.0, length_s, 5.0))
             put(place, "clean_input.wav", said(first_s, 8.0 + length_s))
             labels(

@@ -216,7 +216,7 @@ def test_one_moment_of_each_kind_is_heard_first(tmp_path: Path) -> None:
 def test_figures_have_denominators_and_what_chance_would_do(sample: Reading) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
-    assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance \d\.\d\)", text)
+    assert re.search(r"B stopped within 2 s for 1 of 3 \(by chance \d\.\d\)", text)
     assert "All 7 opportunities count: answered 6, cut off 1, no answer 0: silence for 10 s" in text
 
 

@@ -37,7 +37,7 @@ def test_the_sample(tmp_path: Path) -> None:
     del lines[1]
     assert lines[1] == "B answers        6/7  median 0.60 s | cut off 1/7 | no answer within 10 s 0/7"
     assert re.fullmatch(
-        r"A talks over B   3  B stopped 2 of 3 \(1\.\d by chance, had it heard nothing\), median 0\.38 s \| "
+        r"A talks over B   3  B stopped 1 of 3 \(1\.\d by chance, had it heard nothing\), median 0\.50 s \| "
         r"short ones 1, B stopped for 0",
         f"{lines[2]} {lines[3].strip()}",
     )
