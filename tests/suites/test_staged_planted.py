@@ -151,5 +151,6 @@ def each_fault_comes_out_in_the_measure_that_names_it(scored: dict[str, Any]) ->
     assert over["premature_per_turn"] > 0.7
     assert answered["talks-over"] < 0.15 > over["timing"]
     for name in ("never-yields", "never-yields-heard"):
-        assert rows[name][STOPS] == (None if is_slow else 0), "a pause of 0.9 s is no stop"
+        stops = rows[name][STOPS]
+        assert stops is None if is_slow else stops < 0.1, "a pause of 0.9 s is no stop; an end of all it said may be"
         assert (shares[name] == 1) >= is_slow
