@@ -20,10 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fdbcore.measures.dialogue import Dialogue
-from fdbcore.types import TICK_MS, TurnEvent
+from fdbcore.measures.dialogue import AHEAD_TICKS, Dialogue
+from fdbcore.types import TurnEvent
 
-PREMATURE_FTO_TICKS: Final = -200 // TICK_MS
+PREMATURE_FTO_TICKS: Final = -AHEAD_TICKS
 """A response with an earlier floor transfer offset is premature."""
 
 

@@ -3,11 +3,10 @@
 `fast` and `slow` are ours, after the two behaviours that Full-Duplex-Bench v2 describes (arXiv 2510.07838): the fast
 examiner takes the floor early, may interrupt, gives backchannels and moves on as soon as a goal is met; the slow one
 speaks only after the system has stopped, never breaks in, and yields. Both wait out a pause between two sentences, but
-for a goal that is met. `fdb2-fast` and `fdb2-slow` have the silences
-of the reference's detector settings (600 and 500 ms), whether the examiner can be interrupted, and that only a met goal
-leads on; they open the conversation themselves, with the system muted for the reference's first 4 s. The reference's
-thresholds (0.6 and 0.5) and its prefix padding (1200 and 300 ms) belong to another
-detector, and are not carried over.
+for `fast` once the goal is met. `fdb2-fast` and `fdb2-slow` have the silences of the reference's detector settings (600
+and 500 ms), whether the examiner can be interrupted, and that only a met goal leads on; they open the conversation
+themselves, with the system muted for the reference's first 4 s. The reference's thresholds (0.6 and 0.5) and its prefix
+padding (1200 and 300 ms) belong to another detector, and are not carried over.
 """
 
 from __future__ import annotations
