@@ -13,7 +13,9 @@ Denial: TypeAlias = Callable[[str, str], bool]
 """Takes what stands before and after a phrase."""
 
 _NEGATORS: Final = frozenset("not no never nor neither without nobody nothing none".split())
-_JAPANESE_NEGATOR: Final = re.compile("ない|なく|なかっ|ません|せず|ずに|[かさたらわけせてめれえ]な$|[らわけせれえ]ず$")
+_JAPANESE_NEGATOR: Final = re.compile(
+    "(?<!つ)ない|なく|なかっ|ません|せず|ずに|[かさたらわけせてめれえ]な$|[らわけせれえ]ず$"
+)
 _REACH: Final = 6
 """So many words after a negator are in doubt."""
 _CLAUSE_START: Final = re.compile(
@@ -29,7 +31,7 @@ _HARMLESS_JAPANESE: Final = re.compile(
     r"(?:なければ|ないと|なくては|なくちゃ)(?:[^,]{0,3}(?:なりません|ならない|いけません|いけない|だめ))?"
     r"|かもしれ(?:ない|ません)|(?:間違い|違い|問題|心配|遠慮|申し訳|変わり)[はも]?(?:ない|なく|ありません|ございません|なし)"
     r"|しか[^,]{0,6}(?:ない|ません)|だけ(?:で|じゃ)なく|ませんか|ない(?:です|でしょう)?か|変わ(?:らない|らず|りません)"
-    r"|(?:構い|かまい|すみ)ません|(?:少|危|もったい|足り|とんでも)ない|忘れ(?:ず|ない|ません)"
+    r"|つない(?:で(?!す)|だ)|(?:構い|かまい|すみ)ません|(?:少|危|もったい|足り|とんでも)ない|忘れ(?:ず|ない|ません)"
     r"|(?:ずに|ないで|なしで)[^,]{1,8}(?:いけません|いけない|だめ|避け|控え|やめ|ないで(?:くだ|ね))"
     r"|(?:[無失な]くさ|ためらわ|迷わ|怖がら|恐れ|恥ずかしがら|諦め|あきらめ|遅らせ|捨て|後回しにし|先延ばしにし)(?:ない|ず)"
 )
