@@ -23,6 +23,7 @@ from scipy.io import wavfile
 from fdbcore.endpoints.examiner.brief import Brief, Goal, read_brief
 from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
 from fdbcore.endpoints.examiner.examiner import Examiner
+from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import SettingsError
 from fdbcore.measures.examined import examined
 from fdbcore.measures.reading import Reading
@@ -346,13 +347,49 @@ def test_in_a_pause_the_fast_one_goes_on_only_with_a_goal_that_is_met(tmp_path: 
 
 @pytest.mark.parametrize("pause_s", [0.3, 0.79, 1.2])
 @pytest.mark.parametrize("pacing", ["fast", "slow"])
-def test_a_pause_between_two_sentences_is_no_end(tmp_path: Path, synthesiser: str, pacing: str, pause_s: float) -> None:
+def test_a_pause_between_two_sentences_is_no_end(
+    tmp_path: Path, synthesiser: str, pacing: str, pause_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PACINGS, pacing, replace(PACINGS[pacing], backchannels_ms=None))
     held = Stepped(
         examiner(tmp_path, synthesiser, brief([], [], []), f"pacing={pacing}"), answers_in_sentences(pause_s)
     )
     assert held.verdicts == ["not heard"] * 3
     assert [each["sayings"] for each in held.of("examiner_goal")] == [1, 1, 1]
     assert all(each["reaction_ms"] >= 1500 for each in held.of("examiner_says", cue="answered"))
+
+
+@pytest.mark.parametrize("ears", [False, True])
+def test_an_answer_of_12_s_is_broken_into_once_and_then_heard(
+    tmp_path: Path, synthesiser: str, ears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words that meet the goal come at the end of each answer."""
+    monkeypatch.setitem(PACINGS, "fast", replace(PACINGS["fast"], backchannels_ms=None))
+    goals = brief([["hot"]], [["nine"]])
+    late = ["Well, as to that,"] * 8 + ["They are hot."] + ["Well, as to that,"] * 8 + ["It is at nine."]
+    if ears:
+        party = hearing(tmp_path, synthesiser, goals, "fast", *late)
+    else:
+        party = examiner(tmp_path, synthesiser, goals, "pacing=fast")
+    held = Stepped(party, answers(30, 1200))
+    cues = [(each["goal"], each["saying"], each["cue"]) for each in held.of("examiner_says", what="goal")]
+    assert [cue for cue in cues if cue[2] == "breaks in"] == [(1, 2, "breaks in"), (2, 2, "breaks in")]
+    assert held.verdicts == (["met", "met"] if ears else ["not heard", "not heard"])
+
+
+def test_who_answers_the_first_wording_alone_was_not_heard(tmp_path: Path, synthesiser: str) -> None:
+    """The second wording broke into its answer, which may have met the goal."""
+    begins = 30 + SAYING_TICKS + 30
+    party = examiner(tmp_path, synthesiser, brief([["hot"]], [["nine"]]), "pacing=fast")
+    held = Stepped(party, lambda tick, silent_since: begins <= tick < begins + 730)
+    assert held.verdicts == ["not heard", "unmet"]
+
+
+def test_who_never_ends_is_left_after_28_s(tmp_path: Path, synthesiser: str) -> None:
+    held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), answers(30, 100_000))
+    said = held.of("examiner_says", what="goal")
+    assert [(each["goal"], each["cue"]) for each in said[1:]] == [(1, "breaks in"), (2, "breaks in"), (2, "breaks in")]
+    assert said[2]["tick"] - said[1]["tick"] == SAYING_TICKS + 30 + 2800
 
 
 def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) -> None:

@@ -203,7 +203,7 @@ def staff(address: str) -> Staff:
 class Staff(Endpoint):
     """They answer 0.7 s after the examiner has stopped, and stop once it has talked over them for 0.6 s.
 
-    fault: one of WRONG and TIMED, or "vague". long: they say AND_MORE after each answer, and make no pause. pause_s:
+    fault: one of WRONG and TIMED, or "vague". long: they say AND_MORE after each answer, in one breath. pause_s:
     they say OPENER before and CLOSER after each answer, with such pauses between. voice: a folder of recorded clips.
     """
 
@@ -275,8 +275,8 @@ class Staff(Endpoint):
             return [*opener, *pause, *frames, *pause, *closer]
         if not self._settings.get("long"):
             return frames
-        pcm = np.concatenate([*frames, *spoken("hibari", AND_MORE, -26.0)])
-        return frames_of(without_long_pauses(pcm, MOST_PAUSE_TICKS), -26.0)
+        more = without_long_pauses(np.concatenate(spoken("hibari", AND_MORE, -26.0)), MOST_PAUSE_TICKS)
+        return [*frames, *frames_of(more, -26.0)]
 
     def describe(self) -> Mapping[str, Any]:
         return {"kind": "staff", **self._settings}

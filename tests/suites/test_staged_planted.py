@@ -116,7 +116,9 @@ def met(scored: dict[str, Any], system: str) -> float:
 
 def a_right_system_is_right_however_it_pauses(scored: dict[str, Any], system: str) -> None:
     row = scored["rows"][system]
-    assert (met(scored, system), row["goals_met"], row["wordings"]) == (1, 1, 1)
+    # an answer is longer than 7 s: the fast examiner breaks in and asks again, if it cannot hear that the goal is met
+    asks_again = scored["pacing"] == "fast" and not system.endswith("-heard")
+    assert (met(scored, system), row["goals_met"], row["wordings"]) == (1, 1, 1 + asks_again)
     assert (row["answered_per_turn"], row["premature_per_turn"], row["no_response_per_turn"]) == (1, 0, 0)
     assert row["answer_ms"] == pytest.approx(700, abs=60)
     assert row["timing"] > 0.85
@@ -152,5 +154,7 @@ def each_fault_comes_out_in_the_measure_that_names_it(scored: dict[str, Any]) ->
     assert answered["talks-over"] < 0.15 > over["timing"]
     for name in ("never-yields", "never-yields-heard"):
         stops = rows[name][STOPS]
-        assert stops is None if is_slow else stops < 0.1, "a pause of 0.9 s is no stop; an end of all it said may be"
-        assert (shares[name] == 1) >= is_slow
+        if is_slow or name.endswith("-heard"):  # by its ears the fast one knows in a pause that the goal is met
+            assert (stops, shares[name]) == (None, 1)
+        else:
+            assert stops < 0.1, "a pause of 0.9 s is no stop; an end of all it said may be"

@@ -14,13 +14,15 @@ Verdict = Literal["met", "unmet", "not heard", "not reached"]
 @dataclass(slots=True)
 class Progress:
     """Of one goal. most: how many sayings there are for it, after which it is unmet. sayings: how many were said and
-    heard by half or more. since_tick: of the first one, heard or not. verdict: None until the goal is left.
+    heard by half or more. since_tick: of the first one, heard or not. is_unheard: nobody listened to an answer.
+    verdict: None until the goal is left.
     """
 
     goal: Goal
     most: int
     sayings: int = 0
     since_tick: int | None = None
+    is_unheard: bool = False
     verdict: Verdict | None = None
 
 
@@ -58,6 +60,12 @@ class Agenda:
         present = self.progress[self._at]
         return not self._insists and present.sayings >= present.most
 
+    @property
+    def is_put_once(self) -> bool:
+        """Whether the present goal was said once, and there is another wording: to break in then leaves no goal."""
+        present = self.present
+        return present is not None and present.sayings == 1 < present.most and not self.is_cut
+
     def say(self, tick: int) -> int:
         """The present goal's next saying begins in `tick`; returns its index, 0 if the brief has no words for it."""
         present = self.progress[self._at]
@@ -77,14 +85,15 @@ class Agenda:
             self.is_cut = True
         self._is_saying = False
 
-    def answered(self, words: str | None) -> Progress | None:
+    def answered(self, words: str | None, is_whole: bool = True) -> Progress | None:
         """The system has answered, or let its chance pass. Returns the goal if it is left now.
 
-        words: what the system said for the goal; None if nobody listened.
+        words: what the system said for the goal; None if nobody listened. is_whole: False if it was broken into.
         """
         present = self.progress[self._at]
         if not self.is_cut and (words is None or not present.goal.heard):
-            return self._leave("not heard")
+            present.is_unheard = True
+            return self._leave("not heard") if is_whole or not self.is_put_once else None
         return self.judged(self.is_met_by(words or ""))
 
     def is_met_by(self, words: str) -> bool:
@@ -102,6 +111,8 @@ class Agenda:
 
     def unanswered(self) -> Progress | None:
         """The system said nothing. Returns the goal if it is left now, because all was said for it."""
+        if self.progress[self._at].is_unheard and self.is_last_saying:
+            return self._leave("not heard")
         return self.judged(False)
 
     def judge(self, is_met: bool) -> Progress:
@@ -112,7 +123,7 @@ class Agenda:
         """No goal is pursued any more; returns those that are left by this."""
         left = list(self.progress[self._at :])
         for each in left:
-            each.verdict = "not reached" if each.since_tick is None else "unmet"
+            each.verdict = "not reached" if each.since_tick is None else "not heard" if each.is_unheard else "unmet"
         self._at, self._is_saying = len(self.progress), False
         return left
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Literal
+from typing import Final, Literal
 
 from fdbcore.endpoints.examiner.edges import EarlyEdges, Edge, FinalCheck, Pauses
 from fdbcore.endpoints.examiner.pacing import Pacing
 from fdbcore.types import TICK_MS
 
 Cue = Literal["opening", "answered", "pause", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
+
+_BREATH_MS: Final = 500
+"""Who speaks over the examiner, with pauses of no more than this, has spoken over it all the time."""
 
 
 def _ticks(ms: float) -> int:
@@ -21,6 +24,8 @@ class Cues:
 
     def __init__(self, pacing: Pacing, random: Random) -> None:
         self.other = EarlyEdges()
+        self.other_since = 0  # when it began to speak; a breath does not begin it anew
+        self._other_end = -_BREATH_MS  # when it ended before
         self.check = FinalCheck()
         self.has_answered = False  # the other side has spoken since the last own words
         self._answered_since = 0  # when it then began; pauses of it do not matter
@@ -37,6 +42,10 @@ class Cues:
         """Take whether the other side seems to speak in `tick`; return the early edge that becomes known now."""
         silent_since = self.other.since_tick
         edge = self.other.push(tick, active)
+        if edge == "end":
+            self._other_end = self.other.since_tick
+        elif edge == "start" and (self.other.since_tick - self._other_end) * TICK_MS > _BREATH_MS:
+            self.other_since = self.other.since_tick
         if edge == "start" and self.has_answered and self._pacing.learns:
             self._pauses.learn(silent_since, self.other.since_tick, self._own_start)
         if self.other.speaks and self._own_start is None:
@@ -59,12 +68,13 @@ class Cues:
         """A backchannel begins."""
         self._last_backchannel = tick
 
-    def now(self, tick: int) -> Cue | None:
-        """The cue of this tick, while nothing is said."""
+    def now(self, tick: int, is_put_once: bool) -> Cue | None:
+        """The cue of this tick, while nothing is said. is_put_once: see `Agenda`."""
         other, pacing = self.other, self._pacing
         if other.speaks and other.active and self._own_end is not None:
             alone_since = self._answered_since
-            if pacing.breaks_in_ms is not None and tick - alone_since >= _ticks(pacing.breaks_in_ms):
+            breaks_in_ms = pacing.breaks_in_ms if is_put_once else pacing.breaks_in_again_ms
+            if breaks_in_ms is not None and tick - alone_since >= _ticks(breaks_in_ms):
                 return "breaks in"
             since_last = tick - max(alone_since, self._last_backchannel)
             if pacing.backchannels_ms is not None and since_last >= _ticks(pacing.backchannels_ms):
@@ -112,7 +122,7 @@ class Cues:
         """Whether the other side has now spoken over the own words for long enough."""
         if self._own_start is None or self._pacing.yields_ms is None or not self.other.speaks:
             return False
-        over_ticks = tick - max(self.other.since_tick, self._own_start)
+        over_ticks = tick - max(self.other_since, self._own_start)
         return over_ticks >= _ticks(self._pacing.yields_ms)
 
     def _drawn(self) -> int:

@@ -199,7 +199,7 @@ class Examiner(Endpoint):
         said = self._said
         if said is not None and said.what == "goal" and math.isinf(said.stop) and self._cues.must_yield(tick):
             said.stop = tick + 2
-            self._cues.check.acted_on("start", self._cues.other.since_tick)
+            self._cues.check.acted_on("start", self._cues.other_since)
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         """Take the final events of the system, which confirm the early edges or do not."""
@@ -227,7 +227,7 @@ class Examiner(Endpoint):
         elif self._agenda.present is not None and tick >= self._brief.most_s * TICKS_PER_S:
             self._close(tick, "time limit", "limit")
         elif self._waits_for is None:
-            self._follow(tick, self._cues.now(tick))
+            self._follow(tick, self._cues.now(tick, self._agenda.is_put_once))
         elif not (self._is_overtaken and self._cues.other.speaks):
             what, cue = self._waits_for
             if what == "goal" and self._agenda.present is None:

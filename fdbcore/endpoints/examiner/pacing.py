@@ -32,7 +32,8 @@ class Pacing:
     answer to be over; learns: or longer than its own pauses so far, up to 3 s. met_ms: how long, once the goal
     is met. varies_ms: added to both, evenly at random. patience_ms: so long after its own words it speaks again if the
     system says nothing. yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it
-    interrupts a system that began to speak so long ago, and speaks. backchannels_ms: so often it gives a backchannel
+    interrupts, with another wording, a first answer that began so long ago; breaks_in_again_ms: any other answer, which
+    is so heard whole. backchannels_ms: so often it gives a backchannel
     while the system speaks. looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in
     if so. insists: only a met goal leads on; without ears, an answer does. opens: who opens the conversation.
     """
@@ -43,6 +44,7 @@ class Pacing:
     patience_ms: int
     yields_ms: int | None
     breaks_in_ms: int | None = None
+    breaks_in_again_ms: int | None = None
     backchannels_ms: int | None = None
     looks_ms: int | None = None
     met_ms: int | None = None
@@ -65,6 +67,7 @@ PACINGS: Final = {
         patience_ms=3000,
         yields_ms=1500,
         breaks_in_ms=7000,
+        breaks_in_again_ms=28_000,
         backchannels_ms=2500,
         looks_ms=2000,
         met_ms=250,

@@ -38,7 +38,7 @@ class ScriptedActor(VoicedActor):
         if cue == "no answer":
             return ActorDecision(None, self.agenda.unanswered())
         if self._ears is None:
-            return None if cue == "pause" else ActorDecision(None, self.agenda.answered(None))
+            return None if cue == "pause" else ActorDecision(None, self.agenda.answered(None, cue != "breaks in"))
         if not self._ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
             self._ears.listen()
             self._listened = True
@@ -46,7 +46,7 @@ class ScriptedActor(VoicedActor):
             return None
         if cue == "pause" and not self.agenda.is_met_by(self._ears.words):
             return None
-        return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
+        return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words, cue != "breaks in"))
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """By the words that were heard last."""
