@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.measures.transcript import odd_texts
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, clock_text
 
@@ -35,6 +36,9 @@ def caveats(recording: Recording) -> list[str]:
     found += _oddities_of_files(recording)
     if recording.n_ticks:
         for side in SIDES:
+            if odd := odd_texts(recording, side):
+                got = f"{len(odd)} such, the first {str(odd[0])[:60]!r}"
+                found.append(f"`text` events of {side}: expected a text, and times in ms if any, got {got}")
             if unread := recording.unread_words(side):
                 found.append(f"words of {side} not read: {unread}")
             if count := recording.untimed_words(side):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, other_side
@@ -18,6 +18,8 @@ LINE_START: Final = "line_start"
 LINE_END: Final = "line_end"
 TEXT: Final = "text"
 """The kind of event in which Moshi tells its words, piece by piece, and the name of that of a system of one's own."""
+
+_TIMES: Final = ("start_ms", "end_ms")
 
 JOINED_TICKS: Final = TICKS_PER_S
 """Pieces that belong to no item are one line if at most so much time lies between them."""
@@ -109,7 +111,7 @@ def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
 
     A text that does not state its start belongs to the turn of its side that lies nearest to when it was told.
     """
-    texts = [(event["tick"], event["data"]) for event in reading.events if event["side"] == side and _is_text(event)]
+    texts = [(event["tick"], event["data"]) for event in _text_events(reading, side) if _is_text(event["data"])]
     turns = [*reading.dialogue.held(side), *reading.dialogue.asides(side)] if texts else []
     found: dict[tuple[int, int | None], str] = {}
     for tick, told in sorted(texts, key=lambda text: text[0]):
@@ -126,16 +128,29 @@ def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
             yield {"side": side, "told_by": side, "text": text, "start_tick": start_tick, "end_tick": end_tick}
 
 
-def _is_text(event: Mapping[str, Any]) -> bool:
-    told = event.get("data")
-    is_named = event["kind"] == "event" and event.get("name") == TEXT
-    return is_named and isinstance(told, Mapping) and isinstance(told.get("text"), str)
+def odd_texts(recording: Recording, side: Side) -> list[Any]:
+    """What a system of one's own told as `text` that holds no text, or times that are no numbers."""
+    found = [event.get("data") for event in _text_events(recording, side)]
+    return [told for told in found if not _is_text(told) or not all(map(_is_time, map(told.get, _TIMES)))]
+
+
+def _text_events(recording: Recording, side: Side) -> list[Mapping[str, Any]]:
+    events = [event for event in recording.events if event["side"] == side and event["kind"] == "event"]
+    return [event for event in events if event.get("name") == TEXT]
+
+
+def _is_text(told: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(told, Mapping) and isinstance(told.get("text"), str)
+
+
+def _is_time(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _stated(recording: Recording, told: Mapping[str, Any], name: str) -> int | None:
     """A time within the session, in ticks; None if a system does not state it."""
     ms = told.get(name)
-    if isinstance(ms, bool) or not isinstance(ms, int | float):
+    if ms is None or not _is_time(ms):
         return None
     return _tick(min(max(ms, 0), max(recording.n_ticks - 1, 0) * TICK_MS))
 

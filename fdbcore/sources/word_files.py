@@ -129,7 +129,7 @@ class WordFiles(KnownWords):
         lead_ms = _lead_samples(recording, side) * 1000 // SAMPLE_RATE_HZ
         words, untimed = chunks_in(self.file_of(recording, side))
         length_s = ticks_to_s(recording.n_ticks)
-        if words and (last_s := max(start_s for _, start_s, _ in words)) > length_s + _FAR_S:
+        if words and (last_s := max(max(start_s, end_s) for _, start_s, end_s in words)) > length_s + _FAR_S:
             file = self.file_of(recording, side)
             raise InputError(f"{file}: expected words within the {length_s:g} s of the call, got one at {last_s:g} s")
         timed = [_on_session(text, start_s, end_s, lead_ms) for text, start_s, end_s in words]

@@ -65,6 +65,13 @@ FOUND: Final = (
         "pipe",
     ),
     (".env", "OPENAI", "\xff", EXPORT, "out/c0.json"),
+    (
+        "words/c0/B.json",
+        r"(timestamp.: \[[\d.]+, )[\d.]+",
+        r"\g<1>1e308",
+        "transcribe run --transcriber words:words",
+        "B.json",
+    ),
 )
 """The file, what is replaced in it by what, the command, and what it prints. Of arrays, one is left out."""
 

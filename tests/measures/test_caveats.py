@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -65,6 +66,24 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     of_run = run_screen([recording], summary([recording])["measures"])
     assert "!! the call failed" in of_run
     assert "1 of 1 scored calls failed" in of_run.splitlines()[0]
+
+
+def test_texts_of_a_system_of_ones_own_that_hold_no_text_are_named(tmp_path: Path) -> None:
+    """Also where the times of one are no numbers; what can be read of it counts."""
+    recording = held(tmp_path / "call")
+    told = [
+        {"text": "Yes."},
+        {"text": 5},
+        {"text": "No.", "start_ms": "soon"},
+        "no object",
+        {"text": "", "end_ms": 3.5},
+    ]
+    with (recording.path / "events.jsonl").open("a") as events:
+        for data in told:
+            events.write(json.dumps({"tick": 9, "side": "B", "kind": "event", "name": "text", "data": data}) + "\n")
+    (caveat,) = caveats(Reading(recording.path))
+    expected = "`text` events of B: expected a text, and times in ms if any, got 3 such, the first \"{'text': 5}\""
+    assert caveat == expected
 
 
 def test_a_call_that_outlasted_the_system_says_since_when(tmp_path: Path) -> None:

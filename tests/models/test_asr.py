@@ -128,6 +128,7 @@ def test_a_model_without_word_times_is_refused_with_what_its_server_says(listene
         ({"text": "Hello.", "words": [{"word": "Hello"}]}, PartyError, "something other than a transcript"),
         ({"text": "Hello.", "words": [{"word": None, "start": 0, "end": 1}]}, PartyError, "other than a transcript"),
         ({"text": "Hello.", "words": [{"word": "Hello", "start": "x", "end": 1}]}, PartyError, "than a transcript"),
+        ({"text": "Hello.", "words": [{"word": "Hello", "start": 0, "end": 1e308}]}, PartyError, "than a transcript"),
     ],
 )
 def test_answers_without_usable_word_times(

@@ -56,7 +56,7 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
             raise SettingsError(f"{self.name} gives no word times: {self.server} answers without them")
         try:
             return [_timed(word.word, word.start, word.end) for word in words or ()]
-        except (AttributeError, TypeError, ValueError):  # the SDK does not check the answer
+        except (ArithmeticError, AttributeError, TypeError, ValueError):  # the SDK does not check the answer
             raise self._no_transcript() from None
 
     def _ask(self, wav: bytes, language: str, **form: Any) -> Any:  # noqa: ANN401
