@@ -18,7 +18,7 @@ from fdbcore.measures.dialogue import Dialogue, Spans, joined
 from fdbcore.measures.health.finding import ECHOES, near
 from fdbcore.measures.label_clock import late_in_parts
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.labels import Label
+from fdbcore.recording.labels import Label, LabelKind
 from fdbcore.recording.left_out import kept_ticks
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, Span, clock_text, other_side, ticks_to_s
@@ -38,6 +38,10 @@ IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
 FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
+SAME_LENGTH_TICKS: Final = TICKS_PER_S // 5
+"""Files of two sides that differ by more need not begin at one moment."""
+GATED_PEAK, GATED_SHARE, OPEN_SHARE = 1, 0.9, 0.1
+LEAST_GATED_TICKS, LEAST_OPEN_TICKS, HELD_TICKS = 5 * TICKS_PER_S, 3 * TICKS_PER_S, TICKS_PER_S // 2
 SILENT: Final = "digitally silent"
 AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
@@ -47,6 +51,7 @@ MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # how far labels are looked for at anothe
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 NEARLY_ALL: Final = 0.9
+FEWEST_OF_A_CALL, FITTING_BY_CHANCE = 4, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +286,7 @@ def one_sided(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def file_ends(heard: CheckedCall) -> Iterator[Finding]:
-    """The file of one side is much shorter than that of the other. In samples of one turn, A's file may be."""
+    """The file of one side is shorter than that of the other. In samples of one turn, A's file may be."""
     source = heard.reading.meta.get("source")
     if not source or len(heard.reading.source_files) != len(SIDES):
         return
@@ -289,10 +294,28 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
         n_ticks = heard.reading.n_ticks
         end = int(source["sides"][side].get("samples", n_ticks * FRAME_SAMPLES)) // FRAME_SAMPLES
         early = heard.dialogue.measured_ticks - heard.dialogue.measured_before(end)
-        if early > FILE_ENDS_EARLY_TICKS and not (side == "A" and heard.dialogue.line == "open"):
+        if early > SAME_LENGTH_TICKS and not (side == "A" and heard.dialogue.line == "open"):
             name = f"{side}'s file ends early"
             text = f"{side}'s file ends {early / TICKS_PER_S:.0f} s early, at {_clock(end)}"
+            if early <= FILE_ENDS_EARLY_TICKS:
+                name = f"{side}'s file is a little shorter"
+                text = f"{name}, by {early / TICKS_PER_S:.1f} s: both are taken to begin at one moment (--offset-ms)"
             yield Finding("file_ends", side, name, text, end, n_ticks)
+
+
+def half_duplex(heard: CheckedCall) -> Iterator[Finding]:
+    """The line of a side is cut off while the other speaks: it has a background, but none then."""
+    kept = kept_ticks(heard.reading.heard, heard.reading.n_ticks)
+    for number, side in enumerate(SIDES):
+        own, other = (heard.dialogue.speaking[each] for each in (side, other_side(side)))
+        is_cut = heard.reading.peaks[:, number] <= GATED_PEAK
+        beside, apart = is_cut[other & kept], is_cut[~near(own | other, HELD_TICKS) & kept]
+        if len(beside) < LEAST_GATED_TICKS or len(apart) < LEAST_OPEN_TICKS:
+            continue
+        if beside.mean() >= GATED_SHARE and apart.mean() <= OPEN_SHARE:
+            name = f"{side} is cut off while {other_side(side)} speaks"
+            text = f"{name} ({100 * beside.mean():.0f} % of it): what {side} says then is not recorded, half duplex?"
+            yield Finding("half_duplex", side, name, text, heard.start_tick, heard.end_tick)
 
 
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
@@ -319,11 +342,34 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
         times = " and ".join(f"{_shift(late_ticks)} at {_clock(tick)}" for tick, late_ticks in late)
         text = f"labels fit speech {times}: do they run on another clock?"
         yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
+    else:
+        yield from _labels_of_nothing(heard)
+
+
+def _labels_of_nothing(heard: CheckedCall) -> Iterator[Finding]:
+    """Hardly any label fits speech of its side: they may be those of another call."""
+    assert heard.reading.labels is not None
+    kinds: tuple[LabelKind, ...] = ("turn_end", "speech", "interruption", "backchannel", "side_talk")
+    of_sides = [label for side in SIDES for label in heard.reading.labels.of(side, *kinds)]
+    named = [label for label in of_sides if label.kind == "turn_end" or label.start_tick < label.end_tick]
+    fitting = sum(_fits(label, heard, label.side) for label in named)
+    if len(named) >= FEWEST_OF_A_CALL and fitting <= FITTING_BY_CHANCE * len(named):
+        text = f"{len(named) - fitting} of {len(named)} labels fit no speech of their side: are they of another call?"
+        yield Finding("labels_elsewhere", None, "Labels fit no speech", text, named[0].start_tick, named[0].end_tick)
 
 
 CHECKS: Final[Mapping[str, Check]] = {
     check.__name__: check
-    for check in (never_spoke, fell_silent, ends_unanswered, went_on, one_sided, file_ends, labels_elsewhere)
+    for check in (
+        never_spoke,
+        fell_silent,
+        ends_unanswered,
+        went_on,
+        one_sided,
+        file_ends,
+        half_duplex,
+        labels_elsewhere,
+    )
 }
 
 

@@ -114,6 +114,19 @@ def test_a_loud_side_without_speech_is_not_called_silent(tmp_path: Path) -> None
     assert findings(Reading(recording.path))[0].text.startswith("B silent from 0:50")
 
 
+def test_a_line_that_is_cut_off_while_the_other_speaks_is_named(tmp_path: Path) -> None:
+    """One that is silent between its own words anyway is not, nor one with a background throughout."""
+    recording = drawn_recording(tmp_path / "call", ALIVE, tail_s=4.0)
+    path = recording.path / ACTIVITY
+    with np.load(path) as stored:
+        kept = dict(stored)
+    a, b = (np.unpackbits(kept[side])[: int(kept["n_ticks"])].astype(bool) for side in "ab")
+    for cut, told in ((b, ["A is cut off while B speaks (100 % of it)"]), (b & False, [])):
+        kept["peaks"][:, 0] = np.where(a, 8_000, np.where(cut, 0, 30))
+        np.savez(path, allow_pickle=False, **kept)
+        assert [each.text.partition(":")[0] for each in findings(Reading(recording.path))] == told
+
+
 @pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no answer")])
 def test_a_call_that_ends_with_a_unanswered_is_named(tmp_path: Path, tail_s: float, counts: str | None) -> None:
     drawn = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 2.5-5", tail_s)
@@ -143,6 +156,10 @@ def test_a_file_that_ends_early(tmp_path: Path) -> None:
     sides["B"]["samples"] = 20 * 48_000
     source = {"files": files, "sides": sides, "swap": False, "playable_in_browser": False}
     assert found(tmp_path / "call", ALIVE, source=source) == [("file_ends", "B's file ends 12 s early, at 0:20", 20.0)]
+    sides["B"]["samples"] = round(30.8 * 48_000)
+    ((_, text, _),) = found(tmp_path / "little", ALIVE, source=source)
+    assert text == "B's file is a little shorter, by 1.2 s: both are taken to begin at one moment (--offset-ms)"
+    sides["B"]["samples"] = 20 * 48_000
     of_one_turn = [{"path": "1/input.wav"}, {"path": "1/output.wav"}]
     sides["A"]["samples"], sides["B"]["samples"] = sides["B"]["samples"], sides["A"]["samples"]
     assert found(tmp_path / "v1", ALIVE, source=source | {"files": of_one_turn}) == []
@@ -163,6 +180,22 @@ def test_labels_that_fit_the_speech_of_the_other_side(tmp_path: Path) -> None:
     assert [finding["text"] for finding in score(Reading(drawn.path))["findings"]] == [
         "3 of 3 labels fit the speech of the other side: sides exchanged? (--swap)"
     ]
+
+
+def test_labels_that_fit_no_speech_may_be_of_another_call(tmp_path: Path) -> None:
+    recording = drawn_recording(tmp_path / "call", ALIVE)
+    of_another = [
+        Label("A", "interruption", 4.0, 5.0),
+        Label("A", "backchannel", 9.0, 9.5),
+        Label("A", "turn_end", 3.1, 3.1),
+        Label("A", "turn_end", 10.0, 10.0),
+    ]
+    for more, told in ((Label("A", "speech", 6.5, 7.5), 4), (Label("A", "speech", 10.5, 11.5), 5)):
+        keep_labels(recording.path, "hand.csv", [*of_another, more])
+        texts = [finding["text"] for finding in score(Reading(recording.path))["findings"]]
+        assert texts == [f"{told} of 5 labels fit no speech of their side: are they of another call?"]
+    keep_labels(recording.path, "hand.csv", [Label("A", "speech", 0.5 + 6 * k, 1.5 + 6 * k) for k in range(4)])
+    assert score(Reading(recording.path))["findings"] == []
 
 
 @pytest.mark.parametrize("late_s", [-2.0, 1.0, 3.0])
