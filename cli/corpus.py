@@ -236,7 +236,7 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 
 def _say_next(path: Path) -> None:
-    """Print how to compare a run with the newest complete one beside it that it can be compared with, if any."""
+    """Print how to compare a run with the newest complete one beside it that has calls of its names, if any."""
     from fdbcore.analysis.comparison import differing
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.form import NOT_OF_FORM
@@ -247,7 +247,10 @@ def _say_next(path: Path) -> None:
             earlier = Run(other)
             if any(call.status == WAITING for call in earlier.calls):
                 continue
-            differing(Run(path), earlier, allowed=False)
+            made = Run(path)
+            if {call.name for call in made.calls}.isdisjoint(call.name for call in earlier.calls):
+                continue
+            differing(made, earlier, allowed=False)
             run, baseline = (shlex.quote(str(each)) for each in (path, other))
             click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
             return

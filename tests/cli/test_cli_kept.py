@@ -164,6 +164,9 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "Next" not in first.stdout
     other = replay(folder / "last", "--set", "min_silence_ms=400", out=folder / "run-other")
     assert "Next" not in other.stdout  # runs with other settings cannot be compared
+    write(folder / "elsewhere.wav", voices("A 0.5-2 | B 2.3-4", 1.0))
+    unrelated = replay(folder / "elsewhere.wav", out=folder / "run-elsewhere")
+    assert "Next" not in unrelated.stdout  # they have no call in common
     second = replay(folder / "this", out=folder / "run-this")
     (told,) = [line for line in second.stdout.splitlines() if line.startswith("Next")]
     command = told.partition(": ")[2].split()
