@@ -39,7 +39,7 @@ def tool_calls(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
             continue
         if stage == "complete":
             call["name"], call["arguments"] = event["name"], event["arguments"]
-            call["complete_tick"], call["latency_ms"] = tick, event["latency_ms"]
+            call["complete_tick"], call["latency_ms"] = tick, event.get("latency_ms")
         else:
             call["status"], call["end_tick"] = event.get("status", "cancelled"), tick
             call |= {name: event[name] for name in ("result", "error") if name in event}  # type: ignore[typeddict-item]

@@ -220,6 +220,10 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
         )
     if channels.is_from_0:
         oddities.add(f"{table.path.name} counts channels from 0", [f"{AGENT_CHANNEL} 0 is left, 1 is right"])
+    names = {number: channels.name(_agent_channel(row)) for number, row in rows.items()}
+    if any(names.values()):
+        empty = [sessions[number].name for number, name in sorted(names.items()) if not name]
+        oddities.add(f"calls without {AGENT_CHANNEL}, which others have: taken as if the column were not there", empty)
     columns = [table.columns(rows.get(number, {})) for number in range(len(sessions))]
     return [_with_row(session, own, channels) for session, own in zip(with_log, columns, strict=True)]
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from click.testing import CliRunner
+from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import Wave, tones
 from scipy.io import wavfile
 from scipy.signal import resample_poly
 
+from fdbcore.cli.main import main
+from fdbcore.endpoints.examiner.voice import spoken
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 
@@ -81,3 +91,83 @@ def test_we_join_it_by_webrtc(tmp_path: Path) -> None:
     assert n_first < 1.4 * 48_000
     assert again > begins + n_first
     assert recording.parties["B"]["kind"] == "pipecat"
+
+
+GREETING, CALL, BOOKED = "Hello, this is the kayak shop.", '{"day": "Friday"}', "It is booked for Friday. See you then."
+
+
+def answer(body: Mapping[str, Any]) -> Turn:
+    """Greets, books a kayak once it was asked for one, and says so."""
+    roles = [message["role"] for message in body["messages"]]
+    if roles[-1] == "tool":
+        return Turn(BOOKED, first_s=0.2)
+    return Turn(calls=[("book", CALL)]) if roles.count("user") == 1 else Turn(GREETING, first_s=0.2)
+
+
+def aloud(text: str) -> bytes:
+    """A text in the voice Hibari, as OpenAI's speech comes: PCM at 24 kHz."""
+    pcm = at_rate(np.concatenate(spoken("hibari", text, -26.0)), 48_000, 24_000)
+    return pcm.astype("<i2").tobytes()
+
+
+@contextmanager
+def scaffolded(kind: str) -> Iterator[Outside]:
+    """A bot as `pipecat init` makes it, whose models are ours."""
+    with FakeChat(answer, heard=["A kayak for Friday, please."]) as models:
+        models.say = aloud
+        base_url = f"http://127.0.0.1:{models.server_port}/v1"
+        with Outside("pipecat_bot", "fakes.pipecat_bot.scaffolded", kind, base_url, KEY) as bot:
+            yield bot
+
+
+def held(system: str, folder: Path) -> Reading:
+    """A caller who waits for the greeting, asks once, and listens."""
+    (folder / "caller.toml").write_text(
+        'language = "en"\ntail_s = 6\n[[line]]\nsay = "I would like to book a kayak for Friday, please."\n'
+        'after = "other_end"\nor_after_s = 8\n'
+    )
+    caller = endpoint(f"scripted:{folder / 'caller.toml'}")
+    made = converse(caller, endpoint(system), folder / "call", LiveSettings(max_s=40), {}, threading.Event())
+    return Reading(made.path)
+
+
+def test_a_scaffolded_bot_for_the_web_greets_and_tells_the_call(tmp_path: Path) -> None:
+    with scaffolded("web") as bot:
+        recording = held(f"pipecat://127.0.0.1:{bot.port}", tmp_path)
+    events = [event for event in recording.events if event["side"] == "B"]
+    assert recording.dialogue.ipus["B"][0][0] < 200, "the greeting"
+    said = [event["text"] for event in events if event["kind"] == "transcript" and event["of"] == "self"]
+    assert said == [GREETING, "It is booked for Friday.", "See you then."]
+    assert [event["text"] for event in events if event["kind"] == "transcript" and event["of"] == "partner"] == [
+        "A kayak for Friday, please."
+    ]
+    (call,) = tool_calls(recording.events)
+    assert (call["name"], call["status"], call["arguments"]) == ("book", "ok", {"day": "Friday"})
+    assert call["result"] == {"booked": "Friday"}
+    order = [event["name"] for event in events if event["kind"] in ("stage", "system_turn")]
+    greeting, answered = ["first token", "first audio"], ["transcribed", "speech_stopped", "first token", "first audio"]
+    assert [name for name in order if name != "speech_started"] == greeting + answered
+    assert recording.parties["B"]["session"]["about"]["library"] == "pipecat-ai"
+
+
+def test_a_scaffolded_bot_for_the_telephone_greets_and_answers(tmp_path: Path) -> None:
+    with scaffolded("telephony") as bot:
+        recording = held(f"twilio://127.0.0.1:{bot.port}/ws", tmp_path)
+    spans = recording.dialogue.ipus["B"]
+    own_end = int(recording.dialogue.ipus["A"][-1][1])
+    assert spans[0][0] < 300, "the greeting"
+    assert any(0 < start - own_end < 300 for start, _ in spans.tolist()), "the answer"
+
+
+def test_a_staged_dialogue_with_a_scaffolded_bot(tmp_path: Path) -> None:
+    with scaffolded("web") as bot:
+        asked = ["--scenario", "daily.ordering.01", "--system", f"pipecat://127.0.0.1:{bot.port}", "--quiet"]
+        held = CliRunner().invoke(main, ["run", "--suite", "staged", *asked, "--no-score", "--out", f"{tmp_path}/run"])
+    assert held.exit_code == 0, held.output
+    done = CliRunner().invoke(
+        main, ["score", "--suite", "staged", f"{tmp_path}/run", "--json", "--out", f"{tmp_path}/s"]
+    )
+    assert done.exit_code == 0, done.output
+    (item,) = json.loads(done.stdout)["items"]
+    assert item["examined"]["fault"] is None
+    assert all(goal["words"] for goal in item["goals"] if goal["verdict"] != "not reached"), "by what the bot told"

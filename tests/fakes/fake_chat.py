@@ -1,4 +1,4 @@
-"""A server that streams OpenAI's chat completions and transcribes, as a cascaded system uses both. Real HTTP, loopback.
+"""A server that streams OpenAI's chat completions, transcribes and speaks, as cascaded systems use them. Real HTTP.
 
     with FakeChat([Turn("Good day. What can I do?")], heard=["Hello."]) as server:
         registry.chat(f"openai:gpt-4o?{server.settings}")
@@ -19,12 +19,13 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
 
 import numpy as np
+from fakes.fake_speech import spoken
 from fakes.fake_transcriptions import Word
 from fakes.threaded import ThreadedServer
 from openai.types.chat import ChatCompletionChunk
 
 KEY = "sk-fake-0123456789abcdef"
-CHAT, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/audio/transcriptions"
+CHAT, TRANSCRIPTIONS, SPEECH = "/v1/chat/completions", "/v1/audio/transcriptions", "/v1/audio/speech"
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,15 @@ def placed(wav: bytes, text: str) -> list[Word]:
 
 class FakeChat(ThreadedServer):
     """A context manager. The last turn, and the last transcript, come again. turns: or what makes one of the body of a
-    request. heard: transcripts, or what makes one of
-    a file, as a text or as words. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many
+    request. heard: transcripts, or what makes one of a file, as a text or as words. say: the PCM of a text. asked: the
+    bodies of chats. wavs: the files to transcribe. broken_off: how many
     answers the client did not wait for."""
 
     def __init__(
         self, turns: Sequence[Turn] | Answers = (Turn("Good day."),), heard: Sequence[str] | Heard = ("Hello.",)
     ) -> None:
         super().__init__(_Handler)
-        self.turns, self.heard = turns, heard
+        self.turns, self.heard, self.say = turns, heard, spoken
         self.asked: list[dict[str, Any]] = []
         self.wavs: list[bytes] = []
         self.broken_off = 0
@@ -120,8 +121,10 @@ class _Handler(BaseHTTPRequestHandler):
                 timed = placed(self.server.wavs[-1], words) if isinstance(words, str) else words
                 answer["words"] = [{"word": each.text, "start": each.start_s, "end": each.end_s} for each in timed]
             return self._send(json.dumps(answer).encode())
-        assert self.path == CHAT
         body = json.loads(data)
+        if self.path == SPEECH:
+            return self._send(self.server.say(body["input"]), kind="audio/pcm")
+        assert self.path == CHAT
         self.server.asked.append(body)
         turn = self.server.turn(body)
         if turn.status != 200:
@@ -163,9 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
         error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
         self._send(json.dumps({"error": error}).encode(), status)
 
-    def _send(self, data: bytes, status: int = 200) -> None:
+    def _send(self, data: bytes, status: int = 200, kind: str = "application/json") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
-from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, json_object
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
-from fdbcore.endpoints.webrtc.endpoint import MOST_WAIT_S, WebRtcEndpoint
+from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
+from fdbcore.endpoints.webrtc.endpoint import MOST_WAIT_S
 from fdbcore.endpoints.webrtc.whip_client import HANG_UP_S
 from fdbcore.endpoints.websocket_line import Message, failure, require_aiohttp
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account
 from fdbcore.runtime.address import host_port
 from fdbcore.runtime.network import event_loop, text_of
-from fdbcore.types import TICK_NS, Happening, Pcm, Side
+from fdbcore.types import TICK_NS, Pcm, Side
 from fdbcore.types.tools import ToolResult
 from fdbcore.types.usage import Service
 
@@ -43,11 +43,8 @@ LOST_S: Final = 5.0
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
-    """One call. asked: its settings, in the form of the server. timeout_s: of the answer, the connection, the session.
-
-    `stream` has the events and no audio.
-    """
+class OpenAIRealtimeCall(WebRtcParty):
+    """One call. asked: its settings, in the form of the server. timeout_s: of answer, connection and session."""
 
     def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         server = urlsplit(account.base_url)
@@ -56,7 +53,6 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
         super().__init__(f"webrtc://{place}?ptime={PACKET_MS}&join_s={timeout_s}&silent_s={MOST_WAIT_S:.0f}")
         self.name = account.name
         self.without_key = account.without_key
-        self.stream = FrameStream(Pace("burst"), timeout_s, names_its_ends=True)
         self._dialect = dialect
         self._account = account
         self._model = model
@@ -214,15 +210,8 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
 
     # What the loop calls
 
-    def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now, at `origin_ns` of time.monotonic_ns."""
-        self.stream.start(origin_ns)
-        super().start(origin_ns)
-
     def say(self, tick: int) -> Pcm | None:
         """What the server said in `tick`, int16 (480,); None once it has gone."""
-        if self.left is None and self.stream.say(tick) is None:
-            self.left = self.stream.left
         frame = super().say(tick)
         if self.left == HUNG_UP and self.gone_tick is None:
             # A server that was killed says no good-bye: by ICE it counts as there for half a minute more.
@@ -240,20 +229,11 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
         """Send the result."""
         event_loop().call_soon_threadsafe(lambda: self.send(*self._events.result(result)))
 
-    def log(self) -> Sequence[Happening]:
-        """What happened, and what arrived."""
-        return [*self.stream.log(), *super().log()]
-
     def describe(self) -> Mapping[str, Any]:
         """What it is, how it is reached, and the session as the server confirmed it, as JSON values without secrets."""
         session = {"session": self._events.confirmed} if self._events.confirmed else {}
         of_call = {"name": self.name, "transport": "webrtc"}
         return {**super().describe(), **of_call, **self._events.describe(), **session}
-
-    def close(self) -> None:
-        """Hang up."""
-        self.stream.leave("closed")
-        super().close()
 
 
 class _Beginning:

@@ -51,7 +51,11 @@ class Peer:
         self._transceiver.setCodecPreferences(opus)
 
     def channel(
-        self, label: str, on_text: Callable[[str | bytes], None], on_close: Callable[[], None]
+        self,
+        label: str,
+        on_text: Callable[[str | bytes], None],
+        on_close: Callable[[], None],
+        on_open: Callable[[], None] = lambda: None,
     ) -> Callable[[str], None]:
         """Open a data channel with the connection, and return what sends a text on it; make it before the offer.
 
@@ -60,6 +64,7 @@ class Peer:
         channel = self._connection.createDataChannel(label)
         channel.on("message", on_text)
         channel.on("close", on_close)
+        channel.on("open", on_open)
 
         def send(text: str) -> None:
             if channel.readyState == "open":

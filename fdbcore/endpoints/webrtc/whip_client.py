@@ -1,7 +1,5 @@
 """A WebRTC server that we join by WHIP (RFC 9725): `whip://HOST[:PORT]/PATH`, or `whips://` with TLS.
 
-`pipecat://HOST:PORT` joins a Pipecat bot likewise, by the offer endpoint of its SmallWebRTC transport.
-
 Its settings are those of `webrtc`, and `?key_variable=VARIABLE`. The value of that environment variable is sent to the
 server as a bearer token (RFC 6750). We go to no other server: a redirection to one is refused, and a session that the
 answer puts at one is not ended, which the settings of the call tell as `not_deleted`. Without the setting no token is
@@ -11,7 +9,6 @@ there. Certificates are verified with the system's, or those of SSL_CERT_FILE.
 
 from __future__ import annotations
 
-import json
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +19,6 @@ from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, is_loopback
-from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import text_of
 from fdbcore.runtime.redaction import secret
 from fdbcore.runtime.traces import without_traces
@@ -44,11 +40,6 @@ def whip(address: str) -> Endpoint:
     return Dialled(address)
 
 
-def pipecat(address: str) -> Endpoint:
-    """A bot that we join at `pipecat://HOST[:PORT][/PATH]`, or `pipecats://` with TLS. SettingsError as for `whip`."""
-    return SmallWebRtc(address)
-
-
 class Dialled(WebRtcEndpoint):
     """A peer that we join by WHIP."""
 
@@ -62,7 +53,7 @@ class Dialled(WebRtcEndpoint):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._tls = self._kind in ("whips", "pipecats")
+        self._tls = self._kind.endswith("s")
         if self._tls and not self._states_port:
             self._port = TLS_PORT
         self._variable: str = self._options["key_variable"] or ""
@@ -87,34 +78,41 @@ class Dialled(WebRtcEndpoint):
         return f"http{'s' * self._tls}://{host_port(self._host, self._port)}{self._path or self.path}{session}"
 
     async def _connect(self) -> None:
-        import aiohttp
-        from yarl import URL
-
         peer = await self._new_peer()
-        url = URL(self._resource)
-        headers = {"Content-Type": self.content_type, **self._authorization()}
-        try:
-            async with (
-                self._http(self._join_s) as http,
-                http.post(url, data=self._request(await peer.offer()), headers=headers) as response,
-            ):
-                answer = await text_of(response)
-                if response.status != self.status:
-                    said = self._told(answer)[:SAID_CHARS]  # in this order: a few characters would not be recognised
-                    expected = f"expected {self.status} and an SDP answer"
-                    raise PartyError(f"{url}: {expected}, got {response.status} {said!r}")
-                with suppress(KeyError, ValueError):  # no usable Location: then there is no session to end
-                    self._location = response.url.join(URL(response.headers["Location"]))
-        except (aiohttp.ClientError, TimeoutError) as error:
-            refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
-            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
-            told = f"{url}: expected {self.server}, got: {self._told(str(found))}"
-            raise PartyError(told, transient=not refused) from error
+        offer = self._request(await peer.offer())
+        answer = await self._post(await self._offer_url(), offer, "an SDP answer")
         sdp = self._answer_in(answer)
         try:
             await peer.accept(sdp)
         except PartyError as error:  # it quotes the answer
             raise PartyError(self._told(str(error)), error.transient) from error
+
+    async def _offer_url(self) -> URL:
+        """Where the offer goes."""
+        from yarl import URL
+
+        return URL(self._resource)
+
+    async def _post(self, url: URL, body: str, what: str) -> str:
+        """What the server answers. PartyError if that is not `what`, by its status, or nothing."""
+        import aiohttp
+        from yarl import URL
+
+        headers = {"Content-Type": self.content_type, **self._authorization()}
+        try:
+            async with self._http(self._join_s) as http, http.post(url, data=body, headers=headers) as response:
+                answer = await text_of(response)
+                if response.status != self.status:
+                    said = self._told(answer)[:SAID_CHARS]  # in this order: a few characters would not be recognised
+                    raise PartyError(f"{url}: expected {self.status} and {what}, got {response.status} {said!r}")
+                with suppress(KeyError, ValueError):  # no usable Location: then there is no session to end
+                    self._location = response.url.join(URL(response.headers["Location"]))
+                return answer
+        except (aiohttp.ClientError, TimeoutError) as error:
+            refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
+            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
+            told = f"{url}: expected {self.server}, got: {self._told(str(found))}"
+            raise PartyError(told, transient=not refused) from error
 
     def _told(self, text: str) -> str:
         """What the server says, without the bearer and its parts."""
@@ -161,25 +159,3 @@ class Dialled(WebRtcEndpoint):
         if self._location is not None and not self._is_named(self._location):
             described["not_deleted"] = self._told(str(self._location))
         return described
-
-
-class SmallWebRtc(Dialled):
-    """A Pipecat bot that we join at the offer endpoint of its SmallWebRTC transport: JSON with the SDP both ways."""
-
-    path: ClassVar[str] = "/api/offer"
-    content_type: ClassVar[str] = "application/json"
-    status: ClassVar[int] = 200
-    server: ClassVar[str] = "a Pipecat bot"
-
-    def _request(self, offer_sdp: str) -> str:
-        return json.dumps({"sdp": offer_sdp, "type": "offer"})
-
-    def _answer_in(self, body: str) -> str:
-        try:
-            sdp = json_value(body)["sdp"]
-        except (ValueError, LookupError, TypeError):
-            sdp = None
-        if not isinstance(sdp, str):
-            said = self._told(body)[:SAID_CHARS]
-            raise PartyError(f"{self._resource}: expected an SDP answer in JSON, got {said!r}")
-        return sdp
