@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
-from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.facts import HEALTH
+from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
 from fdbcore.types import SIDES
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import HealthSides
 
 MOST_NAMES = 3
 
@@ -29,7 +28,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     missing: list[str] = []
     bad: list[str] = []
     echoing: list[str] = []
-    sound_like: dict[str, HealthSides] = {}
+    sound_like: dict[str, SoundOfCall] = {}
     made_by: dict[str, Settings] = {}
     for call in calls:
         try:
@@ -40,7 +39,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
             found = health["findings"] if health else []  # the worst first
             bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
             if health:
-                sound_like[call.name] = health["sides"]
+                sound_like[call.name] = SoundOfCall(reading.n_ticks, health["sides"], "held" in reading.meta)
             echoing += [call.name] if health and any(health["suspect"][side] for side in SIDES) else []
         except RecordingError:
             continue
@@ -50,7 +49,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *earlier(made_by.values()),
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
-        *_line(EXCHANGED, exchanged(sound_like), ""),
+        *(line for told, names in standing_out(sound_like).items() for line in _line(told, names, "")),
         *_line("echo or tones", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
 

@@ -13,9 +13,9 @@ from fdbcore.analysis import facts
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import summarise_beside
+from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.errors import FdbError
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.findings import Finding
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledLines
     from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.recording.agent_log_types import AgentLog
-    from fdbcore.recording.recorded_types import HealthSides
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -99,7 +98,7 @@ class Survey:
     worst: the worst moments of each kind; found: how many moments there are of each kind. fto_ms: the floor transfer
     offsets to each side. overlaps_s: the lengths of all stretches in which both speak. pooled: the quantities of each
     scored call; with_echo: those that echo would change. logs: the agents' logs of the scored calls that have one.
-    gated: what gates say of the run, if there are any. sides: what both sides of each scored call sound like.
+    gated: what gates say of the run, if there are any. heard: what each scored call sounds like.
     """
 
     corpus: Run
@@ -113,7 +112,7 @@ class Survey:
     with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
     logs: list[tuple[Call, AgentLog]] = field(default_factory=list)
     gated: GatedRun | None = None
-    sides: dict[str, HealthSides] = field(default_factory=dict)
+    heard: dict[str, SoundOfCall] = field(default_factory=dict)
 
     @property
     def lengths_s(self) -> tuple[float, float]:
@@ -159,8 +158,8 @@ class Survey:
         Warnings that differ only by their figures count as one: the first of them, "and the like".
         """
         alike: dict[str, list[tuple[str, str]]] = {}
-        for name in exchanged(self.sides):
-            alike.setdefault(EXCHANGED, []).append((EXCHANGED, name))
+        for told, names in standing_out(self.heard).items():
+            alike[told] = [(told, name) for name in names]
         for row in self.scored:
             for text in (warning.removeprefix(f"{row.call.name}: ") for warning in row.warnings):
                 alike.setdefault(_FIGURE.sub("#", text), []).append((text, row.call.name))
@@ -220,7 +219,7 @@ def _read_call(
     if on_events is not None:
         on_events(call, call.fact(facts.EVENTS, reading))
     if health:
-        found.sides[call.name] = health["sides"]
+        found.heard[call.name] = SoundOfCall(reading.n_ticks, health["sides"], "held" in reading.meta)
     found.pooled.append(quantities)
     found.with_echo.append(beside)
     for side in SIDES:

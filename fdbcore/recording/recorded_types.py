@@ -20,9 +20,9 @@ Channel: TypeAlias = Literal["left", "right", "mono", "mean", "track 1", "track 
 Severity: TypeAlias = Literal["note", "warn", "bad"]
 HealthId: TypeAlias = Literal[
     "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
-    "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music",
-    "choppy", "paused", "silence_left_out", "wrong_rate", "nonstationary", "agc", "reverberation", "comfort_noise",
-    "noise_gate",
+    "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music", "choppy", "paused",
+    "recorded_twice", "looped", "silence_left_out", "wrong_rate", "nonstationary", "agc", "reverberation",
+    "comfort_noise", "noise_gate",
 ]  # fmt: skip
 Parties: TypeAlias = Annotated[
     dict[Side, dict[str, Any]], Meta(description="what each party says of itself, which is its own matter")

@@ -28,7 +28,9 @@ from helpers.input_health import Activity, active, found, health_of
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.exchanged_calls import exchanged
 from fdbcore.analysis.score import score
+from fdbcore.analysis.twin_calls import TWINS, SoundOfCall, standing_out, twins
 from fdbcore.cli.main import main
+from fdbcore.measures.health.finding import runs
 from fdbcore.measures.health.silences import cut_short
 from fdbcore.measures.health.trend import later_and_later
 from fdbcore.measures.reading import Reading
@@ -250,6 +252,39 @@ def test_a_part_at_another_rate_is_told(times: float) -> None:
     assert all(finding["severity"] == "bad" for (id, _), finding in told.items() if id == "wrong_rate")
 
 
+@pytest.mark.parametrize("again_s", [10.0, 10.0037])
+def test_a_piece_that_was_recorded_twice_is_told(again_s: float) -> None:
+    """An upload of 10 s, or so, that was tried again: from 0:30 to 0:40, and once more."""
+    pcm, length = long(), round(again_s * RATE)
+    twice = np.concatenate([pcm[: 30 * RATE + length], pcm[30 * RATE :]])[: len(pcm)]
+    finding = found(twice)["recorded_twice", None]
+    assert finding["severity"] == "bad"
+    assert finding["figures"]["lag_ms"] == pytest.approx(1000 * again_s, abs=1)
+    assert re.match(r"0:3[0-3] to 0:(3[6-9]|40) is there again at 0:4[0-3], to the sample", finding["text"])
+    one_side = pcm.copy()
+    one_side[:, 1] = twice[:, 1]
+    for kept in (pcm, one_side):
+        assert ("recorded_twice", None) not in found(kept), "one side alone may play a recording again"
+
+
+@pytest.mark.parametrize("buffer_s", [0.2, 1.0])
+def test_the_last_buffer_of_a_program_that_hangs_is_no_speech(buffer_s: float) -> None:
+    pcm = long()
+    hangs = next(end for _, end in runs(active(pcm)["B"], 30) if end > 4_000) * FRAME_SAMPLES - RATE // 2
+    buffer = pcm[hangs - round(buffer_s * RATE) : hangs, 1]
+    looped = pcm.copy()
+    looped[hangs:, 1] = np.tile(buffer, len(pcm) // len(buffer) + 1)[: len(pcm) - hangs]
+    finding = found(looped)["looped", "B"]
+    assert finding["figures"]["period_ms"] == pytest.approx(1000 * buffer_s, abs=1)
+    ((start, end),) = finding["spans"]
+    assert abs(start * FRAME_SAMPLES - hangs) <= round(buffer_s * RATE) + FRAME_SAMPLES
+    assert end == len(pcm) // FRAME_SAMPLES
+    spoken = health_of(looped)["suspect"]["B"]
+    assert all(start <= span[0] for span in spoken)
+    for kept in (pcm, np.stack([pcm[:, 0], sine((440.0,), len(pcm) / RATE).astype(np.int16)], axis=1)):
+        assert ("looped", "B") not in found(kept), "speech, and a tone"
+
+
 def test_a_wandering_echo_makes_the_same_speech_suspect_as_a_constant_one() -> None:
     def echoing(lag_s: Any) -> Stereo:
         pcm = np.stack([sample()[:, 0], np.zeros(len(sample()), np.int16)], axis=1)
@@ -316,6 +351,29 @@ def test_a_call_may_end_within_the_window_for_an_answer(tmp_path: Path, tail_s: 
     call = voices.write(tmp_path / "call.wav", voices.voices("A 0.3-2 4.6-6.4 | B 2.4-4.3", tail_s))
     reading = replay(call, out=tmp_path / "run", vad="energy")
     assert "unscored" not in score(Reading(reading.path))
+
+
+def test_one_call_in_two_files_is_told_with_its_twin() -> None:
+    def call(
+        speech_s: float, level_dbov: float, pitch_hz: float, n_ticks: int = 8_000, held: bool = False
+    ) -> SoundOfCall:
+        b: Any = {"speech_s": 20.0, "level_dbov": -23.0, "pitch_hz": 170.0}
+        a: Any = {"speech_s": speech_s, "level_dbov": level_dbov, "pitch_hz": pitch_hz}
+        return SoundOfCall(n_ticks, {"A": a, "B": b}, held)
+
+    calls = {
+        "wav": call(24.84, -23.78, 101.9),
+        "mp3": call(24.99, -23.80, 103.0, 8_005),
+        "longer": call(24.84, -23.78, 101.9, 8_020),
+        "louder": call(24.84, -23.50, 101.9),
+        "another": call(25.84, -23.78, 101.9),
+        "higher": call(24.84, -23.78, 110.0),
+    }
+    assert twins(calls) == ["mp3 (as wav)"]
+    assert standing_out(calls) == {TWINS: ["mp3 (as wav)"]}
+    assert twins({name: heard._replace(is_held=True) for name, heard in calls.items()}) == []
+    silent = {name: call(0.0, -100.0, 100.0) for name in "ab"}
+    assert twins(silent) == []
 
 
 def test_calls_that_sound_exchanged_stand_out_of_a_run() -> None:

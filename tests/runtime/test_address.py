@@ -23,7 +23,7 @@ PARTIES = {
     "`exec`": command.SETTINGS,
     "`echo`": echo.SETTINGS,
     "`webrtc`, `whip`, `whips`, `pipecat`, `pipecats`": endpoint.SETTINGS,
-    "`whip`, `whips`, `pipecat`, `pipecats`": whip_client.DIALLED[len(endpoint.SETTINGS) :],
+    "`whip`, `whips`": whip_client.DIALLED[len(endpoint.SETTINGS) :],
     "`moshi`": moshi.MOSHI,
     "`personaplex`": moshi.PERSONAPLEX,
     "`gemini`, `openai-chat`": one_shot.SETTINGS,

@@ -222,6 +222,8 @@ def test_the_whole_column_says_from_where_channels_are_counted(
     assert [(call.session.swap, call.error) for call in calls] == [(swap, None) for swap in swapped]
     told = oddities.get("meta.csv counts channels from 0")
     assert told == (["agent_channel 0 is left, 1 is right"] if "0" in cells else None)
+    empty = oddities.get("calls without agent_channel, which others have: taken as if the column were not there")
+    assert empty == (["c"] if "NaN" in cells else None)
 
 
 def test_channels_that_are_all_1_are_refused_with_both_readings(tmp_path: Path) -> None:

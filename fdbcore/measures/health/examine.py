@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.measures.health import clock, echo, levels, sides, silences, surroundings, tones, trend, voices
+from fdbcore.measures.health import clock, echo, levels, repeated, sides, silences, surroundings, tones, trend, voices
 from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
@@ -50,7 +50,12 @@ def examine(
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
+    loops = {side: loop for side in SIDES if (loop := repeated.looped(side, unpadded[side])) is not None}
     findings, suspect = _of_both(heard, active, tonal, two_files, live)
+    for side, loop in loops.items():
+        findings.append(loop)
+        for start, end in loop.spans:
+            suspect[side][start:end] |= active[side][start:end]
     speech = {side: (active[side] & ~suspect[side])[: unpadded[side].n_ticks] for side in SIDES}
     spoken = {side: voices.units_of(unpadded[side], speech[side]) for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
@@ -70,6 +75,7 @@ def examine(
     if not live:
         has_two_voices = not any(finding.id in HOLD_BOTH for finding in findings)
         findings += [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech)]
+        findings += repeated.recorded_twice(unpadded)
         findings += voices.checks(spoken) if has_two_voices else ()
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)

@@ -20,7 +20,16 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 COUNTED_TICKS: Final = 100_000  # at a time
 ECHOES: Final = ("echo", "repeats")
 """The ids of findings that make speech of a side count as echo of the other side."""
-OFF_THE_CLOCK: Final = ("same_channels", "mixed", "offset", "out_of_step", "exchanged", "wrong_rate", "choppy")
+OFF_THE_CLOCK: Final = (
+    "same_channels",
+    "mixed",
+    "offset",
+    "out_of_step",
+    "exchanged",
+    "wrong_rate",
+    "choppy",
+    "recorded_twice",
+)
 """The ids of findings that, where they are bad, leave no figure of the call right: nobody knows who spoke when."""
 
 

@@ -2,19 +2,19 @@
 again and again, as where a program hangs whose sound device goes on.
 
 No two moments of a room, or of a line, are alike to the sample. So the places are compared at which a side is louder
-than around them, whatever they are: the distances of four such places are as good as a name. One side alone may play
-the same recording twice; what both have again after the same time was recorded once.
+than around them, whatever they are: the distances of three such places nearly tell them from all others. One side alone
+may play the same recording twice; what both have again after the same time was recorded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, HealthFinding
+from fdbcore.measures.health.finding import HealthFinding
 from fdbcore.measures.health.hearing import FULL_SCALE, LOW_RATE_HZ, LOW_TICK, SideAudio
 from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
 
@@ -22,19 +22,19 @@ CELL: Final = 100  # samples at 4 kHz; a place is the loudest of its cell and of
 CELLS_AROUND: Final = 4
 BLOCK_CELLS: Final = 2_400  # read at a time: a minute
 LEAST_PEAK: Final = 2 / FULL_SCALE
-DISTANCES: Final = 3
+DISTANCES: Final = 2
 SAME: Final = 2  # samples: so far two lags of one repeat may lie apart
-FEWEST_PLACES: Final = 8
+FEWEST_PLACES: Final = 4  # a lossy codec moves those of noise
 LEAST_TWICE: Final = 2 * LOW_RATE_HZ
 LEAST_LAG: Final = LOW_RATE_HZ // 2
 
 END: Final = 8 * LOW_RATE_HZ  # where a loop is looked for
 LEAST_PERIOD, MOST_PERIOD = LOW_RATE_HZ * 15 // 100, 2 * LOW_RATE_HZ
 LEAST_LOOP, FEWEST_PERIODS = 3 * LOW_RATE_HZ, 3
-ALIKE, NOT_TONE = 0.95, 0.9
+ALIKE: Final = 0.98  # to the buffer before; a tone is so after any time
 LOUD: Final = 0.01  # of full scale; softer loops are hum
 
-Indices = npt.NDArray[np.int64]
+Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class _Repeat(NamedTuple):
@@ -77,7 +77,8 @@ def _places(audio: SideAudio) -> Indices:
         return at[:0]
     around = np.lib.stride_tricks.sliding_window_view(levels, 2 * CELLS_AROUND + 1).max(axis=1)
     middle = slice(CELLS_AROUND, n_cells - CELLS_AROUND)
-    return at[middle][(levels[middle] == around) & (around > LEAST_PEAK)]
+    found: Indices = at[middle][(levels[middle] == around) & (around > LEAST_PEAK)]
+    return found
 
 
 def _repeats(places: Indices) -> list[_Repeat]:
@@ -98,11 +99,8 @@ def _repeats(places: Indices) -> list[_Repeat]:
     return found
 
 
-def looped(side: Side, audio: SideAudio) -> tuple[HealthFinding, Bools] | None:
-    """The last buffer of a side comes again and again until its end: the finding, and the ticks of the loop (n_ticks,).
-
-    None if it does not, if it is soft, or if it is a tone.
-    """
+def looped(side: Side, audio: SideAudio) -> HealthFinding | None:
+    """The last buffer of a side comes again and again until its end; None if it does not, if it is soft, or a tone."""
     end = audio.end_tick
     tail = audio.low.read(max(end - END // LOW_TICK, 0), end).astype(np.float64)
     period = _period(tail)
@@ -117,12 +115,12 @@ def looped(side: Side, audio: SideAudio) -> tuple[HealthFinding, Bools] | None:
     start_tick = max(start_tick, 0)
     if (end - start_tick) * LOW_TICK < max(LEAST_LOOP, FEWEST_PERIODS * period):
         return None
-    ticks = np.zeros(audio.n_ticks, np.bool_)
-    ticks[start_tick:end] = True
-    text = f"{side} repeats its last {period / LOW_RATE_HZ:.1f} s from {clock_text(start_tick / TICKS_PER_S)} to its end"
+    text = (
+        f"{side} repeats its last {period / LOW_RATE_HZ:.1f} s from {clock_text(start_tick / TICKS_PER_S)} to its end"
+    )
     means = "A program hangs and its sound device goes on: none of it is speech, and no figure counts it."
     figures = {"period_ms": 1000 * period / LOW_RATE_HZ}
-    return HealthFinding("looped", side, "warn", text, means, figures, [(start_tick, end)]), ticks
+    return HealthFinding("looped", side, "warn", text, means, figures, [(start_tick, end)])
 
 
 def _period(tail: npt.NDArray[np.float64]) -> int | None:
@@ -135,7 +133,7 @@ def _period(tail: npt.NDArray[np.float64]) -> int | None:
     lags = np.arange(MOST_PERIOD + 1)
     both = np.sqrt((energies[-1] - energies[lags]) * energies[len(tail) - lags])
     alike = products / np.maximum(both, 1e-12)
-    if alike[20:LEAST_PERIOD].max() >= NOT_TONE or alike[LEAST_PERIOD:].max() < ALIKE:
+    if alike[20:LEAST_PERIOD].max() >= ALIKE or alike[LEAST_PERIOD:].max() < ALIKE:
         return None
     return LEAST_PERIOD + int(np.flatnonzero(alike[LEAST_PERIOD:] >= ALIKE)[0])
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
-from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
@@ -148,8 +148,8 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         *(f"lines: {told}" for found in [pooled_lines(_placed(scored))] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
-    sides = {reading.name: reading.health["sides"] for reading, _ in scored if reading.health}
-    strange = [f"!! {EXCHANGED}: {', '.join(names)}" for names in [exchanged(sides)] if names]
+    heard = {reading.name: own for reading, _ in scored if (own := SoundOfCall.of(reading)) is not None}
+    strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(heard).items()]
     beneath = (line for note in notes for line in filled(note, columns).splitlines())
     return "\n".join(
         [

@@ -12,9 +12,11 @@ from fdbcore.endpoints.vendors.freeze_omni import SETTINGS as FREEZE_OMNI
 from fdbcore.endpoints.vendors.gemini_session import SETTINGS as GEMINI_LIVE
 from fdbcore.endpoints.vendors.live_session import SETTINGS as LIVE
 from fdbcore.endpoints.vendors.livekit import SETTINGS as LIVEKIT
+from fdbcore.endpoints.vendors.pipecat import SETTINGS as PIPECAT
 from fdbcore.endpoints.vendors.realtime_session import SETTINGS as REALTIME
 from fdbcore.endpoints.vendors.twilio import SETTINGS as TWILIO
 from fdbcore.endpoints.vendors.ultravox_call import SETTINGS as ULTRAVOX
+from fdbcore.endpoints.webrtc.endpoint import SETTINGS as WEBRTC
 from fdbcore.models.account import SETTINGS as ACCOUNT
 from fdbcore.runtime.address import Setting, rows
 
@@ -31,6 +33,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "systems"
         ("ultravox", "`ultravox`", (*ACCOUNT, *ULTRAVOX)),
         ("freeze-omni", "`freeze-omni`", FREEZE_OMNI),
         ("twilio", "`twilio`, `twilios`", TWILIO),
+        ("pipecat", "`pipecat`, `pipecats`", PIPECAT[len(WEBRTC) :]),
         ("livekit", "`livekit`, `livekits`", LIVEKIT),
         ("cascaded", "`cascaded`", CASCADED),
     ],
