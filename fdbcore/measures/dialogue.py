@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
-from fdbcore.measures.sayings import UserSaying
+from fdbcore.measures.sayings import NEAR_TICKS, UserSaying
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -35,7 +35,8 @@ class Dialogue:
     that labels or a suite call a pause of A. kept: the spans of ticks that are measured, each as if it were alone (see
     `fdbcore.recording.left_out`); none for the whole session. muted_ticks: for how long from tick 0 a side was muted,
     so that what it said is not known: what begins there counts nowhere, and the time that is measured begins after it.
-    given_up: ticks, each in a silence that A itself took for no answer of B, if A tells. sayings: of A, if it tells.
+    given_up: ticks, each in a silence that A itself took for no answer of B, if A tells. sayings, backchannels: of A,
+    likewise.
     """
 
     detected: Sequence[TurnEvent]
@@ -48,6 +49,7 @@ class Dialogue:
     muted_ticks: int = 0
     given_up: Sequence[int] = ()
     sayings: Sequence[UserSaying] = ()
+    backchannels: Sequence[Span] = ()
 
     @cached_property
     def spans(self) -> Sequence[Span]:
@@ -87,6 +89,10 @@ class Dialogue:
         if not self.muted_ticks:
             return self._decided
         return [replace(event, censored=True) if self._is_muted(event) else event for event in self._decided]
+
+    def is_backchannel(self, end_tick: int) -> bool:
+        """Whether what A said until a tick was a backchannel, as it tells: it asked for no answer."""
+        return any(start < end_tick <= end + NEAR_TICKS for start, end in self.backchannels)
 
     def is_unheard_start(self, tick: int) -> bool:
         """Whether who begins to speak in `tick` may have begun before, while it was muted."""

@@ -7,6 +7,8 @@ An **opportunity** of B is
 - every silence of both inside A's turn that is longer than lapse_ms, or that A itself took for no answer, in which B
   does not speak and A goes on by itself (*missed*).
 
+A backchannel of A, as it tells, is no turn: what B says after it goes on with what it said before.
+
 Where A broke off because B began, and tells what it meant to say, the end of its turn is where its words would have
 ended: B has cut it off, however soon A gave way.
 
@@ -58,12 +60,14 @@ class Opportunities:
 def opportunities(dialogue: Dialogue) -> Opportunities:
     """The opportunities of B in a session."""
     window_ticks = dialogue.settings.ticks("response_window_ms")
-    transfers = [_as_planned(e, dialogue) for e in transfers_to_b(dialogue) if fto(e) <= window_ticks]
+    heard = [e for e in transfers_to_b(dialogue) if not dialogue.is_backchannel(end_of_a(e))]
+    transfers = [_as_planned(e, dialogue) for e in heard if fto(e) <= window_ticks]
     cut_in = [e for e in transfers if any(first <= turn_start(e) < last for first, last in dialogue.pauses)]
     responses = [e for e in transfers if e not in cut_in]
     silences = dialogue.uncensored("no_response", side="B")
     starts = {e.start_tick for e in silences}
     silences += [e for e in unanswered_waits(dialogue) if e.start_tick not in starts]
+    silences = [e for e in silences if not dialogue.is_backchannel(e.start_tick)]
     waited = [e for e in [*silences, *responses] if e.kind != "overlap_between" and _is_pause(e, dialogue)]
     return Opportunities(
         answered=[e for e in responses if e not in waited and fto(e) >= PREMATURE_FTO_TICKS],

@@ -16,7 +16,7 @@ from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.health.tones import LONGEST_WAIT_TICKS
 from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import DIALLING, Moment, moments
-from fdbcore.measures.sayings import sayings_of
+from fdbcore.measures.sayings import backchannels_of, given_up_of, sayings_of
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
 from fdbcore.recording.left_out import LeftOut, left_out_of
 from fdbcore.recording.reader import Recording
@@ -76,7 +76,9 @@ class Reading(Recording):
             pauses_of(self),
             self.kept,
             max((event["to_tick"] for event in self.events if event["kind"] == MUTED), default=0),
+            given_up=list(given_up_of(self.events)),
             sayings=list(sayings_of(self.events)),
+            backchannels=list(backchannels_of(self.events)),
         )
 
     def dialogue_by(self, settings: TurnSettings) -> Dialogue:

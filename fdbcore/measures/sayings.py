@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fdbcore.types import TICK_MS
+from fdbcore.types import TICK_MS, Span
 from fdbcore.types.examiner_events import SAID, SAYS
 
-_NEAR_TICKS: Final = 25
+NEAR_TICKS: Final = 25
 """A detector ends a turn at most so long after its last word."""
 
 
@@ -31,7 +31,27 @@ class UserSaying(NamedTuple):
 
     def is_at(self, end_of_a_tick: int) -> bool:
         """Whether A's turn ended here because of it."""
-        return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
+        return self.start_tick < end_of_a_tick <= self.end_tick + NEAR_TICKS
+
+
+def given_up_of(events: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+    """A tick in each silence that an examiner at side A took for no answer: it may still hold the floor after it."""
+    end_tick = None
+    for event in events:
+        if event["side"] == "A" and event["kind"] == SAID:
+            end_tick = event["tick"]
+        elif event["side"] == "A" and event["kind"] == SAYS and event["cue"] == "no answer" and end_tick is not None:
+            yield (end_tick + event["tick"]) // 2
+
+
+def backchannels_of(events: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
+    """When an examiner at side A gave a backchannel, from its first to its last word."""
+    says = None
+    for event in events:
+        if event["side"] == "A" and event["kind"] == SAYS:
+            says = event
+        elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == "backchannel":
+            yield says["tick"], event["tick"]
 
 
 def sayings_of(events: Sequence[Mapping[str, Any]]) -> Iterator[UserSaying]:

@@ -154,18 +154,15 @@ def test_the_fast_one_gives_backchannels_and_breaks_in(tmp_path: Path, synthesis
         return begins <= tick < begins + 1300
 
     held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
-    said = held.of("examiner_says")
-    assert [(each["what"], each["cue"]) for each in said[:5]] == [
-        ("goal", "opening"),
-        ("backchannel", "system speaks"),
-        ("backchannel", "system speaks"),
-        ("goal", "breaks in"),
-        ("backchannel", "system speaks"),
-    ]
-    assert [each["tick"] for each in said[:4]] == [30, begins + 250, begins + 500, begins + 700]
+    goals = held.of("examiner_says", what="goal")
+    assert (goals[1]["cue"], goals[1]["goal"], goals[1]["saying"]) == ("breaks in", 1, 2)
+    assert 0 <= goals[1]["tick"] - begins - 700 <= SAYING_TICKS, "not while it gives a backchannel"
     interruption = next(each for each in held.planted if each.kind == "interruption")
-    assert interruption == Planted("interruption", begins + 700, begins + 700 + SAYING_TICKS)
-    assert [each.kind for each in held.planted[:3]] == ["backchannel", "backchannel", "interruption"]
+    assert interruption == Planted("interruption", goals[1]["tick"], goals[1]["tick"] + SAYING_TICKS)
+    backchannels = [each["tick"] for each in held.of("examiner_says", what="backchannel")]
+    assert len(backchannels) > 2
+    assert [each.start_tick for each in held.planted if each.kind == "backchannel"] == backchannels
+    assert min(np.diff([begins, *backchannels])) >= 80
     slow = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), holds_forth)
     assert slow.planted == []
 
@@ -178,9 +175,23 @@ def test_short_pauses_do_not_keep_the_fast_one_from_breaking_in(tmp_path: Path, 
         return 0 <= tick - begins < 1300 and (tick - begins) % 150 < 128
 
     held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
-    said = held.of("examiner_says")
-    assert [each["cue"] for each in said[:4]] == ["opening", "system speaks", "system speaks", "breaks in"]
-    assert [each["tick"] for each in said[1:4]] == [begins + 250, begins + 500, begins + 700]
+    second = held.of("examiner_says", what="goal")[1]
+    assert second["cue"] == "breaks in"
+    # it would have begun in a pause, or with the speech after it, which interrupts nobody
+    assert 40 <= (second["tick"] - begins) % 150 <= 128
+    assert 700 <= second["tick"] - begins <= 700 + 150 + SAYING_TICKS
+
+
+def test_backchannels_come_at_random(tmp_path: Path, synthesiser: str) -> None:
+    """So that a system that does not heed them stops after them as chance has it."""
+    gaps: list[int] = []
+    for seed in range(6):
+        party = examiner(tmp_path, synthesiser, brief([], sayings=1), f"pacing=fast&seed={seed}")
+        held = Stepped(party, lambda tick, silent_since: 160 <= tick < 2_900, 2_900)
+        gaps += np.diff([160, *(each["tick"] for each in held.of("examiner_says", what="backchannel"))]).tolist()
+    assert min(gaps) >= 80
+    assert np.mean(gaps) == pytest.approx(250, rel=0.25)
+    assert np.std(gaps) > 80
 
 
 def test_a_system_that_speaks_first_is_let_finish(tmp_path: Path, synthesiser: str) -> None:
@@ -259,10 +270,12 @@ def test_what_it_plants_becomes_labels_of_the_recording(tmp_path: Path, synthesi
     assert recording.meta["parties"]["A"]["pacing"]["name"] == "fast"
     found = given_labels(recording.path)
     assert found is not None
-    kinds = [label.kind for label in sorted(found[1], key=lambda label: label.start_s)]
-    assert kinds[:4] == ["backchannel", "backchannel", "interruption", "backchannel"]
-    # The early start is known after 60 ms, but lies where the system began; the detector hears its first tick.
-    assert min(label.start_tick for label in found[1]) == 160 + 250
+    says = [event for event in recording.events if event["kind"] == "examiner_says"]
+    kinds = {"backchannel": "backchannel", "breaks in": "interruption"}
+    told = [(each["tick"], kinds.get(each["what"], kinds.get(each["cue"], ""))) for each in says]
+    labels = [(label.start_tick, label.kind) for label in sorted(found[1], key=lambda label: label.start_s)]
+    assert {kind for _, kind in labels} == {"backchannel", "interruption"}
+    assert labels == [each for each in told if each[1]]
 
 
 class Words(Transcriber):
@@ -389,7 +402,7 @@ def test_who_never_ends_is_left_after_28_s(tmp_path: Path, synthesiser: str) -> 
     held = Stepped(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), answers(30, 100_000))
     said = held.of("examiner_says", what="goal")
     assert [(each["goal"], each["cue"]) for each in said[1:]] == [(1, "breaks in"), (2, "breaks in"), (2, "breaks in")]
-    assert said[2]["tick"] - said[1]["tick"] == SAYING_TICKS + 30 + 2800
+    assert 0 <= said[2]["tick"] - said[1]["tick"] - SAYING_TICKS - 30 - 2800 <= SAYING_TICKS
 
 
 def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) -> None:

@@ -54,6 +54,19 @@ def test_every_end_of_a_turn_and_every_long_wait_is_an_opportunity(
     assert counts(dialogue(drawing)) == expected
 
 
+def test_a_backchannel_of_a_is_no_turn_that_asks_for_an_answer() -> None:
+    """It comes in a pause of B, which goes on; and after B's answer, before A's next words."""
+    for drawing, before in (
+        ("A 0-2 5.2-5.7 9.5-11 | B 2.5-5 6.2-8", (2, 0, 0, 1)),
+        ("A 0-2 5.2-5.7 16-18 | B 2.5-5 18.5-20", (2, 0, 1, 0)),
+    ):
+        drawn = dialogue(drawing)
+        assert counts(drawn) == before
+        answered, cut_off, missed, censored = before
+        told = replace(drawn, backchannels=[(520, 565)])
+        assert counts(told) == (answered - (not missed), cut_off, 0, censored)
+
+
 @pytest.mark.parametrize(
     ("drawing", "expected"),
     [

@@ -11,6 +11,9 @@ from fdbcore.types import TICK_MS
 
 Cue = Literal["opening", "answered", "pause", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
 
+_SETTLED_TICKS: Final = 40
+"""Who begins sooner after the other side does so at the same time, and interrupts nobody."""
+_LEAST_BACKCHANNEL_MS: Final = 800
 _BREATH_MS: Final = 500
 """Who speaks over the examiner, with pauses of no more than this, has spoken over it all the time."""
 
@@ -36,6 +39,7 @@ class Cues:
         self._varies_ticks = self._drawn()
         self._pauses = Pauses(pacing.answers_ms)
         self._last_backchannel = 0
+        self._until_backchannel = self._backchannel_drawn()
         self._last_look = 0
 
     def sense(self, tick: int, active: bool) -> Edge | None:
@@ -67,17 +71,19 @@ class Cues:
     def gave_backchannel(self, tick: int) -> None:
         """A backchannel begins."""
         self._last_backchannel = tick
+        self._until_backchannel = self._backchannel_drawn()
 
     def now(self, tick: int, is_put_once: bool) -> Cue | None:
         """The cue of this tick, while nothing is said. is_put_once: see `Agenda`."""
         other, pacing = self.other, self._pacing
-        if other.speaks and other.active and self._own_end is not None:
+        has_begun = tick - other.since_tick >= _SETTLED_TICKS
+        if other.speaks and other.active and has_begun and self._own_end is not None:
             alone_since = self._answered_since
             breaks_in_ms = pacing.breaks_in_ms if is_put_once else pacing.breaks_in_again_ms
             if breaks_in_ms is not None and tick - alone_since >= _ticks(breaks_in_ms):
                 return "breaks in"
             since_last = tick - max(alone_since, self._last_backchannel)
-            if pacing.backchannels_ms is not None and since_last >= _ticks(pacing.backchannels_ms):
+            if pacing.backchannels_ms is not None and since_last >= self._until_backchannel:
                 return "system speaks"
         if other.speaks:
             return None
@@ -124,6 +130,11 @@ class Cues:
             return False
         over_ticks = tick - max(self.other_since, self._own_start)
         return over_ticks >= _ticks(self._pacing.yields_ms)
+
+    def _backchannel_drawn(self) -> int:
+        """At no time rather than at another, as chance has it with which its stops are compared."""
+        at_random_ms = (self._pacing.backchannels_ms or 0) - _LEAST_BACKCHANNEL_MS
+        return _ticks(_LEAST_BACKCHANNEL_MS + self._random.expovariate(1 / max(at_random_ms, 1)))
 
     def _drawn(self) -> int:
         return _ticks(self._random.uniform(0, self._pacing.varies_ms))

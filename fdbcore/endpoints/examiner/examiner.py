@@ -310,7 +310,7 @@ class Examiner(Endpoint):
         if what == "backchannel":
             planted = "backchannel"
         else:
-            planted = "interruption" if self._cues.other.speaks else ""
+            planted = "interruption" if self._cues.other.speaks and cue != "limit" else ""
             self._cues.begin(tick)
         self._said = _Utterance(what, speech, tick, planted)
         if cue == "answered":

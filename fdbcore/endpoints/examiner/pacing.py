@@ -29,13 +29,13 @@ class Pacing:
     """A profile. None: never.
 
     opens_ms: the examiner's first words, from tick 0. answers_ms: how long the system must have been silent for its
-    answer to be over; learns: or longer than its own pauses so far, up to 3 s. met_ms: how long, once the goal
-    is met. varies_ms: added to both, evenly at random. patience_ms: so long after its own words it speaks again if the
-    system says nothing. yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it
-    interrupts, with another wording, a first answer that began so long ago; breaks_in_again_ms: any other answer, which
-    is so heard whole. backchannels_ms: so often it gives a backchannel
-    while the system speaks. looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in
-    if so. insists: only a met goal leads on; without ears, an answer does. opens: who opens the conversation.
+    answer to be over; learns: or longer than its own pauses so far, up to 3 s. met_ms: how long, once the goal is met.
+    varies_ms: added to both, evenly at random. patience_ms: so long after its own words it speaks again if the system
+    says nothing. yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts, with
+    another wording, a first answer that began so long ago; breaks_in_again_ms: any other answer, which is so heard
+    whole. backchannels_ms: so often, at random, it gives a backchannel while the system speaks. looks_ms: how often it
+    looks, while the system speaks, whether the goal is met, to break in if so. insists: only a met goal leads on;
+    without ears, an answer does. opens: who opens the conversation.
     """
 
     opens_ms: int

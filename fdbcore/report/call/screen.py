@@ -296,7 +296,11 @@ def by_labels(measures: Measures) -> str:
         answered = f"answered {_fraction(measures['answered_per_labelled_turn_end'])} turn ends"
         parts.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
     stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
-    parts += [f"B stopped for {_fraction(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
+    parts += [
+        f"B stopped for {_fraction(share)} {kind}s{by_chance(share)}"
+        for kind, share in stops.items()
+        if share and share["n"]
+    ]
     if selectivity := measures.get("b_selectivity"):
         parts.append(f"selectivity {with_interval(selectivity)}")
     return " | ".join(parts)

@@ -30,7 +30,6 @@ from fdbcore.session.converse import said_nothing
 from fdbcore.suites.staged.floors import RECITER, met_by_floors
 from fdbcore.suites.staged.intact import refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.turns import dialogue_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
 
@@ -235,7 +234,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         examined=examined(recording),
     )
     case.values.update(goal_values(case.goals))
-    _time(case, dialogue_of(recording))
+    _time(case, recording.dialogue)
     if recording.labels is not None:
         case.values.update(_planted(recording.dialogue, recording.labels))
     return case

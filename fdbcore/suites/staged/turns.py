@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.measures.dialogue import Dialogue, Spans
+from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.measures.reading import Reading
@@ -80,21 +80,9 @@ def evidence_of(recording: Reading, brief: Brief, heard: Mapping[Side, Transcrip
     }
 
 
-def dialogue_of(recording: Reading) -> Dialogue:
-    """The dialogue, with the silences that the examiner took for no answer: after 3 s it may still hold the floor."""
-    given_up: list[int] = []
-    end_tick = None
-    for event in recording.events:
-        if event["kind"] == SAID:
-            end_tick = event["tick"]
-        elif event["kind"] == SAYS and event["cue"] == "no answer" and end_tick is not None:
-            given_up.append((end_tick + event["tick"]) // 2)
-    return replace(recording.dialogue, given_up=given_up)
-
-
 def events_of(recording: Reading, until_tick: int) -> list[SystemEvent]:
     """Every turn of B and every opportunity that it let pass, up to A's closing statement."""
-    dialogue = dialogue_of(recording)
+    dialogue = recording.dialogue
     found = opportunities(dialogue)
     delays = {turn_start(each): fto(each) / TICKS_PER_S for each in (*found.answered, *found.premature)}
     kinds = {turn_start(each): "answer" for each in found.answered}
