@@ -101,9 +101,15 @@ class Account:
             return Service(takes, host)
         return Service(takes, host, self._vendor.billed_as or self._vendor.name, self.name.partition(":")[2])
 
+    def at(self, path: str) -> str:
+        """A URL at the server. path: below the base URL, with its query; a query of the base URL goes behind it."""
+        base, _, query = self.base_url.partition("?")
+        url = base.rstrip("/") + path
+        return f"{url}{'&' if '?' in path else '?'}{query}" if query else url
+
     def websocket(self, path: str) -> str:
-        """The URL of a WebSocket at the server. path: below the base URL, with its query."""
-        return self.base_url.replace("http", "ws", 1) + path
+        """The URL of a WebSocket at the server; see `at`."""
+        return self.at(path).replace("http", "ws", 1)
 
     def key(self) -> str:
         """The key from the environment; NO_KEY if the server takes none, and if nobody is asked (`asking_nobody`).

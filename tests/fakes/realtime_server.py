@@ -59,6 +59,7 @@ class RealtimeServer(VendorServer):
         self.variable = self.dialect.variable
         self.model = self.dialect.models[-1] if self.dialect.models else "local"
         self.sessions: list[Session] = []
+        self.queries: list[dict[str, str]] = []
         self._desk = CallDesk(self, self.dialect, self._begin)
         self._busy = 0
 
@@ -88,6 +89,7 @@ class RealtimeServer(VendorServer):
         socket = web.WebSocketResponse(timeout=0.5, max_msg_size=2**25)
         await socket.prepare(request)
         wire = SocketWire(socket, request.transport)
+        self.queries.append(dict(request.query))
         model = request.query.get("model") or request.query.get("deployment", "")
         wrong = wrong_model(self.dialect, model)
         if "OpenAI-Beta" in request.headers and self.dialect.name in ("openai", "azure"):

@@ -171,6 +171,10 @@ class RealtimeEvents:
             case "conversation.item.input_audio_transcription.completed":
                 self._transcribed("partner", event)
                 self._count_transcription(event.get("usage"))
+            case "response.audio.delta":
+                self._line.end(
+                    "the server speaks the beta form of the interface (response.audio.delta): it is not heard"
+                )
             case "error":
                 self._fail(event.get("error"))
 

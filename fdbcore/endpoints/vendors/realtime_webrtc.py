@@ -153,7 +153,7 @@ class OpenAIRealtimeCall(WebRtcParty):
 
     def _url(self, below: str = "") -> str:
         """Only ever at the server that the key belongs to, whatever its answer says."""
-        return f"{self._account.base_url}/realtime/calls{below}"
+        return self._account.at(f"/realtime/calls{below}")
 
     def _headers(self) -> Mapping[str, str]:
         return self._dialect.headers(self._account)

@@ -17,7 +17,7 @@ from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice, hold, silence
 from helpers.live_calls import held, of_kind, said, speaks
 
-from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
+from fdbcore.endpoints.vendors.openai_realtime import OpenAIRealtime, openai_realtime
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
@@ -285,6 +285,25 @@ def test_other_servers_of_the_interface(
     assert of_kind(recording, "interrupted")
     assert len(session.truncated) == len(of_kind(recording, "interrupted"))
     assert recording.parties["B"]["kind"] == kind
+
+
+def test_a_query_of_the_base_url_stands_behind_the_path(key: None) -> None:
+    with RealtimeServer() as server:
+        base_url = f"{server.base_url}/?api-version=2026-07-15"
+        party = openai_realtime(f"openai-realtime:{server.model}?base_url={base_url}&key_variable={server.variable}")
+        try:
+            party.open("B")
+        finally:
+            party.close()
+    assert server.queries == [{"model": server.model, "api-version": "2026-07-15"}]
+
+
+def test_a_server_that_speaks_the_beta_form_is_not_taken_for_a_silent_one(key: None) -> None:
+    party = openai_realtime("openai-realtime:m?base_url=http://127.0.0.1:1")
+    assert isinstance(party, OpenAIRealtime)
+    party.take_event({"type": "response.audio.delta", "delta": "AAAA"})
+    expected = "the server speaks the beta form of the interface (response.audio.delta): it is not heard"
+    assert party.stream.left == expected
 
 
 def test_what_the_server_changes_is_said(key: None) -> None:
