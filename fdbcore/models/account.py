@@ -75,6 +75,8 @@ class Account:
         self.attempts = 1
         self._vendor = vendor
         self.base_url = (base_url or os.environ.get(vendor.base_url_variable) or vendor.base_url).rstrip("/")
+        if not self.base_url:
+            raise SettingsError(f"{self.name}: expected the server, ?base_url=https://HOST..., got none")
         if not _is_http(self.base_url):
             raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
         if key_variable is not None:

@@ -15,12 +15,14 @@ import hashlib
 import hmac
 import json
 import re
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from fdbcore.audio.mulaw import from_mulaw, mulaw
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.vendors.party import Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -29,7 +31,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, location, query_of, values
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.redaction import needs_keys, secret
-from fdbcore.types import TICKS_PER_S, Pcm
+from fdbcore.types import SILENT_FRAME, TICK_NS, TICKS_PER_S, Pcm
 from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
 
@@ -55,6 +57,8 @@ SETTINGS: Final = (
     ),
     KEY_VARIABLE,
 )
+
+_AT_ONCE: Final = ", right after `start`: the application's own log may say why"
 
 
 def twilio(address: str) -> Twilio:
@@ -111,6 +115,16 @@ class Twilio(VendorParty):
         """Say that the line is connected. The call itself starts with tick 0, so that no greeting comes before it."""
         await session.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
 
+    def probe(self) -> None:
+        """Hold a call for a second of silence: an application decides at its start whether it takes it."""
+        self.open("B")
+        self.start(now_ns())
+        for tick in range(TICKS_PER_S):
+            self.hear(tick, SILENT_FRAME)
+            time.sleep(TICK_NS / 1e9)
+            if self.say(tick) is None:
+                raise self.error(str(self.left))
+
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now: the call starts."""
         super().start(origin_ns)
@@ -146,6 +160,8 @@ class Twilio(VendorParty):
         """The application's frame of `tick`; then the keys that are pressed in it, and the marks that are due."""
         played_samples = self.stream.received_samples - self.stream.queued_samples  # with the ticks before this one
         frame = super().say(tick)
+        if frame is None and tick < TICKS_PER_S and self.left not in (None, "finished"):
+            self.left = f"{self.left}{_AT_ONCE}"
         while self._digits and self._digits[0][0] <= tick:
             self._tell("dtmf", {"track": "inbound_track", "digit": self._digits.popleft()[1]})
         while self._marks and self._marks[0][1] <= played_samples:

@@ -331,7 +331,7 @@ def test_what_the_server_changes_is_said(key: None) -> None:
         ("openai-realtime:", "expected openai-realtime:NAME, got no name"),
         ("openai-realtime:m", "expected a key in OPENAI_API_KEY"),
         ("grok:m", "expected a key in XAI_API_KEY"),
-        ("azure-realtime:m", "expected http://HOST"),
+        ("azure-realtime:m", "expected the server, ?base_url=https://HOST..., got none"),
         (
             "openai-realtime:m?instructions=@none.txt&base_url=http://x",
             "none.txt: cannot be read: No such file or directory",

@@ -21,7 +21,7 @@ from helpers.conformance import Behaviour, BurstConformance, asks_twice
 from helpers.live_calls import of_kind
 from scipy.io import wavfile
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
@@ -64,6 +64,20 @@ def call(path: Path, quirks: Quirks, *spoken: tuple[int, int], ticks: int, setti
         recording = converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event())
         (session,) = bot.parties
     return recording, session
+
+
+def test_an_application_that_drops_the_call_at_its_start_is_not_ready(tmp_path: Path) -> None:
+    with TwilioBot(Quirks(cues={60: "fail"})) as bot:
+        party = endpoint(address(bot))
+        with pytest.raises(PartyError, match=r"right after `start`: the application's own log may say why$"):
+            party.probe()
+        party.close()
+    with TwilioBot() as bot:
+        party = endpoint(address(bot))
+        party.probe()
+        party.close()
+        (session,) = bot.parties
+    assert session.stopped
 
 
 def test_marks_come_back_when_their_audio_has_played(tmp_path: Path) -> None:
