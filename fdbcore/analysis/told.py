@@ -18,7 +18,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
+from fdbcore.types import TICK_MS, TICKS_PER_S, Side, Span
 from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.words import TimedWord
 
@@ -33,7 +33,7 @@ LATE_TICKS: Final = TICKS_PER_S
 
 
 class LinePlace(NamedTuple):
-    """A line with the ticks of its speech as it was heard; none in silence.
+    """A line with the ticks of its audio, and each stretch of its speech therein as it was heard; none in silence.
 
     muted_ticks: for how long before that the side said the line while it was muted, so that its first words are lost.
     is_lost: it was muted throughout.
@@ -41,19 +41,22 @@ class LinePlace(NamedTuple):
 
     line: HeldLine
     span: Span
+    speech: Sequence[Span] = ()
     muted_ticks: int = 0
     is_lost: bool = False
 
     @property
-    def first_ms(self) -> int:
-        """When the side began to say the line, heard or not."""
-        return (self.span[0] + MARGIN_TICKS - self.muted_ticks) * TICK_MS
+    def said(self) -> Sequence[Span]:
+        """The stretches of ticks in which the side said the line, the muted one first; none if it has no speech."""
+        if not self.muted_ticks or not self.speech:
+            return self.speech
+        first = self.speech[0][0]
+        return [(first - self.muted_ticks, first), *self.speech]
 
     @property
     def ms(self) -> int:
-        """How long it said the line; 0 if it has no speech."""
-        heard_ticks = self.span[1] - self.span[0] - 2 * MARGIN_TICKS
-        return (heard_ticks + self.muted_ticks) * TICK_MS if heard_ticks > 0 else 0
+        """How long it said the line, without pauses; 0 if it has no speech."""
+        return sum(end - start for start, end in self.said) * TICK_MS
 
     @property
     def n_characters(self) -> int:
@@ -82,7 +85,7 @@ class Told(KnownWords):
         return {"kind": self.name, **described(recording, side)}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
-        """See `KnownWords.words`. Each line is spread over its speech, by its characters.
+        """See `KnownWords.words`. Each line is spread over its speech without the pauses, by its characters.
 
         Of a line that was cut, the words are those that fit into its speech at the pace of the side's whole lines; if
         there are none, it has no times. Words that it said while it was muted are lost, and nobody counts them.
@@ -118,7 +121,8 @@ def reading_of(recording: Recording) -> Reading:
 def described(recording: Recording, side: Side) -> Mapping[str, Any]:
     """What decides the words that a side's own party told, as JSON values."""
     lines = told_lines(recording, side)
-    found = {"lines_sha256": hashlib.sha256(json.dumps(lines, sort_keys=True).encode()).hexdigest()}
+    sha256 = hashlib.sha256(json.dumps(lines, sort_keys=True).encode()).hexdigest()
+    found = {"lines_sha256": sha256, "spread_over": "speech"}
     lost_ticks = spoke_until(recording, side)
     return {**found, "lost_ticks": lost_ticks} if lost_ticks else found
 
@@ -126,10 +130,12 @@ def described(recording: Recording, side: Side) -> Mapping[str, Any]:
 def places(reading: Reading, side: Side) -> list[LinePlace]:
     """Each line with its speech: that from its start until the next one begins, or until LATE_TICKS after its end.
 
+    Speech that may be of the line before or after it is left out if the line has other speech.
+
     Of a line that began while the side was muted, the speech is what was heard of it afterwards.
     """
     lines = told_lines(reading, side)
-    active = np.flatnonzero(reading.activity[SIDES.index(side)])
+    ipus: list[Span] = [(start, end) for start, end in reading.dialogue.ipus[side].tolist()]
     bounds = [*(line["start_tick"] for line in lines[1:]), reading.n_ticks + MARGIN_TICKS]
     lost_ticks = spoke_until(reading, side)
     found: list[LinePlace] = []
@@ -141,15 +147,21 @@ def places(reading: Reading, side: Side) -> list[LinePlace]:
             end = min(end, end_tick + MARGIN_TICKS if end_tick > lost_ticks else 0)
         elif end_tick is not None:
             end = min(end, end_tick + LATE_TICKS)
-        speech = active[(active >= start) & (active < end)]
-        if len(speech):
-            first = min(int(speech[-1]) + 1 + MARGIN_TICKS, end)
-            span = (max(start, int(speech[0]) - MARGIN_TICKS), first)
-            muted_ticks = max(span[0] + MARGIN_TICKS - line["start_tick"], 0) if is_muted else 0
-            found.append(LinePlace(line, span, muted_ticks))
+        if speech := _within(ipus, start, end):
+            first = min(speech[-1][1] + MARGIN_TICKS, end)
+            span = (max(start, speech[0][0] - MARGIN_TICKS), first)
+            speech = _within(speech, span[0] + MARGIN_TICKS, span[1] - MARGIN_TICKS) or speech
+            muted_ticks = max(speech[0][0] - line["start_tick"], 0) if is_muted else 0
+            found.append(LinePlace(line, span, speech, muted_ticks))
         else:
             found.append(LinePlace(line, (start, start), is_lost=is_muted))
     return found
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
+    """What of spans lies between two ticks."""
+    cut = ((max(first, start), min(last, end)) for first, last in spans)
+    return [(first, last) for first, last in cut if first < last]
 
 
 def spoke_until(recording: Recording, side: Side) -> int:
@@ -169,7 +181,19 @@ def _spread(place: LinePlace, pace_ms: float) -> list[TimedWord]:
     words = place.line["text"].split()
     ends_ms = np.cumsum([len(word) for word in words]) * pace_ms
     return [
-        TimedWord(word, round(place.first_ms + end_ms - len(word) * pace_ms), round(place.first_ms + end_ms))
-        for word, end_ms in zip(words, ends_ms, strict=True)
+        TimedWord(word, *_on_session(place.said, end_ms - len(word) * pace_ms, end_ms))
+        for word, end_ms in zip(words, ends_ms.tolist(), strict=True)
         if end_ms <= place.ms + 1 and end_ms - len(word) * pace_ms >= place.muted_ticks * TICK_MS
     ]
+
+
+def _on_session(said: Sequence[Span], start_ms: float, end_ms: float) -> tuple[int, int]:
+    """The times of a word of a line, within the stretch that has its middle.
+
+    said: see `LinePlace`. start_ms, end_ms: of the word, since the line began, without pauses.
+    """
+    ends_ms = np.cumsum([end - start for start, end in said]) * TICK_MS
+    number = min(int(np.searchsorted(ends_ms, (start_ms + end_ms) / 2)), len(said) - 1)
+    (first, last), end_of_stretch_ms = said[number], int(ends_ms[number])
+    back_ms = last * TICK_MS - end_of_stretch_ms
+    return round(max(start_ms + back_ms, first * TICK_MS)), round(min(end_ms + back_ms, last * TICK_MS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,8 @@ MOST_MADE_UP_SHARE: Final = 0.01
 """A caveat if more than this share of a side's audio came too late or never."""
 MOST_MADE_UP_S: Final = 0.5
 """A caveat if this much of a side's audio is missing in one piece, however long the call."""
+MOST_SHOWN: Final = 100
+"""Of what a system told in another form than it should, at most so many characters are shown."""
 SLOW: Final = 0.99
 """A side ran too slowly if it sent less than this share of real time."""
 
@@ -37,8 +39,7 @@ def caveats(recording: Recording) -> list[str]:
     if recording.n_ticks:
         for side in SIDES:
             if odd := odd_texts(recording, side):
-                got = f"{len(odd)} such, the first {str(odd[0])[:60]!r}"
-                found.append(f"`text` events of {side}: expected a text, and times in ms if any, got {got}")
+                found.append(_of_texts(side, odd))
             if unread := recording.unread_words(side):
                 found.append(f"words of {side} not read: {unread}")
             if count := recording.untimed_words(side):
@@ -46,6 +47,15 @@ def caveats(recording: Recording) -> list[str]:
                     f"{count} word{'s' if count > 1 else ''} of {side} without a start and an end after it: left out"
                 )
     return found
+
+
+def _of_texts(side: Side, odd: Sequence[object]) -> str:
+    """That a system told words in another form than it should. odd: what it told so."""
+    shown, half = str(odd[0]), MOST_SHOWN // 2
+    if len(shown) > MOST_SHOWN:
+        shown = f"{shown[:half]}…{shown[1 - half :]}"  # the times stand at its end
+    got = f"{len(odd)} such, the first {shown!r}; texts with wrong times are read without them"
+    return f"`text` events of {side}: expected a text, and times in ms if any, got {got}"
 
 
 def _since(outcome: Outcome) -> str:

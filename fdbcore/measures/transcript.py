@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 from fdbcore.recording.reader import Recording
-from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ TEXT: Final = "text"
 """The kind of event in which Moshi tells its words, piece by piece, and the name of that of a system of one's own."""
 
 _TIMES: Final = ("start_ms", "end_ms")
+
+_LineSpan: TypeAlias = tuple[int, int | None]
+"""Where a line begins, and where it ends; None if that is not known. In ticks."""
+
+LEAST_TICKS: Final = TICKS_PER_S // 5
+"""Speech beside that of a text with times which is shorter is of this text too."""
 
 JOINED_TICKS: Final = TICKS_PER_S
 """Pieces that belong to no item are one line if at most so much time lies between them."""
@@ -112,26 +119,100 @@ def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
     A text that does not state its start belongs to the turn of its side that lies nearest to when it was told.
     """
     texts = [(event["tick"], event["data"]) for event in _text_events(reading, side) if _is_text(event["data"])]
-    turns = [*reading.dialogue.held(side), *reading.dialogue.asides(side)] if texts else []
-    found: dict[tuple[int, int | None], str] = {}
-    for tick, told in sorted(texts, key=lambda text: text[0]):
-        if (start_tick := _stated(reading, told, "start_ms")) is not None:
-            span = start_tick, _stated(reading, told, "end_ms")
-        elif not turns or tick < reading.dialogue.muted_ticks:
-            span = tick, None
-        else:
-            span = min(turns, key=lambda turn: max(turn[0] - tick, tick - turn[1], 0))
-        found[span] = _joined(found.get(span, ""), told["text"])
+    texts.sort(key=lambda text: text[0])
+    stated = [_stated_span(reading, told) for _, told in texts]
+    untimed = {tick for (tick, _), span in zip(texts, stated, strict=True) if span is None}
+    timed = [span for (_, told), span in zip(texts, stated, strict=True) if span and told["text"].strip()]
+    places = _untimed_places(reading, side, untimed, sorted(timed, key=lambda span: span[0]))
+    found: dict[_LineSpan, str] = {}
+    for (tick, told), span in zip(texts, stated, strict=True):
+        place = span or places[tick]
+        found[place] = _joined(found.get(place, ""), told["text"])
     for (start_tick, end_tick), text in found.items():
         if text := text.strip():
-            end_tick = None if end_tick is None else max(start_tick, end_tick)
             yield {"side": side, "told_by": side, "text": text, "start_tick": start_tick, "end_tick": end_tick}
 
 
+def _untimed_places(
+    reading: Reading, side: Side, ticks: Set[int], stated: Sequence[_LineSpan]
+) -> Mapping[int, _LineSpan]:
+    """Where texts without times lie that were told in these ticks. stated: the spans of texts with times, in order.
+
+    In a turn of several parts, a text takes those since the text before, and the last text takes all that are left.
+    """
+    turns = _turns_in_parts(reading, side) if ticks else []
+    parts = [part for turn in turns for part in turn]
+    ipus: list[Span] = [(start, end) for start, end in reading.dialogue.ipus[side].tolist()] if ticks else []
+    taken = {(start, _end_in(parts, start) if end is None else end): (start, end) for start, end in stated}
+    runs = [run for turn in turns for run in _untaken(turn, ipus, list(taken))]
+    free = [part for run in runs for part in run]
+    heard = [tick for tick in ticks if free and tick >= reading.dialogue.muted_ticks]
+    nearest = {tick: min(free, key=lambda part: max(part[0] - tick, tick - part[1], 0)) for tick in heard}
+    spans = {part: span for run in runs for part, span in _shared(run, set(nearest.values()))}
+    places = {tick: taken.get(spans[part], spans[part]) for tick, part in nearest.items()}
+    return {tick: places.get(tick, (tick, None)) for tick in ticks}
+
+
+def _shared(run: Sequence[Span], told: Set[Span]) -> Iterator[tuple[Span, Span]]:
+    """Each part of a turn in which a text was told, with the span of all parts that this text takes."""
+    own = [number for number, part in enumerate(run) if part in told]
+    bounds = pairwise([0, *(number + 1 for number in own[:-1]), len(run)])
+    for number, (first, bound) in zip(own, bounds, strict=False):
+        yield run[number], (run[first][0], run[bound - 1][1])
+
+
+def _turns_in_parts(reading: Reading, side: Side) -> list[list[Span]]:
+    """The turns of a side, and what it says without the floor, each in the parts that one text may tell.
+
+    A silence in which the other side says nothing but labelled backchannels parts a turn, and does not end it.
+    """
+    other = other_side(side)
+    known = reading.labels.of(other, "backchannel") if reading.labels else []
+    others = [
+        (start, end)
+        for start, end in reading.dialogue.ipus[other].tolist()
+        if not any(label.start_tick < end and start < label.end_tick for label in known)
+    ]
+    turns: list[list[Span]] = []
+    for part in sorted([*reading.dialogue.held(side), *reading.dialogue.asides(side)]):
+        if turns and not any(start < part[0] and turns[-1][-1][1] < end for start, end in others):
+            turns[-1].append(part)
+        else:
+            turns.append([part])
+    return turns
+
+
+def _end_in(parts: Sequence[Span], start_tick: int) -> int:
+    """Where the speech ends that a text without an end takes: with the part of a turn that it begins in or before."""
+    return next((end for _, end in parts if end > start_tick), start_tick)
+
+
+def _untaken(turn: Sequence[Span], ipus: Sequence[Span], taken: Sequence[Span]) -> list[list[Span]]:
+    """The speech that texts with times leave of the parts of a turn, in a list from each such text to the next.
+
+    If they leave none, it is their own speech. taken: the spans of these texts, in order.
+    """
+    runs: list[list[Span]] = []
+    within = [span for span in taken if span[0] < turn[-1][1] and turn[0][0] < span[1]]
+    ends = accumulate((end for _, end in within), max)
+    for first, bound in zip([0, *ends], [*(start for start, _ in within), turn[-1][1]], strict=True):
+        runs.append([])
+        for part in turn:
+            own = [ipu for ipu in ipus if part[0] <= ipu[0] < part[1]]
+            cut = [(max(start, first), min(end, bound), min(end - start, LEAST_TICKS)) for start, end in own]
+            if left := [(start, end) for start, end, least_ticks in cut if end - start >= least_ticks]:
+                runs[-1].append((left[0][0], left[-1][1]))
+    return list(filter(None, runs)) or [[span] for span in within]
+
+
 def odd_texts(recording: Recording, side: Side) -> list[Any]:
-    """What a system of one's own told as `text` that holds no text, or times that are no numbers."""
+    """What a system of one's own told as `text` that holds no text, or times that are no numbers or in no order."""
     found = [event.get("data") for event in _text_events(recording, side)]
-    return [told for told in found if not _is_text(told) or not all(map(_is_time, map(told.get, _TIMES)))]
+    return [
+        told
+        for told in found
+        if not _is_text(told) or not all(map(_is_time, map(told.get, _TIMES))) or _is_reversed(told)
+    ]
 
 
 def _text_events(recording: Recording, side: Side) -> list[Mapping[str, Any]]:
@@ -145,6 +226,20 @@ def _is_text(told: object) -> TypeGuard[Mapping[str, Any]]:
 
 def _is_time(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_reversed(told: Mapping[str, Any]) -> bool:
+    """Whether a text states an end before its start."""
+    times: list[Any] = [told.get(name) for name in _TIMES]
+    return None not in times and all(map(_is_time, times)) and times[1] < times[0]
+
+
+def _stated_span(recording: Recording, told: Mapping[str, Any]) -> _LineSpan | None:
+    """The ticks in which a system says that a text lies; None without a start. An end before the start is none."""
+    start_tick = _stated(recording, told, "start_ms")
+    if start_tick is None:
+        return None
+    return start_tick, None if _is_reversed(told) else _stated(recording, told, "end_ms")
 
 
 def _stated(recording: Recording, told: Mapping[str, Any], name: str) -> int | None:

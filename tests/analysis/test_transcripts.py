@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fakes.fake_transcriptions import KEY, FakeTranscriptions, Word, spoken
+from fakes.recordings import drawn_recording
 from helpers.schema import validator
 from helpers.voices import RATE_HZ, write
 from hypothesis import given, settings
@@ -34,6 +36,7 @@ from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.registry import speaker, transcriber
+from fdbcore.sources.word_source import word_source
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.types.words import TimedWord, as_text
 
@@ -82,6 +85,102 @@ def test_words_of_all_pieces_stand_on_the_clock_of_the_session(call: Reading, li
     longest = max(len(asked["file"]) for asked in listener.asked)
     assert longest <= 44 + MOST_TICKS * 160 * 2
     assert sum(len(asked["file"]) for asked in listener.asked) < 65 * 16_000 * 2  # B's long silence is not sent
+
+
+Spans = list[tuple[int, int]]
+
+
+@st.composite
+def b_turns(draw: st.DrawFn) -> list[Spans]:
+    """Turns of B, each cut into speech by pauses, in ticks; A speaks for 2 s before each."""
+    found, at = list[Spans](), 0
+    for _ in range(draw(st.integers(1, 3))):
+        at += 250
+        found.append([])
+        for speech, pause in draw(st.lists(st.tuples(st.integers(6, 300), st.integers(20, 400)), min_size=1)):
+            found[-1].append((at, at + speech))
+            at += speech + pause
+        at = found[-1][-1][1] + 150
+    return found
+
+
+def told_call(folder: Path, turns: Sequence[Spans], *texts: tuple[int, Mapping[str, object]]) -> Reading:
+    """A call in which B takes these turns, and tells texts in these ticks."""
+    sides = [[(own[0][0] - 250, own[0][0] - 50) for own in turns], [span for own in turns for span in own]]
+    drawn = (" ".join(f"{start / 100:.2f}-{end / 100:.2f}" for start, end in spans) for spans in sides)
+    reading = drawn_recording(folder, "A {} | B {}".format(*drawn))
+    with (reading.path / "events.jsonl").open("a") as events:
+        for tick, data in texts:
+            event = {"tick": tick, "side": "B", "kind": "event", "name": "text", "data": data}
+            events.write(json.dumps(event) + "\n")
+    return Reading(reading.path)
+
+
+def told_words(reading: Reading) -> Transcript:
+    (found,) = transcribe(reading, word_source("told"), sides=["B"])
+    return found.transcript
+
+
+@settings(max_examples=40, deadline=None)
+@given(turns=b_turns(), n_words=st.integers(1, 25), is_timed=st.booleans(), data=st.data())
+def test_told_words_lie_in_the_speech_of_their_turn_however_pauses_cut_it(
+    turns: list[Spans], n_words: int, is_timed: bool, data: st.DataObject
+) -> None:
+    said = [[f"w{number}.{k:0{1 + k % 5}}" for k in range(n_words)] for number in range(len(turns))]
+    texts = []
+    for own, words in zip(turns, said, strict=True):
+        times = {"start_ms": own[0][0] * 10, "end_ms": own[-1][1] * 10} if is_timed else {}
+        tick = data.draw(st.sampled_from([tick for span in own for tick in span]))
+        texts.append((tick, {"text": " ".join(words), **times}))
+    with tempfile.TemporaryDirectory() as folder:
+        found = told_words(told_call(Path(folder) / "call", turns, *texts))
+    assert (found.text.split(), found.untimed) == ([word for words in said for word in words], 0)
+    for number, own in enumerate(turns):
+        placed = found.words[number * n_words : (number + 1) * n_words]
+        assert all(one.start_ms <= after.start_ms and one.end_ms <= after.end_ms for one, after in pairwise(placed))
+        assert all(any(s * 10 <= word.start_ms <= word.end_ms <= e * 10 for s, e in own) for word in placed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(turns=b_turns(), data=st.data())
+def test_no_told_word_is_lost_where_any_texts_state_times(turns: list[Spans], data: st.DataObject) -> None:
+    """Each stretch of speech has a text, which is told as it ends; those without times may come in more than one."""
+    texts: list[tuple[int, Mapping[str, object]]] = []
+    said: list[str] = []
+    for number, (start, end) in enumerate(span for own in turns for span in own):
+        times = {"start_ms": start * 10, "end_ms": end * 10} if data.draw(st.booleans()) else {}
+        pieces = data.draw(st.integers(1, 1 if times else 2))
+        for k in range(pieces):
+            said += [f"w{number}.{k}", f"v{number}.{k}."]
+            texts.append((end + k, {"text": " ".join(said[-2:]), **times}))
+    with tempfile.TemporaryDirectory() as folder:
+        found = told_words(told_call(Path(folder) / "call", turns, *texts))
+    assert (sorted(found.text.split()), found.untimed) == (sorted(said), 0)
+
+
+def test_told_words_are_spread_by_the_length_of_speech(tmp_path: Path) -> None:
+    turn = [(250, 350), (410, 510), (810, 1010)]
+    reading = told_call(tmp_path / "call", [turn], (1010, {"text": "aaaa bbbb cccc dddd eeee ffff gggg hhhh"}))
+    assert [(word.text, word.start_ms, word.end_ms) for word in told_words(reading).words] == [
+        *(("aaaa", 2500, 3000), ("bbbb", 3000, 3500)),
+        *(("cccc", 4100, 4600), ("dddd", 4600, 5100)),
+        *(("eeee", 8100, 8600), ("ffff", 8600, 9100), ("gggg", 9100, 9600), ("hhhh", 9600, 10_100)),
+    ]
+
+
+def test_no_told_word_is_lost_where_some_texts_state_times_and_one_its_end_before_its_start(tmp_path: Path) -> None:
+    reading = told_call(
+        tmp_path / "call",
+        [[(250, 400), (440, 640), (720, 870), (930, 1100)]],
+        (400, {"text": "One two.", "start_ms": 2500, "end_ms": 4000}),
+        (640, {"text": "Three four."}),
+        (870, {"text": "Five six.", "start_ms": 7200, "end_ms": 8700}),
+        (1100, {"text": "Seven eight.", "start_ms": 11_000, "end_ms": 9300}),
+    )
+    found = told_words(reading)
+    assert (found.text, found.untimed) == ("One two. Three four. Five six. Seven eight.", 0)
+    starts_ms = [word.start_ms for word in found.words[::2]]
+    assert starts_ms == [2500, 4400, 7200, 10_800]
 
 
 def test_pieces_say_what_the_whole_says(call: Reading, listener: FakeTranscriptions) -> None:

@@ -21,7 +21,7 @@ from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.score import score, summary
 from fdbcore.analysis.survey import survey
 from fdbcore.audio.wav import WavWriter
-from fdbcore.measures.caveats import MOST_MADE_UP_SHARE, caveats
+from fdbcore.measures.caveats import MOST_MADE_UP_SHARE, MOST_SHOWN, caveats
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import endpoint
 from fdbcore.report.call.page import page
@@ -69,7 +69,7 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
 
 
 def test_texts_of_a_system_of_ones_own_that_hold_no_text_are_named(tmp_path: Path) -> None:
-    """Also where the times of one are no numbers; what can be read of it counts."""
+    """Also where the times of one are no numbers, or in no order; what can be read of it counts."""
     recording = held(tmp_path / "call")
     told = [
         {"text": "Yes."},
@@ -77,13 +77,34 @@ def test_texts_of_a_system_of_ones_own_that_hold_no_text_are_named(tmp_path: Pat
         {"text": "No.", "start_ms": "soon"},
         "no object",
         {"text": "", "end_ms": 3.5},
+        {"text": "At once.", "start_ms": 3, "end_ms": 3},
+        {"text": "Back.", "start_ms": 900, "end_ms": 890.5},
+        {"text": "Half.", "start_ms": 900, "end_ms": "soon"},
     ]
-    with (recording.path / "events.jsonl").open("a") as events:
+    told_by_b(recording.path, *told)
+    (caveat,) = caveats(Reading(recording.path))
+    assert caveat == (
+        "`text` events of B: expected a text, and times in ms if any, got 5 such, the first \"{'text': 5}\"; "
+        "texts with wrong times are read without them"
+    )
+
+
+def test_of_a_long_text_with_wrong_times_its_beginning_and_the_times_are_shown(tmp_path: Path) -> None:
+    recording = held(tmp_path / "call")
+    text = "We have a table for four at eight, by the window, and another one at nine in the garden."
+    told_by_b(recording.path, {"text": text, "start_ms": 4000, "end_ms": 1200})
+    (caveat,) = caveats(Reading(recording.path))
+    shown = caveat.partition("the first ")[2].partition("; texts")[0].strip('"')
+    assert len(shown) == MOST_SHOWN
+    assert shown.startswith("{'text': 'We have a table for four")
+    assert shown.endswith("'start_ms': 4000, 'end_ms': 1200}")
+
+
+def told_by_b(path: Path, *told: object) -> None:
+    """Add to a recording what B told as `text`."""
+    with (path / "events.jsonl").open("a") as events:
         for data in told:
             events.write(json.dumps({"tick": 9, "side": "B", "kind": "event", "name": "text", "data": data}) + "\n")
-    (caveat,) = caveats(Reading(recording.path))
-    expected = "`text` events of B: expected a text, and times in ms if any, got 3 such, the first \"{'text': 5}\""
-    assert caveat == expected
 
 
 def test_a_call_that_outlasted_the_system_says_since_when(tmp_path: Path) -> None:

@@ -8,21 +8,27 @@ from typing import Any, cast
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
+from fdbcore.recording.labels import KeptLabels, Label
 from fdbcore.types import Side, TurnEvent, TurnSettings
 
 Line = tuple[Side, Side, str, int, int | None]
 
 
 def lines(
-    *events: dict[str, Any], spoken: tuple[tuple[Side, int, int], ...] = (), muted_ticks: int = 0, **parties: Any
+    *events: dict[str, Any],
+    spoken: tuple[tuple[Side, int, int], ...] = (),
+    muted_ticks: int = 0,
+    labels: KeptLabels | None = None,
+    **parties: Any,
 ) -> list[Line]:
-    """Side, teller, text, start and end of each line, where these sides spoke in these spans of ticks."""
+    """Side, teller, text, start and end of each line, where these sides spoke in these spans of ticks, a turn each."""
     turns = [TurnEvent("speech_end", side, start, end, end + 30) for side, start, end in spoken]
     meta = {"parties": parties}
     told = [{"side": "B", **event} for event in events]
     floor = [TurnEvent("turn", side, start, end, end + 30) for side, start, end in spoken]
     dialogue = Dialogue([*turns, *floor], 2000, TurnSettings(), muted_ticks=muted_ticks)
-    reading = SimpleNamespace(events=told, turn_events=turns, n_ticks=2000, original_meta=meta, dialogue=dialogue)
+    known = {"original_meta": meta, "dialogue": dialogue, "labels": labels}
+    reading = SimpleNamespace(events=told, turn_events=turns, n_ticks=2000, **known)
     found = transcript(cast(Reading, reading))
     return [(line["side"], line["told_by"], line["text"], line["start_tick"], line["end_tick"]) for line in found]
 
@@ -115,10 +121,84 @@ def test_the_texts_of_a_system_of_ones_own_lie_where_it_says_or_in_the_nearest_t
         ("B", "B", "Before it is said.", 100, 200),
         ("B", "B", "After it was said. And more.", 400, 600),
         ("B", "B", "Timed.", 1200, 1300),
-        ("B", "B", "Times of another form.", 1200, 1400),
+        ("B", "B", "Times of another form.", 1300, 1350),  # which the timed ones leave
         ("B", "B", "Half timed.", 1350, None),
-        ("B", "B", "Beyond the end.", 1999, 1999),
+        ("B", "B", "Beyond the end.", 1999, None),
     ]
+
+
+def test_a_text_that_ends_before_its_start_has_no_end() -> None:
+    found = lines(text(400, "Back.", start_ms=2000, end_ms=1990), spoken=(("B", 100, 300),))
+    assert found == [("B", "B", "Back.", 200, None)]
+
+
+def test_texts_without_times_take_what_timed_ones_leave_of_their_turn() -> None:
+    spoken: tuple[tuple[Side, int, int], ...] = (("B", 100, 600), ("A", 650, 700), ("B", 900, 1000))
+    found = lines(
+        text(110, "One."),
+        text(310, "Two.", start_ms=2000, end_ms=3000),
+        text(590, "Three."),
+        text(1000, "Four.", start_ms=9000, end_ms=9900),  # so little is left that it is of this text, too
+        text(1001, "Five."),
+        text(1002, "Six."),
+        spoken=spoken,
+    )
+    assert found == [
+        ("B", "B", "One.", 100, 200),
+        ("B", "B", "Two.", 200, 300),
+        ("B", "B", "Three.", 300, 600),
+        ("B", "B", "Four. Five. Six.", 900, 990),
+    ]
+
+
+def test_texts_that_overlap_or_have_no_end_leave_what_no_one_of_them_takes() -> None:
+    found = lines(
+        text(400, "Long.", start_ms=1000, end_ms=4000),
+        text(400, "Within.", start_ms=2000, end_ms=2500),
+        text(450, "Rest."),
+        text(800, "From here.", start_ms=8000),
+        text(990, "Before it."),
+        spoken=(("B", 100, 600), ("A", 600, 700), ("B", 700, 1000)),
+    )
+    assert found == [
+        ("B", "B", "Long.", 100, 400),
+        ("B", "B", "Within.", 200, 250),
+        ("B", "B", "Rest.", 400, 600),
+        ("B", "B", "Before it.", 700, 800),
+        ("B", "B", "From here.", 800, None),
+    ]
+
+
+def test_a_pause_between_texts_with_times_is_no_speech_that_they_leave() -> None:
+    timed = (text(200, "One.", start_ms=1000, end_ms=2000), text(400, "Two.", start_ms=3000, end_ms=4000))
+    found = lines(*timed, text(250, "Three."), spoken=(("B", 100, 200), ("B", 300, 400), ("B", 450, 500)))
+    assert found == [
+        ("B", "B", "One.", 100, 200),
+        ("B", "B", "Two.", 300, 400),
+        ("B", "B", "Three.", 450, 500),
+    ]
+    found = lines(*timed, text(260, "Three."), spoken=(("B", 100, 200), ("B", 300, 400)))
+    assert found == [("B", "B", "One.", 100, 200), ("B", "B", "Three. Two.", 300, 400)]
+
+
+PARTED: tuple[tuple[Side, int, int], ...] = (("B", 100, 300), ("A", 310, 350), ("B", 400, 500), ("B", 900, 1000))
+"""A turn of B that a short word of A and a long pause part."""
+
+
+def test_a_text_belongs_to_a_turn_that_labelled_backchannels_and_pauses_part() -> None:
+    known = KeptLabels("x", [Label("A", "backchannel", 3.05, 3.6)], [])
+    for tick in (90, 450, 1001):
+        assert lines(text(tick, "All."), spoken=PARTED, labels=known) == [("B", "B", "All.", 100, 1000)]
+    assert lines(text(1001, "Last."), spoken=PARTED) == [("B", "B", "Last.", 400, 1000)]
+    assert lines(text(301, "First."), spoken=PARTED) == [("B", "B", "First.", 100, 300)]
+
+
+def test_of_several_texts_of_a_parted_turn_each_has_the_parts_since_the_one_before() -> None:
+    known = KeptLabels("x", [Label("A", "backchannel", 3.05, 3.6)], [])
+    found = lines(text(501, "First."), text(1001, "Second."), spoken=PARTED, labels=known)
+    assert found == [("B", "B", "First.", 100, 500), ("B", "B", "Second.", 900, 1000)]
+    found = lines(text(95, "First."), text(395, "Second."), spoken=PARTED, labels=known)
+    assert found == [("B", "B", "First.", 100, 300), ("B", "B", "Second.", 400, 1000)]
 
 
 def test_a_text_without_a_turn_lies_where_it_was_told() -> None:
