@@ -34,6 +34,9 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
+LATENCY, NO_ANSWER = "response_latency_ms", "no_response_per_turn"
+MOST_UNANSWERED: Final = 0.1
+"""A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
 """How often the range for the number of calls needed contains the true number."""
@@ -344,7 +347,15 @@ def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
     """What is wrong with the calls of a gate that passed."""
     if decision.status != "passed" or decision.group is None:
         return []
-    return beside.told(decision.group.calls, [call for call in beside.unscored if _meets(call, decision.gate.where)])
+    told = beside.told(decision.group.calls, [call for call in beside.unscored if _meets(call, decision.gate.where)])
+    return told + _unanswered(decision.group) if decision.gate.measure == LATENCY else told
+
+
+def _unanswered(group: CallGroup) -> list[str]:
+    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED."""
+    shares = [found for each in group.quantities if isinstance(found := each.get(NO_ANSWER), Share)]
+    missing, n = sum(share.count for share in shares), sum(share.n for share in shares)
+    return [f"{missing:,} of {n:,} had no answer, and no answer time"] if missing > MOST_UNANSWERED * n else []
 
 
 def _on_lines(decision: Decision, shifts: LineShifts) -> str:

@@ -83,7 +83,9 @@ def seconds_of(text: str, by: str) -> float:
         if (clock := clock_s(digits)) is not None:
             return sign * clock
         if _SECONDS.fullmatch(digits):
-            return sign * float(digits)
+            if not 0 < float(digits) < 1 / TICKS_PER_S:
+                return sign * float(digits)
+            expected += f", or 0 (a spreadsheet's fraction of a day, {clock_text(float(digits) * 86_400)}?)"
     except ValueError as error:
         expected = str(error) if ":" in digits else expected
     raise SettingsError(f"{by}: expected {expected}, got {text!r}")

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class NameIndex:
 
     def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
         self._names: list[str] = []
-        self._indices = _Places(str), _Places(str.casefold)
+        self._indices = _Places(_composed), _Places(lambda name: _composed(name).casefold())
         folders: list[_Parts] = []
         for number, (name, paths) in enumerate(known):
             self._names.append(name)
@@ -132,6 +133,11 @@ class NameIndex:
         whole = (*self._common, *parts[:-1])
         exact = [each for each in found if each[2] == whole]
         return {number: shared for number, shared, _ in exact or found}
+
+
+def _composed(name: str) -> str:
+    """A name with each letter and its accents in one, as most tables write it; file systems of Macs part them."""
+    return unicodedata.normalize("NFC", name)
 
 
 class _Places:

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from fakes.browser import BROWSER, dump_dom
 from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.on_lines import health_at
+from helpers.voices import voices, write
 
 from fdbcore.analysis.gate_file import DEFAULTS, read_gates
 from fdbcore.analysis.score import summary
@@ -210,6 +211,20 @@ def silenced(tmp_path_factory: pytest.TempPathFactory) -> Path:
         a, b = calls[20 + number].activity
         b[np.flatnonzero(a)[-1] :] = False
     return made_run(tmp_path_factory.mktemp("silenced") / "run", calls)
+
+
+def test_a_gate_on_answer_times_says_how_many_answers_are_missing(tmp_path: Path) -> None:
+    """Of each call's four turns one is answered after 11 s, which is no answer and in no answer time."""
+    (tmp_path / "calls").mkdir()
+    for number in range(10):
+        late = "29-30" if number else "17.5-18"
+        drawing = f"A 0.5-2 5-7 10-12 16-17 | B {2.5 + number / 100}-4 7.5-9 12.5-14 {late}"
+        write(tmp_path / "calls" / f"c{number}.wav", voices(drawing, 1.0))
+    command("replay", tmp_path / "calls", "--vad", "energy", "--out", tmp_path / "run")
+    gates = tmp_path / "gates.toml"
+    gates.write_text('gates = ["response_latency_ms.median <= 5000"]')
+    told = " ".join(command("report", tmp_path / "run", "--gate", gates).stdout.split())
+    assert "Pass, but: 9 of 40 had no answer, and no answer time." in told
 
 
 def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(silenced: Path, tmp_path: Path) -> None:

@@ -285,6 +285,24 @@ def test_the_last_buffer_of_a_program_that_hangs_is_no_speech(buffer_s: float) -
         assert ("looped", "B") not in found(kept), "speech, and a tone"
 
 
+@pytest.mark.parametrize("every_s", [7.0, 6.5])
+def test_an_announcement_that_is_played_until_the_end_answers_nobody(every_s: float) -> None:
+    """B is gone from 0:40 on, and its line says the same 2 s again and again; not if it does so at odd times."""
+    pcm = long()
+    said = pcm[10 * RATE : 14 * RATE, 1]
+    for later_s, is_told in ((0.0, True), (0.05, False)):
+        parked = pcm.copy()
+        parked[40 * RATE :, 1] = 0
+        for number in range(12):
+            at = round((40 + every_s * number + later_s * number**2) * RATE)
+            parked[at : at + len(said), 1] = said[: max(len(parked) - at, 0)]
+        finding = found(parked).get(("looped", "B"))
+        assert (finding is not None) is is_told
+        if finding is not None:
+            assert finding["figures"]["period_ms"] == pytest.approx(1000 * every_s, abs=1)
+            assert 3_900 <= finding["spans"][0][0] <= 4_100
+
+
 def test_a_wandering_echo_makes_the_same_speech_suspect_as_a_constant_one() -> None:
     def echoing(lag_s: Any) -> Stereo:
         pcm = np.stack([sample()[:, 0], np.zeros(len(sample()), np.int16)], axis=1)

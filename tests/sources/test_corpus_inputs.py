@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -181,6 +183,19 @@ def test_no_row_of_another_path_is_ever_joined(files: list[str], rows: list[str]
         longer = [n for n in ends if any(len(r) > len(row) and f"/top/{files[n]}".endswith(f"/{r}") for r in rows)]
         assert number in ends if number is not None else set(ends) == set(longer)
         assert number not in longer
+
+
+@pytest.mark.parametrize(("form", "other"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_letters_with_accents_are_one_however_they_are_stored(
+    form: Literal["NFC", "NFD"], other: Literal["NFC", "NFD"]
+) -> None:
+    """Macs store the letter and its accent apart, and tables have them in one."""
+    names = [unicodedata.normalize(form, f"Anruf_{name}") for name in ("Jäger", "がく")]
+    index = NameIndex((name, [Path("/calls", f"{name}.wav")]) for name in names)
+    for number, name in enumerate(names):
+        for text in (f"{name}.wav", name, f"calls/{name}.wav"):
+            written = unicodedata.normalize(other, text)
+            assert index.joined([written], Path("meta.csv")) == {written: number}
 
 
 def test_a_row_is_for_the_file_at_that_very_path_before_others_of_its_name(tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ def test_what_does_not_fit_after_a_colon_is_named(text: str, unit: str) -> None:
     assert str(refused.value) == f"--to: expected {unit} below 60 after a colon, got {text!r}"
 
 
+def test_a_fraction_of_a_day_is_no_time() -> None:
+    """As spreadsheets store 0:19.7."""
+    with pytest.raises(SettingsError, match=r"or 0 \(a spreadsheet's fraction of a day, 0:20\?\), got '0.00023'"):
+        seconds_of("0.00023", "column measure_from")
+    assert seconds_of("0", "") == seconds_of("0.000", "") == 0.0
+
+
 def test_what_several_leave_out_is_left_out_once() -> None:
     spans = [(0, 12, "--from"), (5, 20, "column"), (6, 8, "column x"), (15, 18, "column x"), (30, 40, "column")]
     found = in_ticks([AskedSpan(*span) for span in spans], 6000)

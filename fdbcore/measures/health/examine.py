@@ -50,12 +50,15 @@ def examine(
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
-    loops = {side: loop for side in SIDES if (loop := repeated.looped(side, unpadded[side])) is not None}
-    findings, suspect = _of_both(heard, active, tonal, two_files, live)
-    for side, loop in loops.items():
-        findings.append(loop)
-        for start, end in loop.spans:
-            suspect[side][start:end] |= active[side][start:end]
+    loops = {
+        side: loop
+        for side in SIDES
+        if (loop := repeated.looped(side, unpadded[side]) or repeated.said_on_end(side, unpadded[side])) is not None
+    }
+    own = {side: active[side] & ~_within(loops, side, heard[side].n_ticks) for side in SIDES}
+    findings, suspect = _of_both(heard, own, tonal, two_files, live)
+    findings += loops.values()
+    suspect = {side: suspect[side] | (active[side] & ~own[side]) for side in SIDES}
     speech = {side: (active[side] & ~suspect[side])[: unpadded[side].n_ticks] for side in SIDES}
     spoken = {side: voices.units_of(unpadded[side], speech[side]) for side in SIDES}
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
@@ -122,6 +125,14 @@ def _of_both(
             findings += out_of_step or trend.later_and_later(spoken)
             findings += silences.cut_short(spoken)
     return findings, suspect
+
+
+def _within(loops: Mapping[Side, HealthFinding], side: Side, n_ticks: int) -> Bools:
+    """The ticks of the loop of a side, bool (n_ticks,)."""
+    ticks = np.zeros(n_ticks, np.bool_)
+    for start, end in loops[side].spans if side in loops else ():
+        ticks[start:end] = True
+    return ticks
 
 
 def _fitted(activity: Bools, n_ticks: int) -> Bools:

@@ -27,6 +27,7 @@ SAME: Final = 2  # samples: so far two lags of one repeat may lie apart
 FEWEST_PLACES: Final = 4  # a lossy codec moves those of noise
 LEAST_TWICE: Final = 2 * LOW_RATE_HZ
 LEAST_LAG: Final = LOW_RATE_HZ // 2
+FEWEST_TIMES: Final = 3  # beyond the first
 
 END: Final = 8 * LOW_RATE_HZ  # where a loop is looked for
 LEAST_PERIOD, MOST_PERIOD = LOW_RATE_HZ * 15 // 100, 2 * LOW_RATE_HZ
@@ -38,11 +39,12 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class _Repeat(NamedTuple):
-    """From where to where a side is there again `lag` samples later."""
+    """From where to where a side is there again `lag` samples later. times: how often one place of it is, in a row."""
 
     start: int
     end: int
     lag: int
+    times: int
 
 
 def recorded_twice(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
@@ -95,8 +97,31 @@ def _repeats(places: Indices) -> list[_Repeat]:
     for lag in np.unique(lags[lags >= LEAST_LAG]).tolist():
         own = np.sort(first[np.abs(lags - lag) <= SAME])
         if len(own) >= FEWEST_PLACES:
-            found.append(_Repeat(int(own[0]), int(own[-1]), lag))
+            found.append(_Repeat(int(own[0]), int(own[-1]), lag, _times(own, lag)))
     return found
+
+
+def _times(places: Indices, lag: int) -> int:
+    """How often in a row one of these places comes again after a lag, as each does once. places: sorted."""
+    times, at = 1, places + lag
+    while len(at := at[np.diff(np.searchsorted(places, (at - SAME, at + SAME + 1)), axis=0)[0] > 0]):
+        times, at = times + 1, at + lag
+    return times
+
+
+def said_on_end(side: Side, audio: SideAudio) -> HealthFinding | None:
+    """A recording that a side plays again and again, at even distances, until its end: an announcement; else None."""
+    for each in _repeats(_places(audio)):
+        last = each.end + each.lag
+        is_last = last + 1.5 * each.lag >= audio.end_tick * LOW_TICK
+        if each.lag > MOST_PERIOD and is_last and each.times >= FEWEST_TIMES:
+            first_tick = max(each.start // LOW_TICK - TICKS_PER_S // 2, 0)
+            since, period_s = clock_text(each.start / LOW_RATE_HZ), each.lag / LOW_RATE_HZ
+            text = f"{side} says the same every {period_s:.2f} s from {since} to its end"
+            means = "An announcement, or a machine that hangs: it answers nobody, and no figure counts it."
+            figures = {"period_ms": 1000 * period_s}
+            return HealthFinding("looped", side, "warn", text, means, figures, [(first_tick, audio.end_tick)])
+    return None
 
 
 def looped(side: Side, audio: SideAudio) -> HealthFinding | None:

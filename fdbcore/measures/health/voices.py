@@ -200,14 +200,18 @@ def _parts(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def _wrong_rates(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
-    """A part of a side whose spectrum and pitch lie a musical interval from those of the rest."""
+    """A part of a side whose spectrum and pitch lie a musical interval from those of the rest.
+
+    One that begins or ends with the call may be another speaker, to whom the call was handed over.
+    """
     parts = {side: _jump(voice) for side, voice in voices.items()}
     together = all(parts.values())
     for side, part in parts.items():
         if part is not None:
             gain, interval, start, end = part
             place = f"{clock_text(start / TICKS_PER_S)} to {clock_text(end / TICKS_PER_S)}"
-            severity: Severity = "bad" if together or gain < SURE_RATE else "warn"
+            is_within = start > voices[side].spans[0][0] and end < voices[side].spans[-1][1]
+            severity: Severity = "bad" if together or (gain < SURE_RATE and is_within) else "warn"
             perhaps = "" if severity == "bad" else " perhaps"
             text = f"{side}{perhaps} at another rate, {place}: voice and formants jump by {INTERVALS[interval]}"
             means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
