@@ -46,19 +46,20 @@ def given_up_of(events: Sequence[Mapping[str, Any]]) -> Iterator[int]:
 
 def backchannels_of(events: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
     """When an examiner at side A gave a backchannel, from its first to its last word."""
-    says = None
-    for event in events:
-        if event["side"] == "A" and event["kind"] == SAYS:
-            says = event
-        elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == "backchannel":
-            yield says["tick"], event["tick"]
+    return ((says["tick"], said["tick"]) for says, said in _said(events, "backchannel"))
 
 
 def sayings_of(events: Sequence[Mapping[str, Any]]) -> Iterator[UserSaying]:
     """Each time that an examiner at side A said something for a goal."""
+    for says, said in _said(events, "goal"):
+        yield UserSaying(says["tick"], said["tick"], says["tick"] + said["of_ms"] // TICK_MS)
+
+
+def _said(events: Sequence[Mapping[str, Any]], what: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The events with which an examiner at side A began and ended each saying of a kind."""
     says = None
     for event in events:
         if event["side"] == "A" and event["kind"] == SAYS:
             says = event
-        elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == "goal":
-            yield UserSaying(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)
+        elif event["side"] == "A" and event["kind"] == SAID and says is not None and says["what"] == what:
+            yield says, event
