@@ -72,7 +72,8 @@ def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
     return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
 
 
-def _fto_ms(reading: Reading) -> dict[Side, list[int]]:
+def fto_ms(reading: Reading) -> dict[Side, list[int]]:
+    """The floor transfer offsets to each side."""
     uncensored = reading.dialogue.uncensored
     return {side: [fto(e) * TICK_MS for e in uncensored("gap", "overlap_between", side=side)] for side in SIDES}
 
@@ -118,7 +119,7 @@ MOMENTS: Final = Fact[Sequence[Moment]](
 LINES: Final = Fact("lines", placed_lines)
 COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
-FTO_MS: Final = Fact("fto_ms", _fto_ms)
+FTO_MS: Final = Fact("fto_ms", fto_ms)
 """The floor transfer offsets to each side."""
 OVERLAPS_S: Final = Fact[Iterable[float]]("overlaps_s", _overlaps_s)
 """The lengths of all stretches in which both speak."""

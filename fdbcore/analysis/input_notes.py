@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
-from fdbcore.analysis.facts import HEALTH
+from fdbcore.analysis.facts import FTO_MS, HEALTH
 from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
@@ -39,7 +39,8 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
             found = health["findings"] if health else []  # the worst first
             bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
             if health:
-                sound_like[call.name] = SoundOfCall(reading.n_ticks, health["sides"], "held" in reading.meta)
+                fto_ms, is_held = call.fact(FTO_MS, reading), "held" in reading.meta
+                sound_like[call.name] = SoundOfCall(reading.n_ticks, health["sides"], fto_ms, is_held)
             echoing += [call.name] if health and any(health["suspect"][side] for side in SIDES) else []
         except RecordingError:
             continue

@@ -219,7 +219,7 @@ def _read_call(
     if on_events is not None:
         on_events(call, call.fact(facts.EVENTS, reading))
     if health:
-        found.heard[call.name] = SoundOfCall(reading.n_ticks, health["sides"], "held" in reading.meta)
+        found.heard[call.name] = SoundOfCall(reading.n_ticks, health["sides"], fto_ms, "held" in reading.meta)
     found.pooled.append(quantities)
     found.with_echo.append(beside)
     for side in SIDES:

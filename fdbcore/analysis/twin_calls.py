@@ -4,36 +4,33 @@ tags. They count as independent, but are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.analysis.exchanged_calls import EXCHANGED, exchanged
-from fdbcore.types import SIDES
+from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.measures.reading import Reading
     from fdbcore.recording.recorded_types import HealthSides
 
-TWINS: Final = "the same call twice? Others are alike in length, speech, levels and voices"
+TWINS: Final = "the same call twice? Others are alike in length, speech, levels, voices and timing"
 ALIKE_TICKS: Final = 10
 """Codecs add up to so much."""
 ALIKE_S, ALIKE_DB, ALIKE_PITCH = 0.25, 0.2, 0.04
 """So far figures of one call may lie apart after a lossy codec."""
+ALIKE_MS, ALIKE_SHARE = 50, 0.8
 LEAST_SPEECH_S: Final = 2.0
 
 
 class SoundOfCall(NamedTuple):
-    """What a call sounds like. is_held: it was held by fdbcore, between parties that may be planned alike."""
+    """What a call sounds like. fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it, between parties
+    that may be planned alike.
+    """
 
     n_ticks: int
     sides: HealthSides
+    fto_ms: Mapping[Side, Sequence[int]]
     is_held: bool
-
-    @classmethod
-    def of(cls, reading: Reading) -> SoundOfCall | None:
-        """That of a recording; None if its audio was not examined."""
-        health = reading.health
-        return None if health is None else cls(reading.n_ticks, health["sides"], "held" in reading.meta)
 
 
 def standing_out(calls: Mapping[str, SoundOfCall]) -> dict[str, list[str]]:
@@ -71,7 +68,15 @@ def _are_alike(one: SoundOfCall, other: SoundOfCall) -> bool:
             return False
         if not _is_near(pitch_hz, b.get("pitch_hz"), ALIKE_PITCH * pitch_hz):
             return False
-    return True
+    return all(_alike_share(one.fto_ms[side], other.fto_ms[side]) >= ALIKE_SHARE for side in SIDES)
+
+
+def _alike_share(one: Sequence[int], other: Sequence[int]) -> float:
+    """Of the offsets of one call, how many are near that of the other one at its place; 0 if they are not as many."""
+    if len(one) != len(other):
+        return 0.0
+    near = [abs(a - b) <= ALIKE_MS for a, b in zip(one, other, strict=True)]
+    return sum(near) / max(len(near), 1) if near else 1.0
 
 
 def _is_near(one: float | None, other: float | None, most: float) -> bool:

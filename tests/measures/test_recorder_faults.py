@@ -377,7 +377,7 @@ def test_one_call_in_two_files_is_told_with_its_twin() -> None:
     ) -> SoundOfCall:
         b: Any = {"speech_s": 20.0, "level_dbov": -23.0, "pitch_hz": 170.0}
         a: Any = {"speech_s": speech_s, "level_dbov": level_dbov, "pitch_hz": pitch_hz}
-        return SoundOfCall(n_ticks, {"A": a, "B": b}, held)
+        return SoundOfCall(n_ticks, {"A": a, "B": b}, {"A": [400, 500], "B": [answer_ms, 700]}, False)
 
     calls = {
         "wav": call(24.84, -23.78, 101.9),
@@ -386,6 +386,7 @@ def test_one_call_in_two_files_is_told_with_its_twin() -> None:
         "louder": call(24.84, -23.50, 101.9),
         "another": call(25.84, -23.78, 101.9),
         "higher": call(24.84, -23.78, 110.0),
+        "slower": call(24.84, -23.78, 101.9, answer_ms=680),
     }
     assert twins(calls) == ["mp3 (as wav)"]
     assert standing_out(calls) == {TWINS: ["mp3 (as wav)"]}

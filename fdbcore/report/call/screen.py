@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
@@ -148,7 +149,11 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         *(f"lines: {told}" for found in [pooled_lines(_placed(scored))] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
-    heard = {reading.name: own for reading, _ in scored if (own := SoundOfCall.of(reading)) is not None}
+    heard = {
+        reading.name: SoundOfCall(reading.n_ticks, reading.health["sides"], fto_ms(reading), "held" in reading.meta)
+        for reading, _ in scored
+        if reading.health
+    }
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(heard).items()]
     beneath = (line for note in notes for line in filled(note, columns).splitlines())
     return "\n".join(
