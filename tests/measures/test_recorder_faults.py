@@ -373,7 +373,7 @@ def test_a_call_may_end_within_the_window_for_an_answer(tmp_path: Path, tail_s: 
 
 def test_one_call_in_two_files_is_told_with_its_twin() -> None:
     def call(
-        speech_s: float, level_dbov: float, pitch_hz: float, n_ticks: int = 8_000, held: bool = False
+        speech_s: float, level_dbov: float, pitch_hz: float, n_ticks: int = 8_000, answer_ms: int = 600
     ) -> SoundOfCall:
         b: Any = {"speech_s": 20.0, "level_dbov": -23.0, "pitch_hz": 170.0}
         a: Any = {"speech_s": speech_s, "level_dbov": level_dbov, "pitch_hz": pitch_hz}
