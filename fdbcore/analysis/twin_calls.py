@@ -23,8 +23,9 @@ LEAST_SPEECH_S: Final = 2.0
 
 
 class SoundOfCall(NamedTuple):
-    """What a call sounds like. fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it, between parties
-    that may be planned alike.
+    """What a call sounds like.
+
+    fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it, between parties that may be planned alike.
     """
 
     n_ticks: int
