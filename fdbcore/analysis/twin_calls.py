@@ -25,7 +25,7 @@ LEAST_SPEECH_S: Final = 2.0
 class SoundOfCall(NamedTuple):
     """What a call sounds like.
 
-    fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it, between parties that may be planned alike.
+    fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it; its parties may be planned alike.
     """
 
     n_ticks: int
