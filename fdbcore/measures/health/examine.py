@@ -50,10 +50,9 @@ def examine(
     unpadded = {side: heard[side].until_its_end for side in SIDES}
     of_tones = {side: list(tones.checks(side, unpadded[side], kept)) for side in SIDES}
     tonal = {side: tones.ticks(of_tones[side], heard[side].n_ticks) for side in SIDES}
+    repeats = {side: repeated.repeats_of(unpadded[side]) for side in SIDES}
     loops = {
-        side: loop
-        for side in SIDES
-        if (loop := repeated.looped(side, unpadded[side]) or repeated.said_on_end(side, unpadded[side])) is not None
+        side: loop for side in SIDES if (loop := repeated.loop_of(side, unpadded[side], repeats[side])) is not None
     }
     own = {side: active[side] & ~_within(loops, side, heard[side].n_ticks) for side in SIDES}
     findings, suspect = _of_both(heard, own, tonal, two_files, live)
@@ -78,7 +77,7 @@ def examine(
     if not live:
         has_two_voices = not any(finding.id in HOLD_BOTH for finding in findings)
         findings += [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech)]
-        findings += repeated.recorded_twice(unpadded)
+        findings += repeated.recorded_twice(repeats)
         findings += voices.checks(spoken) if has_two_voices else ()
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)

@@ -8,7 +8,7 @@ may play the same recording twice; what both have again after the same time was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.health.finding import HealthFinding
 from fdbcore.measures.health.hearing import FULL_SCALE, LOW_RATE_HZ, LOW_TICK, SideAudio
-from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
+from fdbcore.types import TICKS_PER_S, Side, clock_text
 
 CELL: Final = 100  # samples at 4 kHz; a place is the loudest of its cell and of CELLS_AROUND on both sides
 CELLS_AROUND: Final = 4
@@ -38,7 +38,7 @@ LOUD: Final = 0.01  # of full scale; softer loops are hum
 Indices: TypeAlias = npt.NDArray[np.int64]
 
 
-class _Repeat(NamedTuple):
+class Repeat(NamedTuple):
     """From where to where a side is there again `lag` samples later. times: how often one place of it is, in a row."""
 
     start: int
@@ -47,11 +47,10 @@ class _Repeat(NamedTuple):
     times: int
 
 
-def recorded_twice(sides: Mapping[Side, SideAudio]) -> Iterator[HealthFinding]:
+def recorded_twice(repeats: Mapping[Side, Sequence[Repeat]]) -> Iterator[HealthFinding]:
     """A piece of both sides comes again, both after the same time."""
-    of_side = [_repeats(_places(sides[side])) for side in SIDES]
-    for a in of_side[0]:
-        near = [b for b in of_side[1] if abs(a.lag - b.lag) <= SAME]
+    for a in repeats["A"]:
+        near = [b for b in repeats["B"] if abs(a.lag - b.lag) <= SAME]
         start = max(a.start, min((b.start for b in near), default=a.end))
         end = min(a.end, max((b.end for b in near), default=a.start))
         if end - start >= LEAST_TWICE:
@@ -83,8 +82,9 @@ def _places(audio: SideAudio) -> Indices:
     return found
 
 
-def _repeats(places: Indices) -> list[_Repeat]:
-    """The longest repeat for each lag at which enough places come again."""
+def repeats_of(audio: SideAudio) -> list[Repeat]:
+    """The longest repeat of a side for each lag at which enough places come again."""
+    places = _places(audio)
     if len(places) <= DISTANCES:
         return []
     steps = np.lib.stride_tricks.sliding_window_view(np.diff(places), DISTANCES)
@@ -97,7 +97,7 @@ def _repeats(places: Indices) -> list[_Repeat]:
     for lag in np.unique(lags[lags >= LEAST_LAG]).tolist():
         own = np.sort(first[np.abs(lags - lag) <= SAME])
         if len(own) >= FEWEST_PLACES:
-            found.append(_Repeat(int(own[0]), int(own[-1]), lag, _times(own, lag)))
+            found.append(Repeat(int(own[0]), int(own[-1]), lag, _times(own, lag)))
     return found
 
 
@@ -109,9 +109,14 @@ def _times(places: Indices, lag: int) -> int:
     return times
 
 
-def said_on_end(side: Side, audio: SideAudio) -> HealthFinding | None:
+def loop_of(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> HealthFinding | None:
+    """What a side says again and again until its end: its last buffer, or an announcement; None if it does not."""
+    return _looped(side, audio) or _said_on_end(side, audio, repeats)
+
+
+def _said_on_end(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> HealthFinding | None:
     """A recording that a side plays again and again, at even distances, until its end: an announcement; else None."""
-    for each in _repeats(_places(audio)):
+    for each in repeats:
         last = each.end + each.lag
         is_last = last + 1.5 * each.lag >= audio.end_tick * LOW_TICK
         if each.lag > MOST_PERIOD and is_last and each.times >= FEWEST_TIMES:
@@ -124,7 +129,7 @@ def said_on_end(side: Side, audio: SideAudio) -> HealthFinding | None:
     return None
 
 
-def looped(side: Side, audio: SideAudio) -> HealthFinding | None:
+def _looped(side: Side, audio: SideAudio) -> HealthFinding | None:
     """The last buffer of a side comes again and again until its end; None if it does not, if it is soft, or a tone."""
     end = audio.end_tick
     tail = audio.low.read(max(end - END // LOW_TICK, 0), end).astype(np.float64)
