@@ -40,8 +40,6 @@ LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
 FILE_ENDS_EARLY_TICKS: Final = 3 * TICKS_PER_S
 SAME_LENGTH_TICKS: Final = TICKS_PER_S // 5
 """Files of two sides that differ by more need not begin at one moment."""
-GATED_PEAK, GATED_SHARE, OPEN_SHARE = 1, 0.9, 0.1
-LEAST_GATED_TICKS, LEAST_OPEN_TICKS, HELD_TICKS = 5 * TICKS_PER_S, 3 * TICKS_PER_S, TICKS_PER_S // 2
 SILENT: Final = "digitally silent"
 AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
@@ -303,21 +301,6 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
             yield Finding("file_ends", side, name, text, end, n_ticks)
 
 
-def half_duplex(heard: CheckedCall) -> Iterator[Finding]:
-    """The line of a side is cut off while the other speaks: it has a background, but none then."""
-    kept = kept_ticks(heard.reading.heard, heard.reading.n_ticks)
-    for number, side in enumerate(SIDES):
-        own, other = (heard.dialogue.speaking[each] for each in (side, other_side(side)))
-        is_cut = heard.reading.peaks[:, number] <= GATED_PEAK
-        beside, apart = is_cut[other & kept], is_cut[~near(own | other, HELD_TICKS) & kept]
-        if len(beside) < LEAST_GATED_TICKS or len(apart) < LEAST_OPEN_TICKS:
-            continue
-        if beside.mean() >= GATED_SHARE and apart.mean() <= OPEN_SHARE:
-            name = f"{side} is cut off while {other_side(side)} speaks"
-            text = f"{name} ({100 * beside.mean():.0f} % of it): what {side} says then is not recorded, half duplex?"
-            yield Finding("half_duplex", side, name, text, heard.start_tick, heard.end_tick)
-
-
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     """The labels fit the speech of the other side, as if the sides were exchanged, or better at another time."""
     if heard.reading.labels is None:
@@ -367,7 +350,6 @@ CHECKS: Final[Mapping[str, Check]] = {
         went_on,
         one_sided,
         file_ends,
-        half_duplex,
         labels_elsewhere,
     )
 }

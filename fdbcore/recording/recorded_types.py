@@ -21,8 +21,8 @@ Severity: TypeAlias = Literal["note", "warn", "bad"]
 HealthId: TypeAlias = Literal[
     "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
     "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music", "choppy", "paused",
-    "recorded_twice", "looped", "silence_left_out", "wrong_rate", "nonstationary", "agc", "reverberation",
-    "comfort_noise", "noise_gate",
+    "recorded_twice", "looped", "half_duplex", "silence_left_out", "wrong_rate", "nonstationary", "agc",
+    "reverberation", "comfort_noise", "noise_gate",
 ]  # fmt: skip
 Parties: TypeAlias = Annotated[
     dict[Side, dict[str, Any]], Meta(description="what each party says of itself, which is its own matter")

@@ -114,19 +114,6 @@ def test_a_loud_side_without_speech_is_not_called_silent(tmp_path: Path) -> None
     assert findings(Reading(recording.path))[0].text.startswith("B silent from 0:50")
 
 
-def test_a_line_that_is_cut_off_while_the_other_speaks_is_named(tmp_path: Path) -> None:
-    """One that is silent between its own words anyway is not, nor one with a background throughout."""
-    recording = drawn_recording(tmp_path / "call", ALIVE, tail_s=4.0)
-    path = recording.path / ACTIVITY
-    with np.load(path) as stored:
-        kept = dict(stored)
-    a, b = (np.unpackbits(kept[side])[: int(kept["n_ticks"])].astype(bool) for side in "ab")
-    for cut, told in ((b, ["A is cut off while B speaks (100 % of it)"]), (b & False, [])):
-        kept["peaks"][:, 0] = np.where(a, 8_000, np.where(cut, 0, 30))
-        np.savez(path, allow_pickle=False, **kept)
-        assert [each.text.partition(":")[0] for each in findings(Reading(recording.path))] == told
-
-
 @pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no answer")])
 def test_a_call_that_ends_with_a_unanswered_is_named(tmp_path: Path, tail_s: float, counts: str | None) -> None:
     drawn = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 2.5-5", tail_s)

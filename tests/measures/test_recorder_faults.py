@@ -303,6 +303,17 @@ def test_an_announcement_that_is_played_until_the_end_answers_nobody(every_s: fl
             assert 3_900 <= finding["spans"][0][0] <= 4_100
 
 
+def test_a_line_that_is_cut_off_while_the_other_speaks_is_named() -> None:
+    """One that is silent between its own words anyway is not."""
+    pcm = long()
+    b = np.repeat(active(pcm)["B"], FRAME_SAMPLES)[: len(pcm)]
+    cut, silent = pcm.copy(), pcm.copy()
+    cut[b, 0] = 0
+    silent[~np.repeat(active(pcm)["A"], FRAME_SAMPLES)[: len(pcm)], 0] = 0
+    assert re.match(r"A is cut off while B speaks \((100|9\d) % of it\)", found(cut)["half_duplex", "A"]["text"])
+    assert not [finding for pcm in (pcm, silent) for finding in found(pcm) if finding[0] == "half_duplex"]
+
+
 def test_a_wandering_echo_makes_the_same_speech_suspect_as_a_constant_one() -> None:
     def echoing(lag_s: Any) -> Stereo:
         pcm = np.stack([sample()[:, 0], np.zeros(len(sample()), np.int16)], axis=1)

@@ -15,14 +15,13 @@ import hashlib
 import hmac
 import json
 import re
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from fdbcore.audio.mulaw import from_mulaw, mulaw
-from fdbcore.clock import now_ns
+from fdbcore.clock import MonotonicClock, now_ns
 from fdbcore.endpoints.vendors.party import Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -31,7 +30,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, location, query_of, values
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.redaction import needs_keys, secret
-from fdbcore.types import SILENT_FRAME, TICK_NS, TICKS_PER_S, Pcm
+from fdbcore.types import SILENT_FRAME, TICKS_PER_S, Pcm
 from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
 
@@ -119,9 +118,10 @@ class Twilio(VendorParty):
         """Hold a call for a second of silence: an application decides at its start whether it takes it."""
         self.open("B")
         self.start(now_ns())
+        clock = MonotonicClock(spin_ns=0)
         for tick in range(TICKS_PER_S):
+            clock.wait(tick)
             self.hear(tick, SILENT_FRAME)
-            time.sleep(TICK_NS / 1e9)
             if self.say(tick) is None:
                 raise self.error(str(self.left))
 

@@ -76,7 +76,8 @@ def examine(
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     if not live:
         has_two_voices = not any(finding.id in HOLD_BOTH for finding in findings)
-        findings += [*sides.exchanged(unpadded, speech), *clock.pauses(unpadded, speech)]
+        findings += [*sides.exchanged(unpadded, speech), *sides.half_duplex(unpadded, speech)]
+        findings += clock.pauses(unpadded, speech)
         findings += repeated.recorded_twice(repeats)
         findings += voices.checks(spoken) if has_two_voices else ()
     findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]

@@ -28,6 +28,7 @@ FEWEST_PLACES: Final = 4  # a lossy codec moves those of noise
 LEAST_TWICE: Final = 2 * LOW_RATE_HZ
 LEAST_LAG: Final = LOW_RATE_HZ // 2
 FEWEST_TIMES: Final = 3  # beyond the first
+ALIKE_THROUGHOUT: Final = 0.9
 
 END: Final = 8 * LOW_RATE_HZ  # where a loop is looked for
 LEAST_PERIOD, MOST_PERIOD = LOW_RATE_HZ * 15 // 100, 2 * LOW_RATE_HZ
@@ -119,7 +120,7 @@ def _said_on_end(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> Hea
     for each in repeats:
         last = each.end + each.lag
         is_last = last + 1.5 * each.lag >= audio.end_tick * LOW_TICK
-        if each.lag > MOST_PERIOD and is_last and each.times >= FEWEST_TIMES:
+        if each.lag > MOST_PERIOD and is_last and each.times >= FEWEST_TIMES and _is_all(audio, each):
             first_tick = max(each.start // LOW_TICK - TICKS_PER_S // 2, 0)
             since, period_s = clock_text(each.start / LOW_RATE_HZ), each.lag / LOW_RATE_HZ
             text = f"{side} says the same every {period_s:.2f} s from {since} to its end"
@@ -127,6 +128,14 @@ def _said_on_end(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> Hea
             figures = {"period_ms": 1000 * period_s}
             return HealthFinding("looped", side, "warn", text, means, figures, [(first_tick, audio.end_tick)])
     return None
+
+
+def _is_all(audio: SideAudio, repeat: Repeat) -> bool:
+    """Whether from its start on a side has hardly anything else: a background that comes again, under words, is no
+    announcement.
+    """
+    low = audio.low.read(repeat.start // LOW_TICK, audio.end_tick).astype(np.float64)
+    return _alike(low[: -repeat.lag], low[repeat.lag :]) >= ALIKE_THROUGHOUT
 
 
 def _looped(side: Side, audio: SideAudio) -> HealthFinding | None:

@@ -16,6 +16,9 @@ LEAST_QUIET_TICKS: Final = 5 * TICKS_PER_S
 MARGIN_TICKS: Final = 20
 LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 
+CUT_PEAK, CUT_SHARE, OPEN_SHARE = 1, 0.9, 0.1
+LEAST_CUT_TICKS, LEAST_OPEN_TICKS, HELD_TICKS = 5 * TICKS_PER_S, 3 * TICKS_PER_S, 3 * TICKS_PER_S // 10
+
 AT_ONCE_MS: Final = 5.0
 OWN_SHARE: Final = 0.1  # of its speech, at most, in a side that repeats the other
 
@@ -108,3 +111,19 @@ def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -
         means = "If A is the system, every measure describes the wrong side (correct it with --swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
         yield HealthFinding("exchanged", None, "warn", text, means, figures)
+
+
+def half_duplex(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
+    """The line of a side is cut off while the other speaks: it has a background, but none then."""
+    n_ticks = min(len(active) for active in activity.values())
+    spoken = activity["A"][:n_ticks] | activity["B"][:n_ticks]
+    for side in SIDES:
+        other = other_side(side)
+        is_cut = sides[side].peaks[:n_ticks] <= CUT_PEAK
+        beside, apart = is_cut[activity[other][:n_ticks]], is_cut[~near(spoken, HELD_TICKS)]
+        if len(beside) < LEAST_CUT_TICKS or len(apart) < LEAST_OPEN_TICKS:
+            continue
+        if beside.mean() >= CUT_SHARE and apart.mean() <= OPEN_SHARE:
+            text = f"{side} is cut off while {other} speaks ({100 * beside.mean():.0f} % of it): half duplex?"
+            means = f"What {side} says meanwhile is not recorded: it neither interrupts nor gives backchannels."
+            yield HealthFinding("half_duplex", side, "warn", text, means, {"cut_share": float(beside.mean())})
