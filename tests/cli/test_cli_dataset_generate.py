@@ -181,7 +181,7 @@ def test_a_wrong_key_is_one_line_without_it(tmp_path: Path, monkeypatch: pytest.
     with FakeOpenAI(good) as server:
         result = generate(*words(server, tmp_path / "set", "-n", 2))
     assert result.exit_code == 1
-    first, second = result.stderr.splitlines()
+    first, second = result.stderr.splitlines()[-2:]  # what goes slowly on a busy host may be told before
     assert first.startswith("fdbcore dataset generate: openai:writer: ")
     assert "does not take the key in OPENAI_API_KEY" in first
     assert second.endswith(": once this is mended, run the same command again to continue")

@@ -21,6 +21,7 @@ from fdbcore.types import TICKS_PER_S, Side, clock_text
 CELL: Final = 100  # samples at 4 kHz; a place is the loudest of its cell and of CELLS_AROUND on both sides
 CELLS_AROUND: Final = 4
 BLOCK_CELLS: Final = 2_400  # read at a time: a minute
+BLOCK_TICKS: Final = CELL * BLOCK_CELLS // LOW_TICK
 LEAST_PEAK: Final = 2 / FULL_SCALE
 DISTANCES: Final = 2
 SAME: Final = 2  # samples: so far two lags of one repeat may lie apart
@@ -68,10 +69,10 @@ def _places(audio: SideAudio) -> Indices:
     """Where a side is louder than 0.1 s around, in samples at 4 kHz."""
     n_cells = audio.end_tick * LOW_TICK // CELL
     levels, at = np.zeros(n_cells, np.float32), np.zeros(n_cells, np.int64)
-    ticks = CELL * BLOCK_CELLS // LOW_TICK
     for first in range(0, n_cells, BLOCK_CELLS):
         last = min(first + BLOCK_CELLS, n_cells)
-        low = audio.low.read(first // BLOCK_CELLS * ticks, first // BLOCK_CELLS * ticks + ticks)
+        tick = first // BLOCK_CELLS * BLOCK_TICKS
+        low = audio.low.read(tick, tick + BLOCK_TICKS)
         cells = np.abs(low[: (last - first) * CELL]).reshape(last - first, CELL)
         levels[first:last] = cells.max(axis=1)
         at[first:last] = cells.argmax(axis=1) + CELL * np.arange(first, last)
@@ -134,8 +135,16 @@ def _is_all(audio: SideAudio, repeat: Repeat) -> bool:
     """Whether from its start on a side has hardly anything else: a background that comes again, under words, is no
     announcement.
     """
-    low = audio.low.read(repeat.start // LOW_TICK, audio.end_tick).astype(np.float64)
-    return _alike(low[: -repeat.lag], low[repeat.lag :]) >= ALIKE_THROUGHOUT
+    squares, again_squares, products = 0.0, 0.0, 0.0
+    last_tick, lag_ticks = audio.end_tick - -(-repeat.lag // LOW_TICK), repeat.lag // LOW_TICK
+    for tick in range(repeat.start // LOW_TICK, last_tick, BLOCK_TICKS):
+        until = min(tick + BLOCK_TICKS, last_tick)
+        first = audio.low.read(tick, until).astype(np.float64)
+        again = audio.low.read(tick + lag_ticks, until + lag_ticks + 1).astype(np.float64)
+        again = again[repeat.lag % LOW_TICK :][: len(first)]
+        squares, again_squares = squares + (first**2).sum(), again_squares + (again**2).sum()
+        products += (first * again).sum()
+    return float(products) >= ALIKE_THROUGHOUT * float(np.sqrt(squares * again_squares))
 
 
 def _looped(side: Side, audio: SideAudio) -> HealthFinding | None:
