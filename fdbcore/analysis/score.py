@@ -154,9 +154,15 @@ def _kept_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Q
 
 def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:
     try:
-        return stored.all_from_json(items)
+        found = stored.all_from_json(items)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(reading.path / QUANTITIES, str(error)) from error
+    for name, values in items.items():  # only what is of one kind and unit pools with that of other calls
+        got = values["kind"], values.get("unit", "share")
+        if name in MEASURES and got != (expected := (MEASURES[name].quantity, MEASURES[name].unit)):
+            wrong = f"{name}: expected {' in '.join(expected)}, got {' in '.join(got)}"
+            raise damaged(reading.path / QUANTITIES, wrong)
+    return found
 
 
 def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
