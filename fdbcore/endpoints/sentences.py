@@ -25,6 +25,12 @@ def whole_sentences(text: str) -> tuple[list[str], str]:
     return sentences, text[end:]
 
 
+def is_whole(sentence: str) -> bool:
+    """Whether it ends as sentences do, rather than where a limit cut it off."""
+    ends = [found.end() for found in _STOP.finditer(sentence)]
+    return bool(ends) and not has_words(sentence[ends[-1] :])
+
+
 def has_words(text: str) -> bool:
     """Whether there is anything to speak in it."""
     return any(map(str.isalnum, text))

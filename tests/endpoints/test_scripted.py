@@ -119,6 +119,9 @@ def spans(frames: Sequence[Pcm]) -> list[Speech]:
         (['after = "other_start"\nor_after_s = 3'], [], [300]),
         (['after = "other_end"'], [], [1000]),
         (["at_s = 1", 'after = "other_end"\nor_after_s = 2'], [(10, 5000)], [100, 350]),
+        (['after = "other_end"\nor_silent_s = 2.5'], [], [250]),
+        (['after = "other_end"\nor_silent_s = 2.5'], [(200, 600)], [776]),  # a greeting is heard to its end
+        (["at_s = 1", 'after = "other_end"\nor_silent_s = 2'], [(120, 700)], [100, 876]),  # that went on already
     ],
 )
 def test_lines_begin_at_their_cues(tmp_path: Path, cues: list[str], other: list[Speech], starts: list[int]) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.endpoints.making import Making
-from fdbcore.endpoints.sentences import SENTENCE_GAP_SAMPLES, has_words, whole_sentences
+from fdbcore.endpoints.sentences import SENTENCE_GAP_SAMPLES, has_words, is_whole, whole_sentences
 from fdbcore.protocols import Chat, Speaker, Transcriber
 from fdbcore.types import Pcm
 from fdbcore.types.chat import ChatMessage
@@ -124,7 +124,9 @@ class SpokenAnswer(Making[Piece]):
             elif self.tools:
                 calls.append(self._with_an_id_of_its_own(part))
                 self._put(calls[-1])
-        self._speak(rest)
+        # A limit may have cut the last sentence off. It is said only where there is nothing else to say.
+        if self.parts.most_tokens is None or not self._has_spoken or is_whole(rest):
+            self._speak(rest)
         return calls
 
     def _with_an_id_of_its_own(self, call: ToolCall) -> ToolCall:

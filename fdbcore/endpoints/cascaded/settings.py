@@ -31,7 +31,14 @@ SETTINGS: Final = (
         least=0,
         step=TICK_MS,
     ),
-    Setting("most_tokens", "of an answer", int, 0, unset="no limit", least=0),
+    Setting(
+        "most_tokens",
+        "of an answer; a sentence that this cuts off is not said",
+        int,
+        0,
+        unset="no limit",
+        least=0,
+    ),
     Setting(
         "answer_timeout_s",
         "with `--clock virtual`: for how long nothing more may come of an answer until the call ends",

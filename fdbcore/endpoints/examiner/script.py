@@ -41,6 +41,7 @@ after = "own_end"      delay_s after the line before.
 after = "result"       delay_s after the last result, once all calls before have theirs.
 or_after_s             a line that waits for the other side, or for results, starts after this time in any case (10 s if
                        left out).
+or_silent_s            a line that waits for the other side starts if that has said nothing for this time.
 
 In arguments, "$RESULT_0.flights[0].id" is a value from the result of the first call. If the result has no such value,
 the text is sent as it is.
@@ -87,6 +88,7 @@ _LINE: Final = (
 )
 _DELAY: Final = Setting("delay_s", "how long after its cue", float, least=0, most=_MOST_S)
 _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
+_OR_SILENT: Final = Setting("or_silent_s", "it begins if the other side says nothing", float, least=0, most=_MOST_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Line:
     cue: Cue
     delay_s: float | None
     or_after_s: float
+    or_silent_s: float
     stop_when_interrupted: bool
     call: str | None = None
     arguments: Mapping[str, Any] | str | None = None
@@ -167,7 +170,8 @@ def _espeak(where: str, voice: dict[str, Any]) -> str:
 
 def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, folder: Path) -> Line:
     waits = given.get("after") in ("other_end", "other_start", "result")
-    known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else [])]
+    others = [_OR_SILENT] if given.get("after") in ("other_end", "other_start") else []
+    known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else []), *others]
     if len(found := [name for name in ("say", "clip", "call") if name in given]) != 1:
         raise SettingsError(f"{where}: expected one of say, clip and call, got {' and '.join(found) or 'none'}")
     if ("at_s" in given) == ("after" in given):
@@ -191,6 +195,7 @@ def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, 
         cue=values["after"] or "at",
         delay_s=_delay_s(values),
         or_after_s=values.get("or_after_s", math.inf),
+        or_silent_s=values.get("or_silent_s") or math.inf,
         stop_when_interrupted=values["stop_when_interrupted"],
         call=values["call"],
         arguments=arguments,

@@ -206,7 +206,10 @@ class ScriptedEndpoint(Endpoint):
         delay_ticks = over_ticks if line.delay_s is None else round(line.delay_s * TICKS_PER_S)
         if origin is not None and tick >= origin + delay_ticks:
             return line.cue
-        return "or_after" if tick >= self._waiting_since + line.or_after_s * TICKS_PER_S else None
+        waited_s = (tick - self._waiting_since) / TICKS_PER_S
+        if self._other.first_start is None and waited_s >= line.or_silent_s:
+            return "or_silent"
+        return "or_after" if waited_s >= line.or_after_s else None
 
     def _end_line(self, tick: int) -> None:
         stopped = tick == self._stop
@@ -252,6 +255,7 @@ class ScriptedEndpoint(Endpoint):
             if line["call"] is None:
                 del line["call"], line["arguments"]
             line["clip"] = line["clip"] and str(line["clip"])
-            line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
+            for name in ("or_after_s", "or_silent_s"):
+                line[name] = line[name] if math.isfinite(line[name]) else None
         synthesiser = registry.speaker(self._script.voice).describe() if self._script.speaks else None
         return {"kind": "scripted"} | script | {"path": str(self._script.path.absolute()), "synthesiser": synthesiser}

@@ -288,6 +288,22 @@ def test_sentences(text: str, sentences: list[str], rest: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "most_tokens", "said"),
+    [
+        ("Good day to you. What can I", 6, ["Good day to you."]),  # as a limit cuts it
+        ("Good day to you. What can I?", 7, ["Good day to you.", "What can I?"]),
+        ('Good day. She said "no."', 6, ["Good day.", 'She said "no."']),
+        ("Good day. It takes 3.5", 6, ["Good day."]),
+        ("Good day and", 3, ["Good day and"]),  # better than nothing
+        ("Good day to you. What can I", 0, ["Good day to you.", "What can I"]),  # no limit: it ends as it wants to
+    ],
+)
+def test_what_a_limit_cuts_off_is_not_said(text: str, most_tokens: int, said: list[str], tmp_path: Path) -> None:
+    recording, _ = held(tmp_path / "x", [Turn(text)], (50, 100), ticks=400, most_tokens=most_tokens)
+    assert [event["text"] for event in of_kind(recording, "transcript") if event["of"] == "self"] == said
+
+
+@pytest.mark.parametrize(
     ("content", "expected"),
     [
         ('asr = "openai:whisper-1"\nllm = "openai:x"', "expected tts, the address of one; found none"),
