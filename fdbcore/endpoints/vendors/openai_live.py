@@ -277,10 +277,10 @@ class OpenAILive(VendorParty):
     def log(self) -> Sequence[Happening]:
         """See `VendorParty.log`; with the vendor's own clock, once a second."""
         happened = list(super().log())
-        self._times.note_place(self._tick)
-        over = (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None
+        self._times.note_place(self.stream.tick)
+        over = (self.stream.tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None
         if over and (second := self._times.clock.second()) is not None:
-            happened.append(Happening(self._tick, PROVIDER_CLOCK, second))
+            happened.append(Happening(self.stream.tick, PROVIDER_CLOCK, second))
         return happened
 
 

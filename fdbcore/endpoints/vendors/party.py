@@ -7,8 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
 from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said
 from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
 from fdbcore.endpoints.vendors.patience import Patience
@@ -76,7 +75,7 @@ class Session:
                 return event
 
 
-class VendorParty(LoggedParty):
+class VendorParty(StreamParty, LoggedParty):
     """A party at a vendor. A subclass knows the protocol; each message of the server comes to `take`.
 
     The ticks' thread calls the methods of `Endpoint`; the network's thread calls `begin`, `take` and what they use:
@@ -105,20 +104,18 @@ class VendorParty(LoggedParty):
         pace: Pace = _BURSTS,
         account: Account | None = None,
     ) -> None:
+        super().__init__(FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True))
         self.name = name
         self.without_key = account.without_key if account is not None else str
         self.uplink = uplink
-        self.stream = FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True)
         self.items = Items(self.stream, rate_hz, names_its_items)
         self.confirmed: Json = {}
         """The session as the server confirms it."""
         self.timeout_s = timeout_s
-        self._background = Background()
         self._patience = Patience(timeout_s)
         self._line = WebSocketLine(
             self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
         )
-        self._tick = 0
 
     # What a subclass adds
 
@@ -275,17 +272,6 @@ class VendorParty(LoggedParty):
             self.take_event(event)
         return event is not None and event.get("type") == self.answer
 
-    def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now."""
-        self.stream.start(origin_ns)
-
-    def say(self, tick: int) -> Pcm | None:
-        """The party's frame of `tick`, int16 (480,)."""
-        self._tick = tick
-        frame = self.stream.say(tick)
-        self.left, self.gone_tick = self.stream.left, self.stream.left_tick
-        return frame
-
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the packets that this frame completes."""
         if (packets := self.uplink.hear(tick, frame)) and self.stream.left is None:
@@ -314,17 +300,17 @@ class VendorParty(LoggedParty):
 
     def log(self) -> Sequence[Happening]:
         """What happened, with each item once nothing more of it is to be heard."""
-        happened = list(self.stream.log())
+        happened = list(super().log())
         for said in self.items.played_out():
             whole = {"item": said.item, "said_samples": said.said_samples}
             kind, fields = (INTERRUPTED, _cut_off(said)) if said.lost_samples else (ITEM, whole)
-            happened.append(Happening(self._tick, kind, fields))
+            happened.append(Happening(self.stream.tick, kind, fields))
         return happened
 
     def measured(self) -> Mapping[str, Any]:
         """Counts of samples, our own delays, and the lateness of the packets sent, as JSON values."""
         late = {"late_samples": self.items.late_samples}
-        return {**self.stream.measured(), **self.uplink.measured(), **late}
+        return {**super().measured(), **self.uplink.measured(), **late}
 
     def describe(self) -> Mapping[str, Any]:
         """What it is, and the session as the server confirmed it, as JSON values without secrets."""
@@ -337,11 +323,6 @@ class VendorParty(LoggedParty):
             "says": {"rate_hz": self.items.rate_hz},
             **session,
         }
-
-    def close(self) -> None:
-        """End the session."""
-        self.stream.leave("closed")
-        self._background.close()
 
 
 def _cut_off(said: Said) -> Json:

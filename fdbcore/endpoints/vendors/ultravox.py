@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from fdbcore.endpoints.vendors.errors import LIMIT, MODEL, SERVER, Cause, VendorError, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
@@ -33,9 +33,6 @@ from fdbcore.types import TICKS_PER_S, Happening
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service
-
-if TYPE_CHECKING:
-    pass
 
 VENDOR: Final = Vendor("ultravox", ("ULTRAVOX_API_KEY",), "https://api.ultravox.ai/api", domains=("ultravox.ai",))
 PROBE_DURATION: Final = "10s"
@@ -281,8 +278,8 @@ class Ultravox(VendorParty):
     def log(self) -> Sequence[Happening]:
         """See `VendorParty.log`; with each second of the call, which the vendor bills."""
         happened = list(super().log())
-        while self._counted_s < (self._tick + 1) // TICKS_PER_S:
+        while self._counted_s < (self.stream.tick + 1) // TICKS_PER_S:
             self._counted_s += 1
             usage = ModelUsage(self._account.service("audio").vendor, self._model, {"seconds": 1})
-            happened.append(usage.happening(self._tick))
+            happened.append(usage.happening(self.stream.tick))
         return happened
