@@ -144,13 +144,11 @@ def behavior_of(model: str, asked: Behavior | None) -> Behavior:
     return asked or known[0]
 
 
-def setup_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def setup_of(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The set-up to ask the server for, without tools.
 
-    given: the settings by name; None for one that was not given. SettingsError for what the model does not take, or
-    lacks.
+    values: the settings that were given, by name. SettingsError for what the model does not take, or lacks.
     """
-    values = {name: value for name, value in given.items() if value is not None}
     differs = live_model(model)
     for name in differs.lacks:
         if values.get(name):

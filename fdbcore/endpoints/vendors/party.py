@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
-from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said
+from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said, from_pcm16
 from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -26,14 +27,11 @@ from fdbcore.protocols import Clocking
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM
-from fdbcore.types.tools import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import aiohttp
-
-    from fdbcore.models.account import Account
 
 MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MOST_AHEAD_S: Final = 300
@@ -64,13 +62,9 @@ class Session:
 
         while True:
             message = await self._ws.receive()
-            if message.type is aiohttp.WSMsgType.BINARY:
-                data = message.data
-            elif message.type is aiohttp.WSMsgType.TEXT:
-                data = message.data
-            else:
+            if message.type not in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
                 raise self._party.refusal(ending(self._ws, message))
-            if (event := self._party.read(data)) is not None:
+            if (event := self._party.read(message.data)) is not None:
                 self.latest = event
                 return event
 
@@ -82,7 +76,7 @@ class VendorParty(StreamParty, LoggedParty):
     `items`, `note`, `call`, `cut_short`, `send`, `end`.
 
     name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_items: otherwise it calls
-    `items.push_unnamed`. pace: of what it says. account: whose key is in nothing that is logged or given as a reason.
+    `items.push_unnamed`. pace: of what it says.
     """
 
     kind: ClassVar[str]
@@ -102,11 +96,10 @@ class VendorParty(StreamParty, LoggedParty):
         names_its_items: bool = True,
         timeout_s: float = OPEN_TIMEOUT_S,
         pace: Pace = _BURSTS,
-        account: Account | None = None,
     ) -> None:
         super().__init__(FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True))
         self.name = name
-        self.without_key = account.without_key if account is not None else str
+        self.without_key = str
         self.uplink = uplink
         self.items = Items(self.stream, rate_hz, names_its_items)
         self.confirmed: Json = {}
@@ -147,10 +140,6 @@ class VendorParty(StreamParty, LoggedParty):
         """Handle a binary message of a server that `speaks_in_bytes`."""
         raise NotImplementedError  # a party with such a server has it
 
-    def result(self, result: ToolResult) -> Sequence[Json]:
-        """The messages that carry the result of a call of a tool."""
-        raise NotImplementedError  # a party that takes tools has them
-
     def request(self, text: str) -> Sequence[Json]:
         """The messages that tell the model a text, and let it speak."""
         raise NotImplementedError  # a party that takes a part has them
@@ -158,6 +147,10 @@ class VendorParty(StreamParty, LoggedParty):
     def recital(self, text: str) -> Sequence[Json]:
         """The messages that let the model say a text word for word."""
         raise NotImplementedError  # a party that recites has them
+
+    def of_session(self) -> Json:
+        """What `describe` says of the server, and of the settings that were asked for, as JSON values."""
+        return {}
 
     def fall_silent(self) -> None:
         """Drop what was not yet heard, and tell the server so where its protocol allows that."""
@@ -191,6 +184,14 @@ class VendorParty(StreamParty, LoggedParty):
             found.append(_cut_off(said))
             self.note(INTERRUPTED, **found[-1])
         return found
+
+    def decoded(self, audio: object, decode: Callable[[bytes], Pcm] = from_pcm16) -> Pcm | None:
+        """The audio in a text of Base64, int16 (n,) at the party's rate; None, which is logged, if there is none."""
+        try:
+            return decode(base64.b64decode(str(audio), validate=True))
+        except ValueError:
+            self.odd("not audio", str(audio))
+            return None
 
     def send(self, *messages: Json) -> None:
         """Send messages."""
@@ -278,10 +279,6 @@ class VendorParty(StreamParty, LoggedParty):
             messages = [self.audio(packet) for packet in packets]
             event_loop().call_soon_threadsafe(self._line.put, tick, messages)
 
-    def take_result(self, tick: int, result: ToolResult) -> None:
-        """Send the result."""
-        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
-
     def ask(self, tick: int, text: str) -> None:
         """See `Endpoint.ask`."""
         event_loop().call_soon_threadsafe(lambda: self.send(*self.request(text)))
@@ -322,6 +319,7 @@ class VendorParty(StreamParty, LoggedParty):
             "hears": heard,
             "says": {"rate_hz": self.items.rate_hz},
             **session,
+            **self.of_session(),
         }
 
 

@@ -11,7 +11,8 @@ from fdbcore.endpoints.websocket_line import one_line
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.json_values import json_value
-from fdbcore.types.tools import Tool, ToolCall
+from fdbcore.runtime.network import event_loop
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import USAGE, ModelUsage
 
 MOST_SHOWN_CHARS: Final = 200
@@ -85,9 +86,21 @@ class LoggedParty(Endpoint):
         """The error that the party is not available."""
         return PartyError(f"{self.name}: {one_line(self.without_key(reason))}", transient)
 
+    def send(self, *messages: Json) -> None:
+        """Send messages. On the network's thread."""
+        raise NotImplementedError  # a party whose session takes messages has it
+
+    def result(self, result: ToolResult) -> Sequence[Json]:
+        """The messages that carry the result of a call of a tool."""
+        raise NotImplementedError  # a party that takes tools has them
+
     def take_tools(self, tools: Sequence[Tool]) -> None:
         """Declare these tools when the session begins."""
         self.tools = tools
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Send the result."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
 
     def tool_calls(self) -> Sequence[ToolCall]:
         """What the party did with calls of tools."""

@@ -182,10 +182,8 @@ class Twilio(VendorParty):
 
     def _hear(self, told: object) -> None:
         payload = told.get("payload") if isinstance(told, dict) else None
-        try:
-            self.items.push_unnamed(from_mulaw(base64.b64decode(str(payload), validate=True)))
-        except ValueError:
-            self.odd("not audio", str(payload))
+        if (pcm := self.decoded(payload, from_mulaw)) is not None:
+            self.items.push_unnamed(pcm)
 
     def _tell(self, event: str, told: Json) -> None:
         event_loop().call_soon_threadsafe(self._line.put, None, [self._message(event, told)])

@@ -67,15 +67,14 @@ _DETECTION: Final = (
 )
 
 
-def call_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def call_of(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The request for a call, without tools.
 
-    given: the settings by name; None for one that was not given. SettingsError for a model without its version: the
-    vendor's newest one would answer, which changes.
+    values: the settings that were given, by name. SettingsError for a model without its version: the vendor's newest
+    one would answer, which changes.
     """
     if not re.search(r"v\d", model):
         raise SettingsError(f"ultravox: model: expected a name with its version, as in ultravox-v0.7, got {model!r}")
-    values = {name: value for name, value in given.items() if value is not None}
     detection = {name: values[name] for name in _DETECTION if name in values}
     heard = {"userStartedSpeaking": True, "userStoppedSpeaking": True, "callEvent": True, "toolUsed": True}
     return {
