@@ -20,7 +20,7 @@ from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, command_of
 from fdbcore.runtime.guard import Guard
-from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status, signal_group
 from fdbcore.runtime.redaction import clean, redacted, without_secrets
@@ -274,11 +274,8 @@ class CommandEndpoint(StreamParty):
 
 def _text_of(line: bytes) -> dict[str, Any] | None:
     """What a line tells of the command's words, without its type; None for any other line."""
-    try:
-        told = json_value(line)
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) and told.pop("type", None) == "text" else None
+    told = json_object(line)
+    return told if told is not None and told.pop("type", None) == "text" else None
 
 
 def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:

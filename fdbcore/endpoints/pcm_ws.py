@@ -13,7 +13,7 @@ from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, fai
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import host_port, location, query_of
-from fdbcore.runtime.json_values import json_or_text, json_value
+from fdbcore.runtime.json_values import json_object, json_or_text
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side, TurnEvent
 from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
@@ -208,11 +208,8 @@ def _url_of(address: str) -> tuple[str, str]:
 
 def _event_of(text: str) -> Json | None:
     """The event in a text message; None unless it is a JSON object with a type that can be written as JSON again."""
-    try:
-        value = json_value(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
+    value = json_object(text)
+    return value if value is not None and isinstance(value.get("type"), str) else None
 
 
 def _call_of(event: Json) -> ToolCall | None:
@@ -229,7 +226,7 @@ def _call_of(event: Json) -> ToolCall | None:
 
 
 def _printable(text: str) -> str:
-    return text[:200].encode(errors="replace").decode() if len(text) > 200 else text.encode(errors="replace").decode()
+    return text[:200].encode(errors="replace").decode()
 
 
 def _wrong_size(size_bytes: int) -> str:

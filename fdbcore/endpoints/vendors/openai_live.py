@@ -26,7 +26,7 @@ from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS
 from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, session_of, with_tools
 from fdbcore.endpoints.vendors.live_tools import Delegated
 from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Session, VendorParty
-from fdbcore.endpoints.vendors.party_log import Json, json_object
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.provider_clock import ProviderClock
 from fdbcore.endpoints.vendors.realtime_session import differences
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -36,6 +36,7 @@ from fdbcore.models.account import Account
 from fdbcore.models.counts import openai_counts
 from fdbcore.models.openai import OPENAI
 from fdbcore.protocols import Clocking
+from fdbcore.runtime.json_values import json_object
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening
 from fdbcore.types.system_events import PROVIDER_CLOCK, TRANSCRIPT
 from fdbcore.types.tools import Tool, ToolResult

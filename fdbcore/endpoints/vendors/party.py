@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
 from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said, from_pcm16
-from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import (
@@ -24,6 +24,7 @@ from fdbcore.endpoints.websocket_line import (
 )
 from fdbcore.errors import FdbError, PartyError
 from fdbcore.protocols import Clocking
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM

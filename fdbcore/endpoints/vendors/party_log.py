@@ -10,7 +10,6 @@ from fdbcore.endpoints.frames import FrameStream
 from fdbcore.endpoints.websocket_line import one_line
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
-from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import USAGE, ModelUsage
@@ -105,12 +104,3 @@ class LoggedParty(Endpoint):
     def tool_calls(self) -> Sequence[ToolCall]:
         """What the party did with calls of tools."""
         return self.stream.tool_calls()
-
-
-def json_object(data: str | bytes) -> Json | None:
-    """The JSON object in a message; None if it holds none."""
-    try:
-        value = json_value(data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.vendors.party_log import Json, json_object
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.rtvi import READY, RtviEvents
 from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
 from fdbcore.endpoints.webrtc.whip_client import DIALLED, SAID_CHARS, Dialled
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, text_of
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
 from fdbcore.types.tools import Tool
 
@@ -45,13 +46,8 @@ READY_S: Final = 5.0
 """A bot whose pipeline runs says so much sooner."""
 
 
-def pipecat(address: str) -> Endpoint:
-    """A bot that we join; see the module. SettingsError as for `whip`, or for a wrong body."""
-    return PipecatBot(address)
-
-
 class PipecatBot(WebRtcParty, Dialled):
-    """See the module."""
+    """See the module. SettingsError as for `Dialled`, or for a wrong body."""
 
     settings: Sequence[Setting] = SETTINGS
     path: ClassVar[str] = "/api/offer"

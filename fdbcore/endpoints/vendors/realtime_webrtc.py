@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.vendors.account_party import key_header
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
-from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, json_object
+from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeParty
 from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
@@ -28,6 +28,7 @@ from fdbcore.endpoints.websocket_line import Message, failure, require_aiohttp
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account
 from fdbcore.runtime.address import host_port
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import text_of
 from fdbcore.types import TICK_NS, Pcm, Side
 

@@ -26,7 +26,7 @@ from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account, Vendor
-from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types import TICKS_PER_S, Happening
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
@@ -97,11 +97,7 @@ class Ultravox(AccountParty, VendorParty):
         except TimeoutError:
             late = f"{self.account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
             raise self.error(late, transient=True) from None
-        try:
-            found = json_value(text)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
+        if (found := json_object(text)) is None:
             raise self.error(f"{self.account.server} answers with something other than a call")
         return found
 

@@ -94,11 +94,6 @@ def webrtc(address: str) -> Endpoint:
     return Joined(address)
 
 
-def far(address: str) -> Endpoint:
-    """Another registered party, which joins us from its own process; see the module. SettingsError as it raises it."""
-    return Far(address)
-
-
 class WebRtcEndpoint(Endpoint):
     """A WebRTC peer, however it is reached. It sends at its own pace, and is heard where its RTP timestamps place it.
 
@@ -316,7 +311,7 @@ class Joined(WebRtcEndpoint):
 
 
 class Far(Joined):
-    """A registered party in a process of its own, which joins us as any peer would."""
+    """A registered party in a process of its own, which joins us as any peer would. SettingsError as it raises it."""
 
     calls_at_once: int | None = None
 
