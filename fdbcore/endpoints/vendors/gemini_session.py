@@ -9,56 +9,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.types.tools import Tool
 
 Behavior: TypeAlias = Literal["BLOCKING", "NON_BLOCKING"]
 
-_VENDORS: Final = "the vendor's"
-
 SETTINGS: Final = (
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting("voice_name", "the voice", unset=_VENDORS),
-    Setting("language_code", "of what it says, as BCP-47", unset=_VENDORS),
-    Setting(
+    INSTRUCTIONS,
+    theirs("voice_name", "the voice"),
+    theirs("language_code", "of what it says, as BCP-47"),
+    theirs(
         "start_of_speech_sensitivity",
         "of the server's detector of turns",
-        unset=_VENDORS,
         choices=("START_SENSITIVITY_HIGH", "START_SENSITIVITY_LOW"),
     ),
-    Setting(
-        "end_of_speech_sensitivity",
-        "of the same",
-        unset=_VENDORS,
-        choices=("END_SENSITIVITY_HIGH", "END_SENSITIVITY_LOW"),
-    ),
-    Setting(
-        "prefix_padding_ms", "how much speech it needs before a turn counts", int, unset=_VENDORS, unit="ms", least=0
-    ),
-    Setting("silence_duration_ms", "how much silence ends a turn", int, unset=_VENDORS, unit="ms", least=0),
-    Setting(
+    theirs("end_of_speech_sensitivity", "of the same", choices=("END_SENSITIVITY_HIGH", "END_SENSITIVITY_LOW")),
+    theirs("prefix_padding_ms", "how much speech it needs before a turn counts", int, unit="ms", least=0),
+    theirs("silence_duration_ms", "how much silence ends a turn", int, unit="ms", least=0),
+    theirs(
         "activity_handling",
         "whether speech interrupts the model",
-        unset=_VENDORS,
         choices=("START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"),
     ),
-    Setting(
-        "turn_coverage",
-        "what belongs to a turn",
-        unset=_VENDORS,
-        choices=("TURN_INCLUDES_ONLY_ACTIVITY", "TURN_INCLUDES_ALL_INPUT"),
+    theirs(
+        "turn_coverage", "what belongs to a turn", choices=("TURN_INCLUDES_ONLY_ACTIVITY", "TURN_INCLUDES_ALL_INPUT")
     ),
-    Setting(
+    theirs(
         "thinking_level",
         "needed by `gemini-3.8-live-extended-thinking`",
-        unset=_VENDORS,
         choices=("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"),
     ),
-    Setting("thinking_budget", "in tokens; 0 for none, -1 as the model likes", int, unset=_VENDORS, least=-1),
-    Setting("temperature", "of the model", float, unset=_VENDORS, least=0, most=2),
-    Setting("seed", "of the model; it may hear the same and yet say something else", int, unset=_VENDORS, least=0),
-    Setting("max_output_tokens", "of a turn", int, unset=_VENDORS, least=1),
+    theirs("thinking_budget", "in tokens; 0 for none, -1 as the model likes", int, least=-1),
+    theirs("temperature", "of the model", float, least=0, most=2),
+    theirs("seed", "of the model; it may hear the same and yet say something else", int, least=0),
+    theirs("max_output_tokens", "of a turn", int, least=1),
     Setting(
         "input_audio_transcription",
         "whether what it hears is transcribed, for the log",

@@ -9,40 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.types.tools import Tool
 
 RATE_HZ: Final = 24_000
-_VENDORS: Final = "the vendor's"
-
 SETTINGS: Final = (
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting("voice", "the voice", unset=_VENDORS),
-    Setting("store", "whether the vendor keeps a recording", bool, unset=_VENDORS),
+    INSTRUCTIONS,
+    theirs("voice", "the voice"),
+    theirs("store", "whether the vendor keeps a recording", bool),
     Setting("safety_identifier", "names the user to the vendor", unset="none"),
     Setting("responses_model", "the model that calls the tools", unset="none; needed for tools"),
-    Setting("responses_instructions", "what that model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting(
-        "responses_reasoning_effort",
-        "of that model",
-        unset=_VENDORS,
-        choices=("none", "minimal", "low", "medium", "high", "xhigh"),
+    theirs("responses_instructions", "what that model is told; `@FILE` for the text in a file"),
+    theirs(
+        "responses_reasoning_effort", "of that model", choices=("none", "minimal", "low", "medium", "high", "xhigh")
     ),
     Setting("responses_tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
-    Setting("responses_parallel_tool_calls", "whether several at once", bool, unset=_VENDORS),
-    Setting(
+    theirs("responses_parallel_tool_calls", "whether several at once", bool),
+    theirs(
         "acknowledgement_delay_ms",
         "how long after a task was handed to that model the voice says so",
         int,
-        unset=_VENDORS,
         unit="ms",
         least=0,
     ),
 )
 """The settings of an address."""
 
-_PLAIN: Final = ("store", "safety_identifier")
 _OF_RESPONSES: Final = ("model", "tool_choice", "parallel_tool_calls")
 
 
@@ -57,7 +51,7 @@ def session_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
         session["instructions"] = text_of(given["instructions"])
     if "voice" in given:
         session["audio"]["output"] = {"voice": given["voice"]}
-    session |= {name: given[name] for name in _PLAIN if name in given}
+    session |= picked(given, ("store", "safety_identifier"))
     if "responses_model" in given:
         session["delegation"] = _delegation(given)
     elif lost := [name for name in given if name.startswith("responses_") or name == "acknowledgement_delay_ms"]:
@@ -73,8 +67,7 @@ def _delegation(values: Mapping[str, Any]) -> dict[str, Any]:
         responses["instructions"] = text_of(values["responses_instructions"])
     if "responses_reasoning_effort" in values:
         responses["reasoning"] = {"effort": values["responses_reasoning_effort"]}
-    delay = {name: values[name] for name in ("acknowledgement_delay_ms",) if name in values}
-    return {"type": "responses", "responses": responses, **delay}
+    return {"type": "responses", "responses": responses, **picked(values, ("acknowledgement_delay_ms",))}
 
 
 def with_tools(session: Mapping[str, Any], tools: Sequence[Tool]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from fdbcore.endpoints.vendors.live_tools import Delegated
 from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.provider_clock import ProviderClock
-from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message, WebSocketLine, failure
 from fdbcore.errors import SettingsError

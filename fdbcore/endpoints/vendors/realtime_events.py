@@ -11,7 +11,7 @@ from typing import Final
 from fdbcore.endpoints.vendors.account_party import AccountParty
 from fdbcore.endpoints.vendors.errors import named_error
 from fdbcore.endpoints.vendors.party_log import Json
-from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.models.account import Account, Vendor
 from fdbcore.models.counts import openai_counts
 from fdbcore.runtime.json_values import json_or_text

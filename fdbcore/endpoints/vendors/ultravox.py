@@ -20,7 +20,7 @@ from fdbcore.endpoints.vendors.errors import LIMIT, MODEL, SERVER, Cause, Vendor
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
-from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.endpoints.vendors.ultravox_call import RATE_HZ, SETTINGS, call_of, declared
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message
