@@ -118,12 +118,12 @@ class FrameStream:
         self._lost_events = 0
         self._allowance = EventAllowance()
         self.flooded = False
-        self._logged = self._playout.stats()
+        self._logged = self._playout.queue.stats()
 
     @property
     def played_samples(self) -> int:
         """How many samples were said or dropped since tick 0: the place of the next one in the party's stream."""
-        stats = self._playout.stats()
+        stats = self._playout.queue.stats()
         return stats.heard_samples + stats.flushed_samples
 
     @property
@@ -157,7 +157,7 @@ class FrameStream:
             return 0
         if self.left is not None:
             return 0
-        are_too_many = self._playout.waiting_items == MOST_ITEMS
+        are_too_many = self._playout.queue.waiting_items == MOST_ITEMS
         taken = self._playout.push(pcm, now_ns())
         self.received_samples += taken
         if taken < len(pcm):
@@ -167,21 +167,21 @@ class FrameStream:
 
     def item(self, number: int) -> HeardItem | None:
         """How much of an utterance was heard: see `PlayoutQueue.item`. From any thread."""
-        return self._playout.item(number)
+        return self._playout.queue.item(number)
 
     @property
     def begun_items(self) -> int:
         """How many utterances were received so far. From any thread."""
-        return self._playout.begun_items
+        return self._playout.queue.begun_items
 
     def flush(self) -> None:
         """Drop the queued audio. Does nothing in lockstep, where each frame answers one that was heard."""
         if self._started and not self._in_lockstep:
-            self._playout.flush()
+            self._playout.queue.flush()
 
     def end_utterance(self) -> None:
         """Mark the utterance as complete: the silence before the next one is not an underrun."""
-        self._playout.end_item()
+        self._playout.queue.end_item()
 
     def allows(self, size_bytes: int) -> bool:
         """Whether one more event of this size may be logged. A party that floods us is made to leave.
@@ -233,7 +233,7 @@ class FrameStream:
         since_ns: when it was lost (monotonic clock), if that was before now.
         """
         if self.left is None:
-            self._playout.end_item()
+            self._playout.queue.end_item()
             if self._origin_ns is not None:
                 self.left_tick = max(0, (since_ns or now_ns()) - self._origin_ns) // TICK_NS
             self.left = reason
@@ -282,7 +282,7 @@ class FrameStream:
         for change in self._playout.drain():
             fields = {"why": change.why, "delay_samples": change.delay_samples}
             happened.append(Happening(change.tick, "delay", fields))
-        now, before = self._playout.stats(), self._logged
+        now, before = self._playout.queue.stats(), self._logged
         self._logged = now
         if flushed := now.flushed_samples - before.flushed_samples:
             happened.append(Happening(tick, "flush", {"samples": flushed}))
@@ -298,7 +298,7 @@ class FrameStream:
         dropped_samples: from before tick 0, or in missed ticks. received_samples_per_s: only for a party that always
         sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only.
         """
-        playout, stats = self._playout, self._playout.stats()
+        playout, stats = self._playout, self._playout.queue.stats()
         counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
         speed = {"received_samples_per_s": self.received_samples * TICKS_PER_S / (self.tick + 1)} if live else {}
@@ -367,7 +367,7 @@ class FrameStream:
             self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
         elif not (self._sends_always or self._names_its_ends) and self._dry_ticks == PAUSE_TICKS:
             # Normally only the producer may call this. It is safe here, because short pushes hold the GIL.
-            self._playout.end_item()
+            self._playout.queue.end_item()
         return self._playout.frame if left is None else None
 
     def _made_playout(self) -> Playout:

@@ -10,6 +10,8 @@ from fdbcore.endpoints.vendors.party_log import Json, LoggedParty
 from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, SETTINGS, Account, Vendor
 from fdbcore.runtime.address import Address, Setting, parsed
+from fdbcore.runtime.network import event_loop
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service, Unit
 
 
@@ -34,8 +36,11 @@ def key_header(account: Account, name: str = "Authorization", form: str = "Beare
 class AccountParty(LoggedParty):
     """A party with an account. model: its name. asked: the session's settings in the server's form, without tools.
 
-    differences: where the server's settings differ from what was asked. Call `__init__` after that of the party.
+    tools: those that the model may call. differences: where the server's settings differ from what was asked. Call
+    `__init__` after that of the party.
     """
+
+    tools: Sequence[Tool] = ()
 
     def __init__(self, account: Account, model: str, asked: Json) -> None:
         self.name = account.name
@@ -62,3 +67,26 @@ class AccountParty(LoggedParty):
         """See `VendorParty.of_session`; with where the server's settings differ."""
         differ = {"differs": self.differences} if self.differences else {}
         return {"server": self.account.server, "asked": self.asked, **differ}
+
+    # Its calls of tools
+
+    def call(self, call: ToolCall) -> None:
+        """Pass on what the party did with a call of a tool."""
+        if self.tools:
+            self.stream.call(call)
+
+    def result(self, result: ToolResult) -> Sequence[Json]:
+        """The messages that carry the result of a call of a tool."""
+        raise NotImplementedError  # a party that takes tools has them
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Declare these tools when the session begins."""
+        self.tools = tools
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Send the result."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What the party did with calls of tools."""
+        return self.stream.tool_calls()

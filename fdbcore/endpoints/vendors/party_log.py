@@ -1,17 +1,15 @@
-"""What a party of a vendor logs, and its calls of tools, whatever carries its session."""
+"""What a party of a vendor logs, whatever carries its session."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from fdbcore.endpoints.frames import FrameStream
 from fdbcore.endpoints.websocket_line import one_line
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
-from fdbcore.runtime.network import event_loop
-from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import USAGE, ModelUsage
 
 MOST_SHOWN_CHARS: Final = 200
@@ -23,7 +21,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class LoggedParty(Endpoint):
-    """A party whose `stream` has what happened, what it did with calls of tools, and why it left.
+    """A party whose `stream` has what happened, and why it left.
 
     name: in messages. without_key: takes the key out of a text.
     """
@@ -31,7 +29,6 @@ class LoggedParty(Endpoint):
     name: str
     stream: FrameStream
     without_key: Callable[[str], str]
-    tools: Sequence[Tool] = ()
 
     @abstractmethod
     def take(self, event: Json) -> None:
@@ -71,11 +68,6 @@ class LoggedParty(Endpoint):
         """Log what the model counted."""
         self.note(USAGE, **usage.happening(0).fields)
 
-    def call(self, call: ToolCall) -> None:
-        """Pass on what the party did with a call of a tool."""
-        if self.tools:
-            self.stream.call(call)
-
     def end(self, reason: str, transient: bool = False, since_ns: int | None = None) -> None:
         """Note that the party has left, and why. since_ns: see `FrameStream.leave`."""
         self.transient |= transient
@@ -88,19 +80,3 @@ class LoggedParty(Endpoint):
     def send(self, *messages: Json) -> None:
         """Send messages. On the network's thread."""
         raise NotImplementedError  # a party whose session takes messages has it
-
-    def result(self, result: ToolResult) -> Sequence[Json]:
-        """The messages that carry the result of a call of a tool."""
-        raise NotImplementedError  # a party that takes tools has them
-
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Declare these tools when the session begins."""
-        self.tools = tools
-
-    def take_result(self, tick: int, result: ToolResult) -> None:
-        """Send the result."""
-        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
-
-    def tool_calls(self) -> Sequence[ToolCall]:
-        """What the party did with calls of tools."""
-        return self.stream.tool_calls()

@@ -22,11 +22,9 @@ from fdbcore.endpoints.vendors.rtvi import READY, RtviEvents
 from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
 from fdbcore.endpoints.webrtc.whip_client import DIALLED, SAID_CHARS, Dialled
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
-from fdbcore.types.tools import Tool
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -71,10 +69,6 @@ class PipecatBot(WebRtcParty, Dialled):
         if (body := json_object(text)) is None:
             raise SettingsError(f"{self._kind}: expected body to be a JSON object, got {text[:SAID_CHARS]!r}")
         return body
-
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Refuse them: the bot calls its own."""
-        Endpoint.take_tools(self, tools)
 
     async def _new_peer(self) -> Peer:
         peer = await super()._new_peer()

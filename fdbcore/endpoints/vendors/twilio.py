@@ -170,11 +170,8 @@ class Twilio(VendorParty):
 
     def farewell(self) -> str:
         """The call stops, if it had started."""
-        return (
-            ""
-            if not self._messages
-            else self._message("stop", {"accountSid": self._account_id, "callSid": self._call_id})
-        )
+        call = {"accountSid": self._account_id, "callSid": self._call_id}
+        return self._message("stop", call) if self._messages else ""
 
     def describe(self) -> Mapping[str, Any]:
         """See `VendorParty.describe`."""
