@@ -23,8 +23,7 @@ from fdbcore.endpoints.frames import Pace
 from fdbcore.endpoints.vendors.account_party import AccountParty, account_of, key_header, parsed_with_account
 from fdbcore.endpoints.vendors.errors import LIMIT, MODERATION, SERVER, SETTING, Cause, VendorError, named_error
 from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS
-from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, session_of, with_tools
-from fdbcore.endpoints.vendors.live_tools import Delegated
+from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, Delegated, session_of, with_tools
 from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.provider_clock import ProviderClock
