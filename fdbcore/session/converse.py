@@ -155,11 +155,13 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
     }
 
 
+def _sides(a: Endpoint, b: Endpoint) -> tuple[tuple[Side, Endpoint], ...]:
+    return ("A", a), ("B", b)
+
+
 def _sent_to(a: Endpoint, b: Endpoint) -> SentTo:
     """The servers beyond this machine and private networks that each party sends audio or words to."""
-    remote = {
-        side: [each for each in party.services() if not is_local(each.host)] for side, party in (("A", a), ("B", b))
-    }
+    remote = {side: [each for each in party.services() if not is_local(each.host)] for side, party in _sides(a, b)}
     return cast("SentTo", {side: [each.to_json() for each in found] for side, found in remote.items() if found})
 
 
@@ -228,8 +230,7 @@ def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]
 
 def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> None:
     """Log what a vendor has counted only when the session was closed."""
-    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
-    for side, party in parties:
+    for side, party in _sides(a, b):
         if ticks and party.services():
             usage = [each._replace(tick=ticks - 1) for each in party.log() if each.kind == USAGE]
             recording.happenings(side, usage)
@@ -237,10 +238,9 @@ def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingW
 
 def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> None:
     """Keep what the parties did on purpose as labels of the recording, and those of a recorded user."""
-    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
     labels = [
         Label(side, cast("LabelKind", each.kind), each.start_tick / TICKS_PER_S, each.end_tick / TICKS_PER_S)
-        for side, party in parties
+        for side, party in _sides(a, b)
         for each in party.planted()
     ]
     sources = ["planted by the parties"] if labels else []

@@ -46,7 +46,7 @@ def silero(source_rate_hz: int) -> Vad:
     return SileroVad(telephone=source_rate_hz <= TELEPHONE_RATE_HZ)
 
 
-class EnergyVad:
+class EnergyVad(Vad):
     """Voice activity by energy alone (`fdbcore._ext.level`): fast, but it cannot tell speech from other sounds."""
 
     name = "energy"
@@ -68,16 +68,12 @@ class EnergyVad:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
         return self._detector.finish()
 
-    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """Nothing: the decisions can be made again from the audio."""
-        return {}
-
     def describe(self) -> Mapping[str, Any]:
         """Name, version and settings, as JSON values."""
         return {
             "name": self.name,
             "version": ENERGY_VERSION,
-            "settings": _energy_settings(),
+            "settings": {"delay_ticks": self.delay_ticks, **EnergyDetector.settings},
         }
 
 
@@ -159,10 +155,6 @@ class SileroVad:
             "version": f"{VERSION}-{RULES_VERSION}",
             "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
         }
-
-
-def _energy_settings() -> dict[str, Any]:
-    return {"delay_ticks": EnergyDetector.delay_ticks, **EnergyDetector.settings}
 
 
 class SpansVad:

@@ -14,19 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore import registry
+from fdbcore.endpoints.examiner import part
 from fdbcore.endpoints.examiner.actor import WORDINGS, Actor, ActorDecision, ActorReport, ActorSettings, Speech
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
-from fdbcore.endpoints.examiner.part import (
-    ANSWER,
-    BREAK_IN,
-    NO_ANSWER,
-    OPENING,
-    REPORT,
-    after_report,
-    ending,
-    instructions_of,
-)
 from fdbcore.errors import PartyError, told_as
 from fdbcore.runtime.redaction import redacted
 from fdbcore.types import TICK_MS, TICKS_PER_S, Happening, Pcm, Side
@@ -45,7 +36,11 @@ SETTLES_TICKS: Final = 10
 STALE_TICKS: Final = 30
 """If the system still speaks so long after an answer came, the answer came too early; an early end is known by then."""
 
-_DIRECTIONS: Final[Mapping[Cue, str]] = {"opening": OPENING, "no answer": NO_ANSWER, "breaks in": BREAK_IN}
+_DIRECTIONS: Final[Mapping[Cue, str]] = {
+    "opening": part.OPENING,
+    "no answer": part.NO_ANSWER,
+    "breaks in": part.BREAK_IN,
+}
 """What it is asked for at once; every other answer comes by itself."""
 
 
@@ -59,8 +54,8 @@ class LiveActor(Actor):
         self._wordings = settings.wordings or WORDINGS
         self._party = registry.endpoint(address)
         with told_as(f"--examiner {self.name}", ""):
-            self._party.take_part(instructions_of(settings.brief, self._wordings))
-            self._party.take_tools([REPORT])
+            self._party.take_part(part.instructions_of(settings.brief, self._wordings))
+            self._party.take_tools([part.REPORT])
         self.clocking, self.calls_at_once = self._party.clocking, self._party.calls_at_once
         self._happened: list[Happening] = []
         self._left: deque[ActorReport] = deque()
@@ -164,12 +159,12 @@ class LiveActor(Actor):
     def _answer(self, call: ToolCall) -> tuple[ResultStatus, Any]:
         """Take a report; what the party is told."""
         given, present = call.arguments, self.agenda.present
-        if call.name != REPORT.name:
-            return "unknown", f"expected {REPORT.name}, got {call.name!r}"
+        if call.name != part.REPORT.name:
+            return "unknown", f"expected {part.REPORT.name}, got {call.name!r}"
         if not isinstance(given, Mapping) or type(given.get("goal")) is not int or type(given.get("met")) is not bool:
             return "malformed", f"expected goal, a number, and met, true or false, got {given!r:.100}"
         if present is None:
-            return "error", after_report(self._brief, self.agenda.number)
+            return "error", part.after_report(self._brief, self.agenda.number)
         if given["goal"] != self.agenda.number:
             return "error", f"Goal {self.agenda.number} is not over yet. Report it first."
         if self.agenda.is_cut:
@@ -179,7 +174,7 @@ class LiveActor(Actor):
         self._left.append(ActorReport(self.agenda.judge(given["met"]), str(given.get("reason") or "")))
         self._has_reported = True
         self._knows_end = self.agenda.present is None
-        return "ok", {"next": after_report(self._brief, self.agenda.number)}
+        return "ok", {"next": part.after_report(self._brief, self.agenda.number)}
 
     # What it says
 
@@ -187,7 +182,7 @@ class LiveActor(Actor):
         """What waits, for the present goal; if nothing does, the party is asked for it."""
         if self._first is None:
             cue = self._cue if self._has_opened else "opening"
-            self._ask(tick, _DIRECTIONS.get(cue, ANSWER), cue in _DIRECTIONS)
+            self._ask(tick, _DIRECTIONS.get(cue, part.ANSWER), cue in _DIRECTIONS)
             return None
         return self._begin_goal(tick, item, self._first)
 
@@ -196,11 +191,11 @@ class LiveActor(Actor):
         if not self._knows_end:
             self._knows_end = True
             self._take_back(tick)
-            self._ask(tick, ending(self._brief), at_once=True)
+            self._ask(tick, part.ending(self._brief), at_once=True)
         elif self._first is not None:
             return self._begin(tick, item, self._first, 1)
         else:
-            self._ask(tick, ending(self._brief), at_once=False)
+            self._ask(tick, part.ending(self._brief), at_once=False)
         return None
 
     def ended(self, tick: int, speech: Speech, said_share: float) -> None:

@@ -5,11 +5,12 @@ The names are the vendor's own, but for `instructions`. Source: `google.genai.ty
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, theirs
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.types.tools import Tool
@@ -75,19 +76,13 @@ SETTINGS: Final = (
 )
 """The settings of an address."""
 
-_GENERATION: Final = {
-    "temperature": "temperature",
-    "seed": "seed",
-    "max_output_tokens": "maxOutputTokens",
-}
-_THINKING: Final = {"thinking_level": "thinkingLevel", "thinking_budget": "thinkingBudget"}
-_DETECTION: Final = {
-    "start_of_speech_sensitivity": "startOfSpeechSensitivity",
-    "end_of_speech_sensitivity": "endOfSpeechSensitivity",
-    "prefix_padding_ms": "prefixPaddingMs",
-    "silence_duration_ms": "silenceDurationMs",
-}
-_INPUT: Final = {"activity_handling": "activityHandling", "turn_coverage": "turnCoverage"}
+_GENERATION: Final = ("temperature", "seed", "max_output_tokens")
+_THINKING: Final = ("thinking_level", "thinking_budget")
+_DETECTION: Final = (
+    *("start_of_speech_sensitivity", "end_of_speech_sensitivity"),
+    *("prefix_padding_ms", "silence_duration_ms"),
+)
+_INPUT: Final = ("activity_handling", "turn_coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +180,7 @@ def declared(tools: Sequence[Tool], model: str, behavior: Behavior) -> list[dict
 
 
 def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
-    speech: dict[str, Any] = _named(values, {"language_code": "languageCode"})
+    speech: dict[str, Any] = _named(values, ("language_code",))
     if "voice_name" in values:
         speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": values["voice_name"]}}
     thinking = _named(values, _THINKING)
@@ -197,6 +192,7 @@ def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The values that were given, by the names of the server's form."""
-    return {theirs: values[ours] for ours, theirs in names.items() if ours in values}
+def _named(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The values that were given, by the names of the server's form: maxOutputTokens."""
+    given = picked(values, names).items()
+    return {re.sub("_(.)", lambda letter: letter[1].upper(), name): value for name, value in given}

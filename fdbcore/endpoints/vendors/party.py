@@ -24,7 +24,6 @@ from fdbcore.endpoints.websocket_line import (
 )
 from fdbcore.errors import FdbError, PartyError
 from fdbcore.protocols import Clocking
-from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM
@@ -128,10 +127,6 @@ class VendorParty(StreamParty, LoggedParty):
     @abstractmethod
     def audio(self, packet: bytes) -> Message:
         """The message that carries a packet of audio."""
-
-    def read(self, message: Message) -> Json | None:
-        """A message of the server as `take` gets it; None if it is none."""
-        return json_object(message)
 
     def write(self, message: Json) -> str:
         """A message of ours as the server gets it."""
@@ -261,11 +256,8 @@ class VendorParty(StreamParty, LoggedParty):
         if isinstance(message, bytes) and self.speaks_in_bytes:
             self.take_audio(message)
             return
-        event = self.read(message)
-        if event is not None:
+        if (event := self.event_in(message)) is not None:
             self.take_event(event)
-        else:
-            self.odd("not an event", str(message))
 
     def _answered(self, message: Message) -> bool:
         """Take a message that comes after the farewell; whether it is the answer."""

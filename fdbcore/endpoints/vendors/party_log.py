@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from fdbcore.endpoints.frames import FrameStream
-from fdbcore.endpoints.websocket_line import one_line
+from fdbcore.endpoints.websocket_line import Message, one_line
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
+from fdbcore.runtime.json_values import json_object
 from fdbcore.types.usage import USAGE, ModelUsage
 
 MOST_SHOWN_CHARS: Final = 200
@@ -33,6 +34,16 @@ class LoggedParty(Endpoint):
     @abstractmethod
     def take(self, event: Json) -> None:
         """Handle one message of the server."""
+
+    def read(self, message: Message) -> Json | None:
+        """A message of the server as `take` gets it; None if it is none."""
+        return json_object(message)
+
+    def event_in(self, message: Message) -> Json | None:
+        """See `read`; what is none is logged."""
+        if (event := self.read(message)) is None:
+            self.odd("not an event", str(message))
+        return event
 
     def take_event(self, event: Json) -> None:
         """Handle one message of the server, unless it cannot be read."""

@@ -115,11 +115,7 @@ class PipecatBot(WebRtcParty, Dialled):
             self._pings.cancel()
 
     def _receive(self, message: str | bytes) -> None:
-        if self.stream.left is not None:
-            return
-        if (event := json_object(message)) is None:
-            self.odd("not an event", str(message))
-        else:
+        if self.stream.left is None and (event := self.event_in(message)) is not None:
             self.take_event(event)
 
     def take(self, event: Json) -> None:

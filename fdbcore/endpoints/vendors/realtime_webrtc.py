@@ -162,14 +162,8 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
     def _receive_one(self, message: Message | None) -> None:
         if message is None:
             self.stream.leave(HUNG_UP)
-        elif self.stream.left is None and (event := self._event_in(message)) is not None:
+        elif self.stream.left is None and (event := self.event_in(message)) is not None:
             self.take_event(event)
-
-    def _event_in(self, message: Message) -> Json | None:
-        event = json_object(message)
-        if event is None:
-            self.odd("not an event", str(message))
-        return event
 
     async def _send_first(self, message: Json) -> None:
         self.send(message)
@@ -177,7 +171,7 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
     async def _next_event(self) -> Json:
         """The next event while the session begins. PartyError if the server hangs up."""
         while self._opening is not None and (message := await self._opening.get()) is not None:
-            if (event := self._event_in(message)) is not None:
+            if (event := self.event_in(message)) is not None:
                 return event
         raise self.error("the server hung up before the session began", transient=True)
 
