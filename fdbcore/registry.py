@@ -16,8 +16,8 @@ from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber
 from fdbcore.protocols.suite import Suite
 
 VADS: Final = {
-    "silero": "fdbcore.session.vad:silero",
-    "energy": "fdbcore.session.vad:energy",
+    "silero": "fdbcore.session.vad:SileroVad",
+    "energy": "fdbcore.session.vad:EnergyVad",
     "webrtc": "fdbcore.session.webrtc_vad:WebrtcVad",
 }
 """Each makes a voice activity detector for audio of a `source_rate_hz`."""

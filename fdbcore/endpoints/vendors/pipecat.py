@@ -61,7 +61,7 @@ class PipecatBot(WebRtcParty, Dialled):
         self._events = RtviEvents(self)
         self._put: Callable[[str], None] = lambda text: None
         self._pings: asyncio.Task[None] | None = None
-        self._is_open = self._has_begun = False  # the channel, the call
+        self._has_begun = False
         self._is_ready = Event()
 
     def _read_body(self) -> Json:
@@ -100,7 +100,6 @@ class PipecatBot(WebRtcParty, Dialled):
     # The data channel, on the network's thread
 
     def _open_channel(self) -> None:
-        self._is_open = True
         self._pings = asyncio.get_running_loop().create_task(self._ping())
         if self._has_begun:
             self._put(json.dumps(READY))
@@ -125,10 +124,9 @@ class PipecatBot(WebRtcParty, Dialled):
             self._is_ready.set()
 
     def _begin(self) -> None:
-        """The call has begun: say so, now or once the channel is open."""
+        """The call has begun: say so, now or, as this is lost until then, once the channel is open."""
         self._has_begun = True
-        if self._is_open:
-            self._put(json.dumps(READY))
+        self._put(json.dumps(READY))
 
     async def _hang_up(self) -> None:
         self._stop_pings()
