@@ -210,7 +210,7 @@ class FrameStream:
         else:
             origin_ns = self._origin_ns
             tick = self.tick if origin_ns is None else max(0, now_ns() - origin_ns) // TICK_NS
-            self._note(tick, kind, fields)
+            self._happenings.append(Happening(tick, kind, fields))
 
     def call(self, call: ToolCall) -> None:
         """Take what the party did with a call of a tool. Before tick 0 it counts as done in tick 0.
@@ -324,9 +324,6 @@ class FrameStream:
     def _sends_always(self) -> bool:
         return self.pace.clocking != "burst"
 
-    def _note(self, tick: int, kind: str, fields: Mapping[str, Any]) -> None:
-        self._happenings.append(Happening(tick, kind, fields))
-
     def _say_answer(self, tick: int) -> Pcm | None:
         self._answer[:] = 0
         while self._next_answer <= tick - self.pace.step_ticks:
@@ -347,7 +344,7 @@ class FrameStream:
             if isinstance(item, ToolCall):
                 self._calls.append(item)
             elif isinstance(item, tuple):
-                self._note(self.tick, *item)
+                self._happenings.append(Happening(self.tick, *item))
             else:
                 return item
 
@@ -356,7 +353,7 @@ class FrameStream:
         slipped_samples = self._playout.slipped_samples
         played = self._playout.play(self.tick, to_the_end=left is not None)
         if slips := self._playout.slipped_samples - slipped_samples:
-            self._note(self.tick, "slip", {"samples": slips})
+            self._happenings.append(Happening(self.tick, "slip", {"samples": slips}))
             if slipped_samples + slips > self._most_ahead_s * SAMPLE_RATE_HZ:
                 self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
         if played:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
 from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, failure, require_aiohttp
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.protocols import Clocking
 from fdbcore.runtime.address import host_port, location, query_of
 from fdbcore.runtime.json_values import json_object, json_or_text
 from fdbcore.runtime.network import event_loop
@@ -33,16 +33,12 @@ _RATES_HZ = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 Json = dict[str, Any]
 
 
-def pcm_ws(address: str) -> Endpoint:
-    """The party at "pcm_ws://host:port/path", or with TLS at "pcm_wss://...". SettingsError for any other form."""
-    return PcmWs(address)
-
-
 class PcmWs(StreamParty):
     """A system behind a WebSocket. docs/systems.md has the contract.
 
-    timeout_s: how long to wait for the connection and the system's `ready` and, in lockstep, for each answer.
-    SettingsError for a wrong address; `open` raises MissingExtraError without aiohttp.
+    address: "pcm_ws://host:port/path", or with TLS "pcm_wss://...". timeout_s: how long to wait for the connection and
+    the system's `ready` and, in lockstep, for each answer. SettingsError for any other address; `open` raises
+    MissingExtraError without aiohttp.
     """
 
     clocking: Clocking = "input"  # until its `ready` states it

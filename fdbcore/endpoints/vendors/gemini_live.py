@@ -204,10 +204,6 @@ class GeminiLive(AccountParty, VendorParty):
         """See `VendorParty.request`."""
         return [{"realtimeInput": {"text": text}}]
 
-    def fall_silent(self) -> None:
-        """See `VendorParty.fall_silent`. The server is not told."""
-        self._interrupt()
-
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`."""
         response = {"output" if result.status == "ok" else "error": result.value}
@@ -253,7 +249,7 @@ class GeminiLive(AccountParty, VendorParty):
 
     def _take_content(self, content: Json) -> None:
         if content.get("interrupted"):
-            self._interrupt()
+            self.fall_silent()
         for part in _objects(content.get("modelTurn"), "parts"):
             self._begin_turn()
             if isinstance(blob := part.get("inlineData"), dict) and (pcm := self.decoded(blob.get("data"))) is not None:
@@ -288,8 +284,8 @@ class GeminiLive(AccountParty, VendorParty):
         self._is_in_turn = False
         self._cut_until_ns = None
 
-    def _interrupt(self) -> None:
-        """Drop what was not yet heard, and all that still comes of the turn that goes on.
+    def fall_silent(self) -> None:
+        """Drop what was not yet heard, and all that still comes of the turn that goes on. The server is not told.
 
         Its end is told by `turnComplete`. Where that does not come, the next turn begins with what comes after the
         partner has stopped speaking, or LATE_S later.

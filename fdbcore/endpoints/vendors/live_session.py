@@ -6,11 +6,11 @@ the tools stand in `delegation.responses` there, and begin with `responses_` her
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore.endpoints.vendors.party_log import Json
+from fdbcore.endpoints.vendors.realtime_events import output_of
 from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
@@ -125,9 +125,7 @@ class Delegated:
         if result.id not in self._unanswered:
             return []
         self._unanswered.discard(result.id)
-        value = result.value if result.status == "ok" else {"error": result.value}
-        item = {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
-        return [{"type": "response.item.create", "item": item}, *self.continuation()]
+        return [{"type": "response.item.create", "item": output_of(result)}, *self.continuation()]
 
     def continuation(self) -> list[Json]:
         """The request to go on, once no response is under way and no result is missing."""

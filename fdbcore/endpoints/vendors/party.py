@@ -305,11 +305,10 @@ class VendorParty(StreamParty, LoggedParty):
     def describe(self) -> Mapping[str, Any]:
         """What it is, and the session as the server confirmed it, as JSON values without secrets."""
         session = {"session": self.confirmed} if self.confirmed else {}
-        heard = self.uplink.describe()
         return {
             "kind": self.kind,
             "name": self.name,
-            "hears": heard,
+            "hears": self.uplink.describe(),
             "says": {"rate_hz": self.items.rate_hz},
             **session,
             **self.of_session(),

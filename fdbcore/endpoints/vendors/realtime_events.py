@@ -16,7 +16,7 @@ from fdbcore.models.account import Account, Vendor
 from fdbcore.models.counts import openai_counts
 from fdbcore.runtime.json_values import json_or_text
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
-from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.tools import ToolCall, ToolResult
 from fdbcore.types.usage import Service
 
 _HARMLESS: Final = (
@@ -46,6 +46,12 @@ class Dialect:
     harmless: tuple[str, ...] = ()
     webrtc: bool = True
     recites: bool = False
+
+
+def output_of(result: ToolResult) -> Json:
+    """The item with the output of a call."""
+    value = result.value if result.status == "ok" else {"error": result.value}
+    return {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
 
 
 class RealtimeParty(AccountParty):
@@ -84,7 +90,8 @@ class RealtimeParty(AccountParty):
 
     def asked_with_tools(self) -> Json:
         """The session to ask for, with tools."""
-        return self.asked | ({"tools": [_declared(tool) for tool in self.tools]} if self.tools else {})
+        declared = [{"type": "function", **tool.to_json()} for tool in self.tools]
+        return self.asked | ({"tools": declared} if declared else {})
 
     async def begin_session(
         self, send: Callable[[Json], Awaitable[None]], receive: Callable[[], Awaitable[Json]]
@@ -119,7 +126,7 @@ class RealtimeParty(AccountParty):
             case "input_audio_buffer.speech_started" | "input_audio_buffer.speech_stopped":
                 self._turn(name.rpartition(".")[2], event)
             case "response.created":
-                self._active.add(_id_of(event))
+                self._active.add(str((event.get("response") or {}).get("id")))
                 self.log_usage(self.usage({}, due=True))
                 self._owes_response &= bool(self._unanswered)
             case "response.output_item.added":
@@ -141,9 +148,7 @@ class RealtimeParty(AccountParty):
     def result(self, result: ToolResult) -> Sequence[Json]:
         """The output of a call; once all calls of a response are answered, the model is asked to go on."""
         self._unanswered.discard(result.id)
-        value = result.value if result.status == "ok" else {"error": result.value}
-        item = {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
-        return [{"type": "conversation.item.create", "item": item}, *self._continuation()]
+        return [{"type": "conversation.item.create", "item": output_of(result)}, *self._continuation()]
 
     def request(self, text: str) -> Sequence[Json]:
         """A message that tells the model a text, and the request to go on once no response is under way."""
@@ -244,11 +249,3 @@ class RealtimeParty(AccountParty):
         named = named_error(self.account, code, message)
         if named.cause.ends:
             self.end(str(named), named.transient)
-
-
-def _declared(tool: Tool) -> Json:
-    return {"type": "function", **tool.to_json()}
-
-
-def _id_of(event: Json) -> str:
-    return str((event.get("response") or {}).get("id"))

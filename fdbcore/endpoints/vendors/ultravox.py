@@ -190,10 +190,6 @@ class Ultravox(AccountParty, VendorParty):
         """See `VendorParty.recital`. The partner's speech does not end it; `hush` does, here."""
         return [{"type": "forced_agent_message", "content": text, "uninterruptible": True}]
 
-    def fall_silent(self) -> None:
-        """See `VendorParty.fall_silent`. The server is not told."""
-        self._interrupt()
-
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`. The agent says nothing before it."""
         answer = {"type": "client_tool_result", "invocationId": result.id}
@@ -211,7 +207,7 @@ class Ultravox(AccountParty, VendorParty):
             case "state":
                 self._enter(str(event.get("state")))
             case "playback_clear_buffer":
-                self._interrupt()
+                self.fall_silent()
             case "transcript":
                 self._transcribe(event)
             case "client_tool_invocation":
@@ -232,8 +228,8 @@ class Ultravox(AccountParty, VendorParty):
             self._is_cut = False
         self._state = state
 
-    def _interrupt(self) -> None:
-        """Drop what was not yet heard, and all that still comes of the utterance that goes on."""
+    def fall_silent(self) -> None:
+        """Drop what was not yet heard, and all that still comes of the present utterance. The server is not told."""
         self.cut_short()
         if self._state == "speaking":
             self.items.drop(self._item)

@@ -89,11 +89,6 @@ SETTINGS: Final = (
 SHOWS: Final = Setting("shows", "what the page of this side shows to whoever joins, such as their part", default="")
 
 
-def webrtc(address: str) -> Endpoint:
-    """A peer that joins us; see the module. SettingsError for a wrong address."""
-    return Joined(address)
-
-
 class WebRtcEndpoint(Endpoint):
     """A WebRTC peer, however it is reached. It sends at its own pace, and is heard where its RTP timestamps place it.
 
@@ -237,7 +232,10 @@ class WebRtcEndpoint(Endpoint):
 
 
 class Joined(WebRtcEndpoint):
-    """A peer that joins us at the seat of its side. Implements `seats.Negotiator`."""
+    """A peer that joins us at the seat of its side; see the module. SettingsError for a wrong address.
+
+    Implements `seats.Negotiator`.
+    """
 
     settings = (*SETTINGS, SHOWS)
     calls_at_once: int | None = 1  # a peer that joins does not say which conversation of the port it means
