@@ -30,7 +30,7 @@ from benchmarks.harness import free_port, machine
 from benchmarks.webrtc_hub import SWITCH_INTERVAL_S
 from benchmarks.webrtc_probe import Probe, delays_ms, probe_calls
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.webrtc.endpoint import webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.network import event_loop
 from fdbcore.session.converse import LiveSettings, converse
@@ -86,7 +86,7 @@ class Hub:
 
     def _hold(self, session: int, seconds: float, folder: Path) -> None:
         address = f"{self.address}?session={session}"
-        parties = self.parties[session] = webrtc(address), webrtc(address)
+        parties = self.parties[session] = Joined(address), Joined(address)
         began_ns: list[int] = []
 
         def on_tick(tick: int) -> None:

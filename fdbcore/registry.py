@@ -16,8 +16,8 @@ from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber
 from fdbcore.protocols.suite import Suite
 
 VADS: Final = {
-    "silero": "fdbcore.session.vad:silero",
-    "energy": "fdbcore.session.vad:energy",
+    "silero": "fdbcore.session.vad:SileroVad",
+    "energy": "fdbcore.session.vad:EnergyVad",
     "webrtc": "fdbcore.session.webrtc_vad:WebrtcVad",
 }
 """Each makes a voice activity detector for audio of a `source_rate_hz`."""
@@ -64,7 +64,7 @@ ENDPOINTS: Final = {
     "echo": "fdbcore.endpoints.echo:echo",
     "examiner": "fdbcore.endpoints.examiner.examiner:examiner",
     "exec": "fdbcore.endpoints.exec:command",
-    "far": "fdbcore.endpoints.webrtc.endpoint:far",
+    "far": "fdbcore.endpoints.webrtc.endpoint:Far",
     "freeze-omni": "fdbcore.endpoints.vendors.freeze_omni:freeze_omni",
     "gemini": "fdbcore.endpoints.one_shot:reply",
     "gemini-live": "fdbcore.endpoints.vendors.gemini_live:gemini_live",
@@ -76,19 +76,19 @@ ENDPOINTS: Final = {
     "openai-chat": "fdbcore.endpoints.one_shot:reply",
     "openai-live": "fdbcore.endpoints.vendors.openai_live:openai_live",
     "openai-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
-    "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
-    "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
+    "pcm_ws": "fdbcore.endpoints.pcm_ws:PcmWs",
+    "pcm_wss": "fdbcore.endpoints.pcm_ws:PcmWs",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
-    "pipecat": "fdbcore.endpoints.vendors.pipecat:pipecat",
-    "pipecats": "fdbcore.endpoints.vendors.pipecat:pipecat",
+    "pipecat": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
+    "pipecats": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
     "rehearsed": "fdbcore.suites.fdb_v3.smoke.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
     "twilios": "fdbcore.endpoints.vendors.twilio:twilio",
     "ultravox": "fdbcore.endpoints.vendors.ultravox:ultravox",
-    "webrtc": "fdbcore.endpoints.webrtc.endpoint:webrtc",
-    "whip": "fdbcore.endpoints.webrtc.whip_client:whip",
-    "whips": "fdbcore.endpoints.webrtc.whip_client:whip",
+    "webrtc": "fdbcore.endpoints.webrtc.endpoint:Joined",
+    "whip": "fdbcore.endpoints.webrtc.whip_client:Dialled",
+    "whips": "fdbcore.endpoints.webrtc.whip_client:Dialled",
 }
 """Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
 

@@ -13,19 +13,18 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
-from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import MOST_STEP_MS, MOST_UNSENT_FRAMES, FrameStream, Pace
+from fdbcore.endpoints.frames import MOST_STEP_MS, MOST_UNSENT_FRAMES, FrameStream, Pace, StreamParty
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, command_of
 from fdbcore.runtime.guard import Guard
-from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status, signal_group
 from fdbcore.runtime.redaction import clean, redacted, without_secrets
-from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
 MOST_JSON_BYTES: Final = 64 * 1024
@@ -63,19 +62,20 @@ def command(address: str) -> Endpoint:
     return CommandEndpoint(words, Pace(settings["clocking"], settings["step_ms"]), settings["timeout_s"])
 
 
-class CommandEndpoint(Endpoint):
+class CommandEndpoint(StreamParty):
     """A command in a process group of its own. The whole group is killed by `close`, or when the command ends.
 
     docs/systems.md has the contract. timeout_s: how long to wait for the first frame and, in lockstep, for each answer.
     """
 
+    knows_when_it_left: ClassVar[bool] = False
+
     def __init__(self, arguments: Sequence[str], pace: Pace | None = None, timeout_s: float = 60.0) -> None:
-        self._arguments = list(arguments)
         self._pace = pace or Pace("input")
+        super().__init__(FrameStream(self._pace, timeout_s))
+        self._arguments = list(arguments)
         self._timeout_s = timeout_s
         self.clocking = self._pace.clocking
-        self._stream = FrameStream(self._pace, timeout_s)
-        self._background = Background()
         self._started = asyncio.Event()
         self._stdin: asyncio.WriteTransport | None = None
         self._last_line = ""
@@ -100,28 +100,14 @@ class CommandEndpoint(Endpoint):
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now: continue to read what the command writes."""
-        self._stream.start(origin_ns)
+        super().start(origin_ns)
         event_loop().call_soon_threadsafe(self._started.set)
-
-    def say(self, tick: int) -> Pcm | None:
-        """The command's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
-        frame = self._stream.say(tick)
-        self.left = self._stream.left
-        return frame
 
     def hear(self, tick: int, frame: Pcm) -> None:
         """Write the frame to the command's standard input."""
-        frames = self._stream.hear(tick, frame)
+        frames = self.stream.hear(tick, frame)
         if frames:
             event_loop().call_soon_threadsafe(self._write, tick, b"".join(frames))
-
-    def log(self) -> Sequence[Happening]:
-        """Lines of the command's standard error, its exit, underruns, slips and arrivals."""
-        return self._stream.log()
-
-    def measured(self) -> Mapping[str, Any]:
-        """Counts of samples (played, dropped, ...), and the lateness of the frames written."""
-        return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
         """The command without secrets, and its pace, as JSON values."""
@@ -137,9 +123,8 @@ class CommandEndpoint(Endpoint):
 
         If the command ends by itself meanwhile, but with an error, `left` says so.
         """
-        self._stream.leave("closed")
         try:
-            self._background.close()
+            super().close()
         finally:
             if self._guard is not None:
                 self._guard.release()
@@ -188,12 +173,12 @@ class CommandEndpoint(Endpoint):
             ready()
             await self._started.wait()
             try:
-                self._stream.leave(await self._farewell(process, lines, await self._read(stdout)))
+                self.stream.leave(await self._farewell(process, lines, await self._read(stdout)))
             finally:
-                if self._stream.left == "closed":
+                if self.stream.left == "closed":
                     await self._part(process, stdin, stdout, lines)
         finally:
-            self._stream.leave("closed")
+            self.stream.leave("closed")
             for writer in (stdin, stdout_end):
                 writer.transport.abort()
             signals = (signal.SIGKILL,) if self._was_terminated else (signal.SIGTERM, signal.SIGKILL)
@@ -207,7 +192,7 @@ class CommandEndpoint(Endpoint):
         self._stdin.write(SILENT_FRAME.tobytes() * self._pace.step_ticks)
         try:
             for _ in range(self._pace.step_ticks):
-                self._stream.receive(await stdout.readexactly(FRAME_BYTES))
+                self.stream.receive(await stdout.readexactly(FRAME_BYTES))
             if self._pace.clocking == "input":
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stdout.readexactly(1), _QUIET_S)
@@ -220,8 +205,8 @@ class CommandEndpoint(Endpoint):
         """Take frames until the output ends; return how many bytes of an incomplete frame were left."""
         try:
             while True:
-                self._stream.receive(await stdout.readexactly(FRAME_BYTES))
-                if (surplus_samples := self._stream.queued_samples - MOST_QUEUED_SAMPLES) > 0:
+                self.stream.receive(await stdout.readexactly(FRAME_BYTES))
+                if (surplus_samples := self.stream.queued_samples - MOST_QUEUED_SAMPLES) > 0:
                     await asyncio.sleep(surplus_samples / SAMPLE_RATE_HZ)
         except asyncio.IncompleteReadError as end:
             return len(end.partial)
@@ -244,7 +229,7 @@ class CommandEndpoint(Endpoint):
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""
-        while (block := await stderr.read(MOST_LINE_BYTES)) and not self._stream.flooded:
+        while (block := await stderr.read(MOST_LINE_BYTES)) and not self.stream.flooded:
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) >= (MOST_JSON_BYTES if rest.startswith(b"{") else MOST_LINE_BYTES):
                 cut = rest.rfind(b" ") + 1 or len(rest)  # at a space: half a secret would not be recognised
@@ -255,20 +240,20 @@ class CommandEndpoint(Endpoint):
 
     def _note_line(self, line: bytes) -> None:
         line = line.rstrip()
-        if not line or not self._stream.allows(len(line)):
+        if not line or not self.stream.allows(len(line)):
             return
         if (told := _text_of(line)) is not None:
-            self._stream.note("event", name="text", data=clean(told))
+            self.stream.note("event", name="text", data=clean(told))
         else:
             self._last_line = text = redacted(line.decode(errors="replace"))  # it may quote arguments with secrets
-            self._stream.note("event", name="stderr", data=text)
+            self.stream.note("event", name="stderr", data=text)
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:
         """Why the command's output ended; if something went wrong, with the last line of its standard error."""
         status = await exit_status(process, GRACE_S)
         await asyncio.wait((lines,), timeout=_QUIET_S)
         if status is not None:
-            self._stream.note("exit", status=status)
+            self.stream.note("exit", status=status)
         if status == "exited with code 0" and not cut_bytes and self._started.is_set():
             return "finished"
         reason = status or "closed its output"
@@ -281,19 +266,16 @@ class CommandEndpoint(Endpoint):
         if self._stdin.is_closing():
             return
         if self._stdin.get_write_buffer_size() > MOST_UNSENT_FRAMES * FRAME_BYTES:
-            self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
+            self.stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
             return
         self._stdin.write(frames)
-        self._stream.sent(tick)
+        self.stream.sent(tick)
 
 
 def _text_of(line: bytes) -> dict[str, Any] | None:
     """What a line tells of the command's words, without its type; None for any other line."""
-    try:
-        told = json_value(line)
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) and told.pop("type", None) == "text" else None
+    told = json_object(line)
+    return told if told is not None and told.pop("type", None) == "text" else None
 
 
 def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:

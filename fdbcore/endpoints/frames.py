@@ -6,16 +6,17 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 import numpy as np
 
 from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore._ext.pcm import MOST_ITEMS, HeardItem
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.playout import MOST_AHEAD_S, Playout
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Clocking
+from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.recording.floods import EventAllowance
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICK_NS, TICKS_PER_S, Happening, Pcm
 from fdbcore.types.tools import ToolCall
@@ -85,7 +86,8 @@ class FrameStream:
 
     most_ahead_s: how much audio a live party may send ahead of its playout. names_its_ends: the party says where each
     utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended. lead_samples: how late a live party's
-    audio is in what is received, which counts as delay; it may be set until `start`. left_tick: when a live party left.
+    audio is in what is received, which counts as delay; it may be set until `start`. tick: that was said last.
+    left_tick: when a live party left.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class FrameStream:
         self._origin_ns: int | None = None
         self._started = False
         self._over = False
-        self._tick = 0
+        self.tick = 0
         self._answer: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self._playout = self._made_playout()
         self._answers: SimpleQueue[bytes | _Note | ToolCall | None] = SimpleQueue()
@@ -116,12 +118,12 @@ class FrameStream:
         self._lost_events = 0
         self._allowance = EventAllowance()
         self.flooded = False
-        self._logged = self._playout.stats()
+        self._logged = self._playout.queue.stats()
 
     @property
     def played_samples(self) -> int:
         """How many samples were said or dropped since tick 0: the place of the next one in the party's stream."""
-        stats = self._playout.stats()
+        stats = self._playout.queue.stats()
         return stats.heard_samples + stats.flushed_samples
 
     @property
@@ -155,7 +157,7 @@ class FrameStream:
             return 0
         if self.left is not None:
             return 0
-        are_too_many = self._playout.waiting_items == MOST_ITEMS
+        are_too_many = self._playout.queue.waiting_items == MOST_ITEMS
         taken = self._playout.push(pcm, now_ns())
         self.received_samples += taken
         if taken < len(pcm):
@@ -165,21 +167,21 @@ class FrameStream:
 
     def item(self, number: int) -> HeardItem | None:
         """How much of an utterance was heard: see `PlayoutQueue.item`. From any thread."""
-        return self._playout.item(number)
+        return self._playout.queue.item(number)
 
     @property
     def begun_items(self) -> int:
         """How many utterances were received so far. From any thread."""
-        return self._playout.begun_items
+        return self._playout.queue.begun_items
 
     def flush(self) -> None:
         """Drop the queued audio. Does nothing in lockstep, where each frame answers one that was heard."""
         if self._started and not self._in_lockstep:
-            self._playout.flush()
+            self._playout.queue.flush()
 
     def end_utterance(self) -> None:
         """Mark the utterance as complete: the silence before the next one is not an underrun."""
-        self._playout.end_item()
+        self._playout.queue.end_item()
 
     def allows(self, size_bytes: int) -> bool:
         """Whether one more event of this size may be logged. A party that floods us is made to leave.
@@ -207,8 +209,8 @@ class FrameStream:
             self._answers.put((kind, fields))  # among the answers, so that its tick is the same in every run
         else:
             origin_ns = self._origin_ns
-            tick = self._tick if origin_ns is None else max(0, now_ns() - origin_ns) // TICK_NS
-            self._note(tick, kind, fields)
+            tick = self.tick if origin_ns is None else max(0, now_ns() - origin_ns) // TICK_NS
+            self._happenings.append(Happening(tick, kind, fields))
 
     def call(self, call: ToolCall) -> None:
         """Take what the party did with a call of a tool. Before tick 0 it counts as done in tick 0.
@@ -231,7 +233,7 @@ class FrameStream:
         since_ns: when it was lost (monotonic clock), if that was before now.
         """
         if self.left is None:
-            self._playout.end_item()
+            self._playout.queue.end_item()
             if self._origin_ns is not None:
                 self.left_tick = max(0, (since_ns or now_ns()) - self._origin_ns) // TICK_NS
             self.left = reason
@@ -251,7 +253,7 @@ class FrameStream:
 
     def say(self, tick: int) -> Pcm | None:
         """The party's frame of `tick`, int16 (480,); None once it has left and everything was said."""
-        self._tick = tick
+        self.tick = tick
         if self._over:
             return None
         frame = self._say_answer(tick) if self._in_lockstep else self._say_live()
@@ -272,7 +274,7 @@ class FrameStream:
 
     def log(self) -> Sequence[Happening]:
         """What happened since the last call; once a second also what arrived."""
-        tick = self._tick
+        tick = self.tick
         happened = [self._happenings.popleft() for _ in range(len(self._happenings))]
         if self._lost_events:
             happened.append(Happening(tick, "events_lost", {"count": self._lost_events}))
@@ -280,7 +282,7 @@ class FrameStream:
         for change in self._playout.drain():
             fields = {"why": change.why, "delay_samples": change.delay_samples}
             happened.append(Happening(change.tick, "delay", fields))
-        now, before = self._playout.stats(), self._logged
+        now, before = self._playout.queue.stats(), self._logged
         self._logged = now
         if flushed := now.flushed_samples - before.flushed_samples:
             happened.append(Happening(tick, "flush", {"samples": flushed}))
@@ -296,10 +298,10 @@ class FrameStream:
         dropped_samples: from before tick 0, or in missed ticks. received_samples_per_s: only for a party that always
         sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only.
         """
-        playout, stats = self._playout, self._playout.stats()
+        playout, stats = self._playout, self._playout.queue.stats()
         counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
-        speed = {"received_samples_per_s": self.received_samples * TICKS_PER_S / (self._tick + 1)} if live else {}
+        speed = {"received_samples_per_s": self.received_samples * TICKS_PER_S / (self.tick + 1)} if live else {}
         # A frame is sent unchanged at the start of its own tick, so the way out adds no delay.
         delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
         return {
@@ -322,9 +324,6 @@ class FrameStream:
     def _sends_always(self) -> bool:
         return self.pace.clocking != "burst"
 
-    def _note(self, tick: int, kind: str, fields: Mapping[str, Any]) -> None:
-        self._happenings.append(Happening(tick, kind, fields))
-
     def _say_answer(self, tick: int) -> Pcm | None:
         self._answer[:] = 0
         while self._next_answer <= tick - self.pace.step_ticks:
@@ -345,16 +344,16 @@ class FrameStream:
             if isinstance(item, ToolCall):
                 self._calls.append(item)
             elif isinstance(item, tuple):
-                self._note(self._tick, *item)
+                self._happenings.append(Happening(self.tick, *item))
             else:
                 return item
 
     def _say_live(self) -> Pcm | None:
         left = self.left  # read before the queue: once it is set, nothing more is queued
         slipped_samples = self._playout.slipped_samples
-        played = self._playout.play(self._tick, to_the_end=left is not None)
+        played = self._playout.play(self.tick, to_the_end=left is not None)
         if slips := self._playout.slipped_samples - slipped_samples:
-            self._note(self._tick, "slip", {"samples": slips})
+            self._happenings.append(Happening(self.tick, "slip", {"samples": slips}))
             if slipped_samples + slips > self._most_ahead_s * SAMPLE_RATE_HZ:
                 self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
         if played:
@@ -365,7 +364,7 @@ class FrameStream:
             self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
         elif not (self._sends_always or self._names_its_ends) and self._dry_ticks == PAUSE_TICKS:
             # Normally only the producer may call this. It is safe here, because short pushes hold the GIL.
-            self._playout.end_item()
+            self._playout.queue.end_item()
         return self._playout.frame if left is None else None
 
     def _made_playout(self) -> Playout:
@@ -373,3 +372,39 @@ class FrameStream:
         # A realtime party has its own clock, so its frames may come at any point of our tick: keep one in reserve.
         kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)
         return Playout(step, kept_frames, MOST_BEHIND_TICKS + step, self._most_ahead_s, self.lead_samples)
+
+
+class StreamParty(Endpoint):
+    """A party whose `stream` has its audio and its log, over a connection in the background."""
+
+    knows_when_it_left: ClassVar[bool] = True
+    """Whether `stream` learns of a lost connection, so that `gone_tick` is known."""
+
+    def __init__(self, stream: FrameStream) -> None:
+        self.stream = stream
+        self._background = Background()
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now. What the party said before is dropped and counted."""
+        self.stream.start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """The party's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
+        frame = self.stream.say(tick)
+        self.left = self.stream.left
+        if self.knows_when_it_left:
+            self.gone_tick = self.stream.left_tick
+        return frame
+
+    def log(self) -> Sequence[Happening]:
+        """What happened, such as events of the party, flushes, underruns, slips and arrivals."""
+        return self.stream.log()
+
+    def measured(self) -> Mapping[str, Any]:
+        """Counts of samples (played, dropped, ...), and the lateness of the frames sent, as JSON values."""
+        return self.stream.measured()
+
+    def close(self) -> None:
+        """Leave, and release the connection."""
+        self.stream.leave("closed")
+        self._background.close()

@@ -23,7 +23,8 @@ import numpy as np
 
 from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection
 from fdbcore.endpoints.playout import DelayChange, Playout
-from fdbcore.errors import MissingExtraError, PartyError
+from fdbcore.endpoints.websocket_line import require_aiohttp, wrong_tls
+from fdbcore.errors import PartyError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import Setting, host_port, location, parsed
 from fdbcore.runtime.network import await_result, event_loop, may_be_up_later
@@ -148,10 +149,9 @@ class MoshiEndpoint(Endpoint):
     def open(self, side: Side) -> None:
         """Connect and wait for the handshake. PartyError if none comes; MissingExtraError without aiohttp."""
         line, host = self._line, self._place.host
-        try:
-            import aiohttp
-        except ImportError as error:
-            raise MissingExtraError(f"{host}: needs aiohttp: pip install 'fdbcore[live]'") from error
+        require_aiohttp(f"{host}:")
+        import aiohttp
+
         try:
             await_result(line.open(), self._handshake_timeout_s)
         except TimeoutError:
@@ -159,12 +159,9 @@ class MoshiEndpoint(Endpoint):
             raise PartyError(f"{host}: {found} (waited {self._handshake_timeout_s:g} s)", line.connected) from None
         except aiohttp.WSServerHandshakeError as error:
             raise PartyError(f"{host}: refused with HTTP status {error.status}", error.status in (429, 503)) from None
-        except aiohttp.ServerDisconnectedError:
-            raise PartyError(f"{host}: hung up without a word; does it want TLS (tls=1)?") from None
-        except aiohttp.ClientSSLError as error:
-            raise PartyError(f"{host}: no TLS there ({error.os_error}); does it speak without (tls=0)?") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise PartyError(f"{host}: cannot be reached: {error}", may_be_up_later(error)) from None
+            told = f"{host}: cannot be reached: {error}"
+            raise wrong_tls(error, host) or PartyError(told, may_be_up_later(error)) from None
         if line.ended is not None:
             raise PartyError(f"{host}: {line.ended} before the handshake{self._place.hint}")
         if self._lag_steps is None:
@@ -242,7 +239,8 @@ class MoshiEndpoint(Endpoint):
         tick, texts = max(self._said_ticks, self._heard_ticks) - 1, self._line.texts
         found = [self._change_event(change) for change in self._playout.drain()]
         # In lockstep a word is logged once audio after it is heard: then every run has received it by that tick.
-        while texts and (self._origin_ns is not None or texts[0].start_sample < self._playout.stats().heard_samples):
+        heard_samples = self._playout.queue.stats().heard_samples
+        while texts and (self._origin_ns is not None or texts[0].start_sample < heard_samples):
             text = texts.popleft()
             fields: dict[str, Any] = {"text": text.text, "start_sample": text.start_sample}
             if self._origin_ns is not None:

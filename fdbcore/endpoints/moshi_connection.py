@@ -181,7 +181,7 @@ class MoshiConnection:
     def end(self, reason: str) -> None:
         """Note that nothing more will come or be taken. What has come is played to its end."""
         if self.ended is None:
-            self._playout.end_item()
+            self._playout.queue.end_item()
             with self.changed:
                 self.ended = reason
                 self.changed.notify_all()

@@ -8,15 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
 from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, failure, require_aiohttp
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.protocols import Clocking
 from fdbcore.runtime.address import host_port, location, query_of
-from fdbcore.runtime.json_values import json_or_text, json_value
+from fdbcore.runtime.json_values import json_object, json_or_text
 from fdbcore.runtime.network import event_loop
-from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side, TurnEvent
 from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
 
@@ -34,29 +33,24 @@ _RATES_HZ = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 Json = dict[str, Any]
 
 
-def pcm_ws(address: str) -> Endpoint:
-    """The party at "pcm_ws://host:port/path", or with TLS at "pcm_wss://...". SettingsError for any other form."""
-    return PcmWs(address)
-
-
-class PcmWs(Endpoint):
+class PcmWs(StreamParty):
     """A system behind a WebSocket. docs/systems.md has the contract.
 
-    timeout_s: how long to wait for the connection and the system's `ready` and, in lockstep, for each answer.
-    SettingsError for a wrong address; `open` raises MissingExtraError without aiohttp.
+    address: "pcm_ws://host:port/path", or with TLS "pcm_wss://...". timeout_s: how long to wait for the connection and
+    the system's `ready` and, in lockstep, for each answer. SettingsError for any other address; `open` raises
+    MissingExtraError without aiohttp.
     """
 
     clocking: Clocking = "input"  # until its `ready` states it
 
     def __init__(self, address: str, timeout_s: float = 30.0) -> None:
+        super().__init__(FrameStream(Pace(), timeout_s))
         self._url, self._address = _url_of(address)
         self._timeout_s = timeout_s
         self._settings: Json = {}
         self._wants_turns = False
         self._tools: Sequence[Tool] = ()
-        self._stream = FrameStream(Pace(), timeout_s)
-        self._background = Background()
-        self._line = WebSocketLine(self._stream, lambda reason: json.dumps({"type": "bye", "reason": reason}))
+        self._line = WebSocketLine(self.stream, lambda reason: json.dumps({"type": "bye", "reason": reason}))
 
     def open(self, side: Side) -> None:
         """Connect, greet, and wait until the system is ready. PartyError if it cannot be reached or is too slow."""
@@ -76,30 +70,20 @@ class PcmWs(Endpoint):
             raise self._error(f"no `ready` within {self._timeout_s:g} s", transient=True) from None
         except Exception as error:
             raise failure(error, self._address) from None
-        self.clocking = self._stream.pace.clocking
+        self.clocking = self.stream.pace.clocking
 
     def services(self) -> Sequence[Service]:
         """The server."""
         return [Service("audio", urlsplit(self._url).hostname or "")]
 
-    def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now. What the system said before is dropped and counted."""
-        self._stream.start(origin_ns)
-
-    def say(self, tick: int) -> Pcm | None:
-        """The system's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
-        frame = self._stream.say(tick)
-        self.left, self.gone_tick = self._stream.left, self._stream.left_tick
-        return frame
-
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the frame."""
-        if frames := self._stream.hear(tick, frame):
+        if frames := self.stream.hear(tick, frame):
             event_loop().call_soon_threadsafe(self._line.put, tick, frames)
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         """Send the events, if the system has asked for them."""
-        if self._wants_turns and self._stream.left is None:
+        if self._wants_turns and self.stream.left is None:
             messages = [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
             event_loop().call_soon_threadsafe(self._line.put, None, messages)
 
@@ -109,20 +93,12 @@ class PcmWs(Endpoint):
 
     def tool_calls(self) -> Sequence[ToolCall]:
         """What the system did with calls of the tools that it was offered."""
-        return self._stream.tool_calls()
+        return self.stream.tool_calls()
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Send the result."""
         message = json.dumps({"type": "tool_result", **result.to_json()})
         event_loop().call_soon_threadsafe(self._line.put, None, [message])
-
-    def log(self) -> Sequence[Happening]:
-        """Events of the system, flushes, underruns, slips, arrivals."""
-        return self._stream.log()
-
-    def measured(self) -> Mapping[str, Any]:
-        """Counts of samples (played, dropped, ...), and the lateness of the frames sent."""
-        return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
         """Address without secrets, pace, and what the system reports of itself, as JSON values."""
@@ -130,16 +106,11 @@ class PcmWs(Endpoint):
             "kind": "pcm_ws",
             "address": self._address,
             "version": VERSION,
-            **asdict(self._stream.pace),
+            **asdict(self.stream.pace),
             "turns": self._wants_turns,
             "timeout_s": self._timeout_s,
             "settings": self._settings,
         }
-
-    def close(self) -> None:
-        """Say `bye` and close. If the system has stopped reading, what it was to be sent is dropped."""
-        self._stream.leave("closed")
-        self._background.close()
 
     def _error(self, reason: str, transient: bool = False) -> PartyError:
         return PartyError(f"{self._address}: {reason}", transient)
@@ -155,8 +126,8 @@ class PcmWs(Endpoint):
             message = await ws.receive()
             if message.type is aiohttp.WSMsgType.BINARY:
                 self._take_frame(message.data)
-                if self._stream.left is not None:
-                    raise self._error(self._stream.left)
+                if self.stream.left is not None:
+                    raise self._error(self.stream.left)
             elif message.type is not aiohttp.WSMsgType.TEXT:
                 raise self._error(f"{ending(ws, message).text} before `ready`", transient=ws.close_code == 1013)
             elif (event := _event_of(message.data)) is None:
@@ -175,7 +146,7 @@ class PcmWs(Endpoint):
                     f"ready: expected {name} {value}, got {ready[name]!r}; converting is up to the system"
                 )
         try:
-            self._stream.pace = Pace(**{name: ready[name] for name in ("clocking", "step_ms") if name in ready})
+            self.stream.pace = Pace(**{name: ready[name] for name in ("clocking", "step_ms") if name in ready})
         except (SettingsError, TypeError) as error:
             raise self._error(f"ready: {error}") from None
         self._wants_turns, self._settings = ready.get("turns", False), ready.get("settings", {})
@@ -188,34 +159,34 @@ class PcmWs(Endpoint):
             self._take_frame(message)
         elif (event := _event_of(message)) is not None:
             self._obey(event, len(message))
-        elif self._stream.allows(len(message)):
-            self._stream.note("event", name="not an event", data=_printable(message))
+        elif self.stream.allows(len(message)):
+            self.stream.note("event", name="not an event", data=_printable(message))
 
     def _take_frame(self, data: bytes) -> None:
         if len(data) == FRAME_BYTES:
-            self._stream.receive(data)
+            self.stream.receive(data)
         else:
-            self._stream.leave(_wrong_size(len(data)))
+            self.stream.leave(_wrong_size(len(data)))
 
     def _obey(self, event: Json, size_bytes: int) -> None:
         if event["type"] == "bye":
-            self._stream.leave("finished")
+            self.stream.leave("finished")
             return
         if self._tools and (call := _call_of(event)) is not None:
-            if self._stream.allows(size_bytes):
-                self._stream.call(call)
+            if self.stream.allows(size_bytes):
+                self.stream.call(call)
             return
         if event["type"] == "flush":
-            self._stream.flush()
+            self.stream.flush()
         elif event["type"] == "end":
-            self._stream.end_utterance()
+            self.stream.end_utterance()
         self._note(event, size_bytes)
 
     def _note(self, event: Json, size_bytes: int) -> None:
-        if not self._stream.allows(size_bytes):
+        if not self.stream.allows(size_bytes):
             return
         data = {name: value for name, value in event.items() if name != "type"}
-        self._stream.note("event", name=event["type"], data=data)
+        self.stream.note("event", name=event["type"], data=data)
 
 
 def _url_of(address: str) -> tuple[str, str]:
@@ -233,11 +204,8 @@ def _url_of(address: str) -> tuple[str, str]:
 
 def _event_of(text: str) -> Json | None:
     """The event in a text message; None unless it is a JSON object with a type that can be written as JSON again."""
-    try:
-        value = json_value(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
+    value = json_object(text)
+    return value if value is not None and isinstance(value.get("type"), str) else None
 
 
 def _call_of(event: Json) -> ToolCall | None:
@@ -254,7 +222,7 @@ def _call_of(event: Json) -> ToolCall | None:
 
 
 def _printable(text: str) -> str:
-    return text[:200].encode(errors="replace").decode() if len(text) > 200 else text.encode(errors="replace").decode()
+    return text[:200].encode(errors="replace").decode()
 
 
 def _wrong_size(size_bytes: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from fdbcore._ext.floor import NoiseFloor
-from fdbcore._ext.pcm import HeardItem, PlayoutQueue, PlayoutStats
+from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
 
 CALM_TICKS: Final = 2 * TICKS_PER_S
@@ -76,8 +76,10 @@ class Playout:
     from a fast clock. Surplus beyond `kept_frames` is left out: quiet frames after 2 s, any frame after 10 s. If more
     than `most_behind_frames` wait, all are left out at once except the newest 10 ms and a step.
 
-    The transport's thread calls `push`, `end_item` and `flush`; the thread of the ticks calls the rest.
+    The transport's thread calls `push`; the thread of the ticks calls the rest.
 
+    queue: its items end and are dropped there, on the transport's thread, and are told from any. What was left out here
+    counts as heard there.
     kept_frames: how many frames may always wait; None for bursts, of which nothing is left out. most_behind_frames:
     None for no limit. most_ahead_s: how much audio it can hold. lead_samples: how late the audio already is in what is
     pushed, which counts as delay.
@@ -100,7 +102,7 @@ class Playout:
         self._lead_samples = lead_samples
         self._most_behind_frames = most_behind_frames
         self._origin_ns: int | None = None
-        self._queue = PlayoutQueue(most_ahead_s * 1000)
+        self.queue = PlayoutQueue(most_ahead_s * 1000)
         self._pushed_samples = 0
         self._incoming: deque[tuple[int, int, int]] = deque()  # at_ns since tick 0, start_sample, samples
         self._arrived: list[tuple[int, int, int]] = []
@@ -124,17 +126,9 @@ class Playout:
         """Queue audio, int16 (n,), that arrived at `at_ns` (monotonic clock); return how many samples were taken."""
         if self._origin_ns is not None:
             self._incoming.append((at_ns - self._origin_ns, self._pushed_samples, len(pcm)))
-        taken = self._queue.push(pcm)
+        taken = self.queue.push(pcm)
         self._pushed_samples += taken
         return taken
-
-    def end_item(self) -> None:
-        """See `PlayoutQueue.end_item`."""
-        self._queue.end_item()
-
-    def flush(self) -> None:
-        """See `PlayoutQueue.flush`."""
-        self._queue.flush()
 
     # Called on the thread of the ticks
 
@@ -145,7 +139,7 @@ class Playout:
     @property
     def queued_samples(self) -> int:
         """How many samples were pushed, but not yet played or dropped."""
-        return self.stats().queued_samples
+        return self.queue.stats().queued_samples
 
     @property
     def delay_samples(self) -> int:
@@ -154,27 +148,9 @@ class Playout:
             return 0
         return self._lead_samples + max(self._offset_samples - self._transit_samples, 0)
 
-    def stats(self) -> PlayoutStats:
-        """The counts of the queue. They count samples that were left out here as heard."""
-        return self._queue.stats()
-
-    def item(self, number: int) -> HeardItem | None:
-        """See `PlayoutQueue.item`. From any thread."""
-        return self._queue.item(number)
-
-    @property
-    def begun_items(self) -> int:
-        """See `PlayoutQueue.begun_items`. From any thread."""
-        return self._queue.begun_items
-
-    @property
-    def waiting_items(self) -> int:
-        """See `PlayoutQueue.waiting_items`. From any thread."""
-        return self._queue.waiting_items
-
     def counts(self) -> dict[str, int]:
         """The counts since tick 0, for `Endpoint.measured`. Samples that were left out here do not count as heard."""
-        stats = self.stats()
+        stats = self.queue.stats()
         return {
             "heard_samples": stats.heard_samples - self.slipped_samples - self.missed_samples,
             "padded_samples": stats.padded_samples,
@@ -229,7 +205,7 @@ class Playout:
         }
 
     def _pop(self) -> int:
-        return self._queue.pop_into(self.frame)
+        return self.queue.pop_into(self.frame)
 
     def _take_in(self) -> None:
         for _ in range(len(self._incoming)):
@@ -275,7 +251,7 @@ class Playout:
         if not played:
             self._dry = True
             return
-        counts = self.stats()
+        counts = self.queue.stats()
         place = counts.heard_samples + counts.flushed_samples - played
         before, offset = self._offset_samples, tick * FRAME_SAMPLES - place
         self._offset_samples = offset

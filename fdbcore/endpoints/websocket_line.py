@@ -231,6 +231,17 @@ def failure(error: BaseException, name: str) -> PartyError:
     raise error
 
 
+def wrong_tls(error: BaseException, name: str) -> PartyError | None:
+    """The error that a server wants TLS, or has none, where the setting `tls` says which; None for any other."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return PartyError(f"{name}: hung up without a word; does it want TLS (tls=1)?")
+    if isinstance(error, aiohttp.ClientSSLError):
+        return PartyError(f"{name}: no TLS there ({one_line(error.os_error)}); does it speak without (tls=0)?")
+    return None
+
+
 def without_redirections(stays: Callable[[URL], bool] = lambda url: False) -> aiohttp.TraceConfig:
     """Refuses redirections, which aiohttp would follow with all headers, but for those to a place that `stays`."""
     import aiohttp

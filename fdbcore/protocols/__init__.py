@@ -264,14 +264,30 @@ class Vad(Protocol):
         """Name, version and settings, as JSON values. Equal ones decide equally."""
 
 
-class Model(Protocol):
-    """A language model that answers one request at a time: it generates, annotates, judges, or hears and replies.
+class UsesServers(Protocol):
+    """What may be at work on servers."""
 
-    Threads may share one. Making one contacts no server.
-    """
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
+
+
+class LanguageModel(UsesServers, Protocol):
+    """What every language model has. Threads may share one. Making one contacts no server."""
 
     name: str
     """Its address: "gemini:gemini-2.5-flash"."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, SDK and its version, and address of the server, as JSON values without secrets."""
+
+    def probe(self) -> None:
+        """Find out whether the model would answer, without a request that costs anything; see `Endpoint.probe`."""
+        return
+
+
+class Model(LanguageModel, Protocol):
+    """A language model that answers one request at a time: it generates, annotates, judges, or hears and replies."""
 
     def ask(self, request: Request) -> Reply:
         """The model's answer; errors that are known to pass are retried.
@@ -279,25 +295,10 @@ class Model(Protocol):
         PartyError if the model is not available, RefusalError if it declines.
         """
 
-    def describe(self) -> Mapping[str, Any]:
-        """Name, SDK and its version, and address of the server, as JSON values without secrets."""
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return ()
+class Chat(LanguageModel, Protocol):
+    """A language model that answers a conversation, and may call tools."""
 
-    def probe(self) -> None:
-        """Find out whether the model would answer, without a request that costs anything; see `Endpoint.probe`."""
-        return
-
-
-class Chat(Protocol):
-    """A language model that answers a conversation, and may call tools. Threads may share one; making one contacts no
-    server.
-    """
-
-    name: str
-    """Its address: "openai:gpt-4o"."""
     calls_tools: bool = True
 
     def answer(
@@ -313,19 +314,8 @@ class Chat(Protocol):
         Closing the iterator ends the answer. PartyError if the model is not available, RefusalError if it declines.
         """
 
-    def describe(self) -> Mapping[str, Any]:
-        """See `Model.describe`."""
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return ()
-
-    def probe(self) -> None:
-        """See `Model.probe`."""
-        return
-
-
-class Transcriber(Protocol):
+class Transcriber(UsesServers, Protocol):
     """A speech recogniser."""
 
     name: str
@@ -363,16 +353,12 @@ class Transcriber(Protocol):
         """What decides its words, as JSON values without secrets: words that are stored are used again by it."""
         return {"name": self.name}
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return ()
-
     def close(self) -> None:
         """End what it has started; who still waits for words gets a PartyError. It may be asked again."""
         return
 
 
-class Speaker(Protocol):
+class Speaker(UsesServers, Protocol):
     """Speaks texts: a synthesiser, or a folder of recordings."""
 
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
@@ -385,12 +371,8 @@ class Speaker(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """Name, version, voice and its credit, as JSON values."""
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return ()
 
-
-class Judge(Protocol):
+class Judge(UsesServers, Protocol):
     """Marks a conversation, or one reply in it, by a rubric. Threads may share one; making one contacts no server.
 
     `fdbcore.registry.judge` finds one by its address.
@@ -414,10 +396,6 @@ class Judge(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """What decides the marks (name, server, settings), as JSON values without secrets: kept answers go by it."""
-
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return ()
 
     def counted(self) -> Sequence[ModelUsage]:
         """What the vendor has counted of `mark` in this thread since the last call; nothing if nobody counts.

@@ -45,6 +45,15 @@ def json_value(text: str | bytes) -> Any:  # noqa: ANN401
     return value
 
 
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a text as `json_value` reads it; None if it holds none."""
+    try:
+        value = json_value(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def json_or_text(text: str) -> Any:  # noqa: ANN401
     """The JSON value in a text as `json_value` reads it; the text itself if it holds none."""
     try:

@@ -93,7 +93,8 @@ def _faults_of_description(name: str, made: Vad, again: Vad) -> Iterator[str]:
 
 def _faults_of_cuts(make: Callable[..., Vad], voice: Pcm, delay: int) -> Iterator[str]:
     """What was decided may not change with what follows; the end of a recording decides the rest."""
-    pushed = [*_pushed(made := make(source_rate_hz=SAMPLE_RATE_HZ), voice)]
+    made, frames = make(source_rate_hz=SAMPLE_RATE_HZ), voice.reshape(-1, FRAME_SAMPLES)
+    pushed = [made.push(frame) for frame in frames]
     if any(active is not True and active is not False for active in pushed):
         yield f"push: expected True or False, got {next(each for each in pushed if not isinstance(each, bool))!r}"
     if any(pushed[:delay]):
@@ -102,7 +103,7 @@ def _faults_of_cuts(make: Callable[..., Vad], voice: Pcm, delay: int) -> Iterato
         yield f"seems_active: expected True or False, got {made.seems_active!r}"
     for ticks in _CUTS:
         cut = make(source_rate_hz=SAMPLE_RATE_HZ)
-        if [*_pushed(cut, voice[: ticks * FRAME_SAMPLES])] != pushed[:ticks]:
+        if [cut.push(frame) for frame in frames[:ticks]] != pushed[:ticks]:
             yield f"the same sound gives other decisions the second time (of {ticks} ticks)"
             return
         if len(rest := cut.finish()) != min(ticks, delay):
@@ -112,11 +113,6 @@ def _faults_of_cuts(make: Callable[..., Vad], voice: Pcm, delay: int) -> Iterato
         if not isinstance(evidence, Mapping) or not all(isinstance(each, np.ndarray) for each in evidence.values()):
             yield "evidence: expected arrays by name"
             return
-
-
-def _pushed(made: Vad, pcm: Pcm) -> Iterator[bool]:
-    for frame in pcm.reshape(-1, FRAME_SAMPLES):
-        yield made.push(frame)
 
 
 def _heard(made: Vad, pcm: Pcm, lent: bool = False) -> list[bool]:

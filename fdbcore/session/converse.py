@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -23,10 +23,9 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
-from fdbcore.session.ending import CallEnding
 from fdbcore.session.loop import run
 from fdbcore.session.vad import make_vads
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, CallEnd, Side, TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, CallEnd, Side, TurnEvent, TurnSettings
 from fdbcore.types.session_events import LOUD_DBFS
 from fdbcore.types.usage import USAGE
 
@@ -156,11 +155,13 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
     }
 
 
+def _sides(a: Endpoint, b: Endpoint) -> tuple[tuple[Side, Endpoint], ...]:
+    return ("A", a), ("B", b)
+
+
 def _sent_to(a: Endpoint, b: Endpoint) -> SentTo:
     """The servers beyond this machine and private networks that each party sends audio or words to."""
-    remote = {
-        side: [each for each in party.services() if not is_local(each.host)] for side, party in (("A", a), ("B", b))
-    }
+    remote = {side: [each for each in party.services() if not is_local(each.host)] for side, party in _sides(a, b)}
     return cast("SentTo", {side: [each.to_json() for each in found] for side, found in remote.items() if found})
 
 
@@ -229,8 +230,7 @@ def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]
 
 def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> None:
     """Log what a vendor has counted only when the session was closed."""
-    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
-    for side, party in parties:
+    for side, party in _sides(a, b):
         if ticks and party.services():
             usage = [each._replace(tick=ticks - 1) for each in party.log() if each.kind == USAGE]
             recording.happenings(side, usage)
@@ -238,10 +238,9 @@ def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingW
 
 def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> None:
     """Keep what the parties did on purpose as labels of the recording, and those of a recorded user."""
-    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
     labels = [
         Label(side, cast("LabelKind", each.kind), each.start_tick / TICKS_PER_S, each.end_tick / TICKS_PER_S)
-        for side, party in parties
+        for side, party in _sides(a, b)
         for each in party.planted()
     ]
     sources = ["planted by the parties"] if labels else []
@@ -296,3 +295,37 @@ def _why_silent(loudest_dbfs: float, vad: str) -> str:
         return SILENT
     other = "" if vad == "energy" else "; --vad energy"
     return f"audio to {loudest_dbfs:.0f} dBFS, but {SILENT} by {vad}{other}"
+
+
+class CallEnding:
+    """Follows the turn events of a call, and says whether it is over by a rule.
+
+    The user's end is that of its last speech so far: a pause within the request is shorter than `CallEnd.quiet_s`.
+    """
+
+    def __init__(self, rule: CallEnd) -> None:
+        self._quiet_ticks, self._most_ticks = round(rule.quiet_s * TICKS_PER_S), round(rule.most_s * TICKS_PER_S)
+        self._read = 0  # how many turn events were read
+        self._speaking: set[Side] = set()
+        self._end: dict[Side, int | None] = {"A": None, "B": None}
+
+    def is_over(self, tick: int, events: Sequence[TurnEvent], busy_tick: int) -> bool:
+        """Whether the call ended before `tick`. events: all so far. busy_tick: the last with a call under way; or -1.
+
+        Nobody knows of speech before the turn detector has found it, which takes as long as its settings say.
+        """
+        for event in events[self._read :]:
+            if event.kind == "speech_start":
+                self._speaking.add(event.side)
+            elif event.kind == "speech_end":
+                self._speaking.discard(event.side)
+                self._end[event.side] = event.end_tick
+        self._read = len(events)
+        user_end, answer_end = self._end["A"], self._end["B"]
+        if user_end is None or "A" in self._speaking:
+            return False
+        if tick - user_end >= self._most_ticks:
+            return True
+        if "B" in self._speaking or answer_end is None or answer_end <= user_end:
+            return False
+        return tick - max(answer_end, busy_tick + 1) >= self._quiet_ticks

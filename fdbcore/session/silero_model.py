@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,24 +25,9 @@ _CONVOLUTIONS: Final[Sequence[tuple[Sequence[int], int]]] = (((0, 1, 2), 16), ((
 _GATES_BLOCK: Final = 64
 
 
-class Packed(NamedTuple):
-    """What `SileroWeights` takes."""
-
-    fft: int
-    window: Floats
-    circle: Floats
-    weights: list[Floats]
-    biases: list[Floats]
-
-
 @cache
 def silero_weights(rate_hz: int) -> SileroWeights:
-    """The model for 16,000 or 8,000 Hz. Streams share it."""
-    return SileroWeights(*packed_weights(rate_hz))
-
-
-def packed_weights(rate_hz: int) -> Packed:
-    """The weights as the core reads them."""
+    """The model for 16,000 or 8,000 Hz, with its weights as the core reads them. Streams share it."""
     with np.load(str(files("fdbcore.session") / "data" / "silero_vad.npz")) as kept:
         own = {name.partition(".")[2]: kept[name] for name in kept.files if name.startswith(f"{rate_hz // 1000}khz.")}
     fft = 256 * rate_hz // 16_000
@@ -52,7 +37,7 @@ def packed_weights(rate_hz: int) -> Packed:
     ]
     gates = np.concatenate([own["decoder.rnn.weight_ih"], own["decoder.rnn.weight_hh"]], axis=1)
     biases = [own[f"encoder.{number}.reparam_conv.bias"] for number in range(len(_CONVOLUTIONS))]
-    return Packed(
+    return SileroWeights(
         fft,
         (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(fft) / fft)).astype(np.float32),
         _circle(fft),

@@ -36,23 +36,16 @@ ENERGY_VERSION: Final = "2"  # of `fdbcore._ext.level`; before it, the version o
 SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
 
 
-def energy(source_rate_hz: int) -> Vad:
-    """The energy detector. It is the same for every source rate."""
-    return EnergyVad()
+class EnergyVad(Vad):
+    """Voice activity by energy alone (`fdbcore._ext.level`): fast, but it cannot tell speech from other sounds.
 
-
-def silero(source_rate_hz: int) -> Vad:
-    """The neural detector; it uses its telephone model for a source of at most 8 kHz."""
-    return SileroVad(telephone=source_rate_hz <= TELEPHONE_RATE_HZ)
-
-
-class EnergyVad:
-    """Voice activity by energy alone (`fdbcore._ext.level`): fast, but it cannot tell speech from other sounds."""
+    It is the same for every source rate.
+    """
 
     name = "energy"
     delay_ticks: int = EnergyDetector.delay_ticks
 
-    def __init__(self) -> None:
+    def __init__(self, source_rate_hz: int = SAMPLE_RATE_HZ) -> None:
         self._detector = EnergyDetector()
 
     def push(self, frame: Pcm) -> bool:
@@ -68,16 +61,12 @@ class EnergyVad:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
         return self._detector.finish()
 
-    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """Nothing: the decisions can be made again from the audio."""
-        return {}
-
     def describe(self) -> Mapping[str, Any]:
         """Name, version and settings, as JSON values."""
         return {
             "name": self.name,
             "version": ENERGY_VERSION,
-            "settings": _energy_settings(),
+            "settings": {"delay_ticks": self.delay_ticks, **EnergyDetector.settings},
         }
 
 
@@ -86,18 +75,18 @@ class SileroVad:
 
     The model (Silero VAD, MIT licence) gives a probability for each window of 32 ms. It notices the onset of speech
     late, and the end even later, so `fdbcore._ext.speech` finds the edges in the levels around its own. It hears soft
-    speech worse, so speech that stays below -30 dBFS is raised for it. telephone: use the model's branch for 8 kHz
-    instead of the one for 16 kHz.
+    speech worse, so speech that stays below -30 dBFS is raised for it. Of the model's two branches, a source of at most
+    8 kHz gets that for telephone speech.
     """
 
     name = "silero"
     delay_ticks: int = SpeechDetector.delay_ticks
 
-    def __init__(self, telephone: bool = False) -> None:
+    def __init__(self, source_rate_hz: int = SAMPLE_RATE_HZ) -> None:
         from fdbcore._ext.silero import SileroStream
         from fdbcore.session.silero_model import silero_weights
 
-        self._rate_hz = TELEPHONE_RATE_HZ if telephone else WIDEBAND_RATE_HZ
+        self._rate_hz = TELEPHONE_RATE_HZ if source_rate_hz <= TELEPHONE_RATE_HZ else WIDEBAND_RATE_HZ
         self._model = SileroStream(silero_weights(self._rate_hz))
         self._detector = SpeechDetector()
         self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
@@ -159,10 +148,6 @@ class SileroVad:
             "version": f"{VERSION}-{RULES_VERSION}",
             "settings": {**SpeechDetector.settings, "model": {"rate_hz": self._rate_hz}},
         }
-
-
-def _energy_settings() -> dict[str, Any]:
-    return {"delay_ticks": EnergyDetector.delay_ticks, **EnergyDetector.settings}
 
 
 class SpansVad:

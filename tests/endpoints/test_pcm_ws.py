@@ -17,7 +17,7 @@ from helpers.conformance import TURN, Heard, Recovery, assert_leaves_nothing, ho
 
 from fdbcore.clock import MonotonicClock, now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
-from fdbcore.endpoints.pcm_ws import PcmWs, pcm_ws
+from fdbcore.endpoints.pcm_ws import PcmWs
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.runs.plan import PlannedSystem, make_plan
@@ -382,7 +382,7 @@ def test_tls(certificate: Path, trusted: bool, monkeypatch: pytest.MonkeyPatch) 
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with PcmServer(answer, tls) as server:
-        party = pcm_ws(server.address)
+        party = PcmWs(server.address)
         if trusted:
             party.open("B")
             assert hold(party, 20).audio.any()

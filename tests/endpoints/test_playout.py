@@ -193,7 +193,7 @@ def test_the_certificate_lists_a_thousand_changes_and_counts_the_rest() -> None:
     party = Party(Playout())
     for tick in range(0, 2400, 2):
         party.send(tick * TICK_NS)
-        party.playout.end_item()
+        party.playout.queue.end_item()
         party.hear(tick)
         party.hear(tick + 1)
     certificate = party.playout.certificate()

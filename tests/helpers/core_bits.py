@@ -54,11 +54,11 @@ def energy(sides: Sides) -> object:
     return made
 
 
-def speech(sides: Sides, telephone: bool) -> tuple[list[bool], object]:
+def speech(sides: Sides, source_rate_hz: int) -> tuple[list[bool], object]:
     """The activity by Silero's model, of both sides in turn, and its probabilities."""
     active, evidence = [], []
     for side in sides:
-        detector = SileroVad(telephone)
+        detector = SileroVad(source_rate_hz)
         active += [detector.push(frame) for frame in side.reshape(-1, FRAME)]
         active += detector.finish()
         evidence += list(detector.evidence().values())
@@ -67,7 +67,7 @@ def speech(sides: Sides, telephone: bool) -> tuple[list[bool], object]:
 
 def turns(sides: Sides) -> object:
     """The events of turn-taking, all at once and tick by tick."""
-    active, _ = speech(sides, telephone=False)
+    active, _ = speech(sides, 16_000)
     a, b = np.array(active, np.uint8).reshape(2, -1)
     whole, slow = TurnDetector(), TurnDetector()
     by_ticks = [slow.push(tick, bool(a[tick]), bool(b[tick])) for tick in range(len(a))]
@@ -166,8 +166,8 @@ def lateness(sides: Sides) -> object:
 KERNELS: dict[str, Callable[[Sides], object]] = {
     "resample": resampling,
     "level": energy,
-    "silero 16 kHz": lambda sides: speech(sides, telephone=False),
-    "silero 8 kHz": lambda sides: speech(sides, telephone=True),
+    "silero 16 kHz": lambda sides: speech(sides, 16_000),
+    "silero 8 kHz": lambda sides: speech(sides, 8_000),
     "turns": turns,
     "hearing": hearing,
     "fourier": fourier,

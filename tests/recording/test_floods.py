@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.frames import MOST_EARLY_EVENTS
 from fdbcore.endpoints.moshi_connection import MoshiConnection
-from fdbcore.endpoints.pcm_ws import MOST_GREETINGS, pcm_ws
+from fdbcore.endpoints.pcm_ws import MOST_GREETINGS, PcmWs
 from fdbcore.endpoints.playout import Playout
 from fdbcore.endpoints.webrtc.seats import LOGGED_REFUSALS_AT_ONCE, Refusal
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
@@ -138,7 +138,7 @@ def test_a_flood_before_it_is_ready_is_no_greeting() -> None:
             await call.tell("x")
 
     with PcmServer(flood) as server:
-        party = pcm_ws(server.address)
+        party = PcmWs(server.address)
         with pytest.raises(PartyError, match=f"floods: {MOST_GREETINGS} messages before `ready`"):
             party.open("B")
         party.close()
@@ -199,7 +199,7 @@ def test_an_event_a_tick_is_no_flood() -> None:
                 await call.tell("text", text="word")
 
     with PcmServer(talkative) as server:
-        party = pcm_ws(server.address)
+        party = PcmWs(server.address)
         party.open("B")
         heard = hold(party, 500, VirtualClock())
         party.close()

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fdbcore.session.ending import CallEnding
+from fdbcore.session.converse import CallEnding
 from fdbcore.types import CallEnd, Side, Span, TurnEvent
 
 KNOWN_AFTER = {"speech_start": 6, "speech_end": 20}

@@ -165,7 +165,7 @@ def test_both_models_hear_speech_of_telephone_band(sample: list[Pcm]) -> None:
     down, up = Resampler(SAMPLE_RATE_HZ, 8000), Resampler(8000, SAMPLE_RATE_HZ)
     narrow = np.concatenate((down.process(sample[1][: 700 * FRAME_SAMPLES]), down.flush()))
     pcm = np.concatenate((up.process(narrow), up.flush()))
-    for vad in (SileroVad(telephone=True), SileroVad(telephone=False)):
+    for vad in (SileroVad(8_000), SileroVad(16_000)):
         assert len(units(vad, pcm)) == 1
 
 

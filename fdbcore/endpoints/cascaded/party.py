@@ -24,6 +24,7 @@ import numpy as np
 
 from fdbcore import registry
 from fdbcore._ext.resample import Resampler
+from fdbcore.audio.wav import wav_bytes
 from fdbcore.endpoints.cascaded.answer import ASR_RATE_HZ, Parts, SpokenAnswer
 from fdbcore.endpoints.cascaded.saying import Saying
 from fdbcore.endpoints.cascaded.settings import SETTINGS, CascadeSettings, read_settings
@@ -120,7 +121,7 @@ class Cascade(Endpoint):
         parts = self._parts
         try:
             if not parts.asr.services():
-                parts.asr.transcribe(_silence_wav(), parts.language)
+                parts.asr.transcribe(wav_bytes(np.zeros(ASR_RATE_HZ // 2, np.int16), ASR_RATE_HZ), parts.language)
             if not parts.llm.services():
                 parts.llm.probe()
             if not parts.tts.services():
@@ -269,9 +270,3 @@ class Cascade(Endpoint):
 
     def _note(self, tick: int, kind: str, **fields: object) -> None:
         self._happened.append(Happening(tick, kind, fields))
-
-
-def _silence_wav() -> bytes:
-    from fdbcore.audio.wav import wav_bytes
-
-    return wav_bytes(np.zeros(ASR_RATE_HZ // 2, np.int16), ASR_RATE_HZ)

@@ -190,7 +190,9 @@ class Actor(Protocol):
 
 
 def known_actor(address: str) -> Callable[[str, ActorSettings], Actor]:
-    """What makes the actor at an address. SettingsError if it is unknown."""
+    """What makes the actor at an address, of this and its settings. SettingsError if it is unknown; that raises one,
+    too, for an actor that cannot play the brief.
+    """
     known = dict.fromkeys(endpoints(), LIVE) | ACTORS
     make: Callable[[str, ActorSettings], Actor] = resolve("actor", known, address.partition(":")[0])
     return make
@@ -206,8 +208,3 @@ def check_words(brief: Brief) -> None:
 def fault(what: str, error: FdbError) -> PartyError:
     """An error of an actor: what it cannot do, and why."""
     return PartyError(f"{what}: {error}", isinstance(error, PartyError) and error.transient)
-
-
-def make_actor(address: str, settings: ActorSettings) -> Actor:
-    """The actor at an address. SettingsError if it is unknown, or cannot play the brief."""
-    return known_actor(address)(address, settings)

@@ -20,7 +20,7 @@ import numpy as np
 
 from fdbcore import registry
 from fdbcore.audio.noise import ComfortNoise
-from fdbcore.endpoints.examiner.actor import SCRIPTED, ActorDecision, ActorSettings, Speech, make_actor
+from fdbcore.endpoints.examiner.actor import SCRIPTED, ActorDecision, ActorSettings, Speech, known_actor
 from fdbcore.endpoints.examiner.agenda import Progress
 from fdbcore.endpoints.examiner.brief import Brief, read_brief
 from fdbcore.endpoints.examiner.cues import Cue, Cues
@@ -131,7 +131,7 @@ class Examiner(Endpoint):
         self._noise = ComfortNoise(noise_dbov, seed)
         self._cues = Cues(self._pacing, Random(seed))
         given = ActorSettings(brief, self._pacing, transcriber, voice, level_dbov, wordings)
-        self._actor = make_actor(actor, given)
+        self._actor = known_actor(actor)(actor, given)
         self._agenda = self._actor.agenda
         self.clocking, self.calls_at_once = self._actor.clocking, self._actor.calls_at_once
         self.speech_dbov = level_dbov if self._actor.clocking == "tick" else None  # a party has its own level

@@ -10,28 +10,19 @@ so takes it back, and answers anew. It is asked to speak where it does not by it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore import registry
+from fdbcore.endpoints.examiner import part
 from fdbcore.endpoints.examiner.actor import WORDINGS, Actor, ActorDecision, ActorReport, ActorSettings, Speech
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
-from fdbcore.endpoints.examiner.own_words import OwnWords
-from fdbcore.endpoints.examiner.part import (
-    ANSWER,
-    BREAK_IN,
-    NO_ANSWER,
-    OPENING,
-    REPORT,
-    after_report,
-    ending,
-    instructions_of,
-)
 from fdbcore.errors import PartyError, told_as
 from fdbcore.runtime.redaction import redacted
 from fdbcore.types import TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 from fdbcore.types.examiner_events import ASKS, TAKES_BACK
+from fdbcore.types.system_events import INTERRUPTED, ITEM, TRANSCRIPT
 from fdbcore.types.tools import ResultStatus, ToolCall, ToolResult
 from fdbcore.types.usage import Service
 
@@ -45,7 +36,11 @@ SETTLES_TICKS: Final = 10
 STALE_TICKS: Final = 30
 """If the system still speaks so long after an answer came, the answer came too early; an early end is known by then."""
 
-_DIRECTIONS: Final[Mapping[Cue, str]] = {"opening": OPENING, "no answer": NO_ANSWER, "breaks in": BREAK_IN}
+_DIRECTIONS: Final[Mapping[Cue, str]] = {
+    "opening": part.OPENING,
+    "no answer": part.NO_ANSWER,
+    "breaks in": part.BREAK_IN,
+}
 """What it is asked for at once; every other answer comes by itself."""
 
 
@@ -59,8 +54,8 @@ class LiveActor(Actor):
         self._wordings = settings.wordings or WORDINGS
         self._party = registry.endpoint(address)
         with told_as(f"--examiner {self.name}", ""):
-            self._party.take_part(instructions_of(settings.brief, self._wordings))
-            self._party.take_tools([REPORT])
+            self._party.take_part(part.instructions_of(settings.brief, self._wordings))
+            self._party.take_tools([part.REPORT])
         self.clocking, self.calls_at_once = self._party.clocking, self._party.calls_at_once
         self._happened: list[Happening] = []
         self._left: deque[ActorReport] = deque()
@@ -164,12 +159,12 @@ class LiveActor(Actor):
     def _answer(self, call: ToolCall) -> tuple[ResultStatus, Any]:
         """Take a report; what the party is told."""
         given, present = call.arguments, self.agenda.present
-        if call.name != REPORT.name:
-            return "unknown", f"expected {REPORT.name}, got {call.name!r}"
+        if call.name != part.REPORT.name:
+            return "unknown", f"expected {part.REPORT.name}, got {call.name!r}"
         if not isinstance(given, Mapping) or type(given.get("goal")) is not int or type(given.get("met")) is not bool:
             return "malformed", f"expected goal, a number, and met, true or false, got {given!r:.100}"
         if present is None:
-            return "error", after_report(self._brief, self.agenda.number)
+            return "error", part.after_report(self._brief, self.agenda.number)
         if given["goal"] != self.agenda.number:
             return "error", f"Goal {self.agenda.number} is not over yet. Report it first."
         if self.agenda.is_cut:
@@ -179,7 +174,7 @@ class LiveActor(Actor):
         self._left.append(ActorReport(self.agenda.judge(given["met"]), str(given.get("reason") or "")))
         self._has_reported = True
         self._knows_end = self.agenda.present is None
-        return "ok", {"next": after_report(self._brief, self.agenda.number)}
+        return "ok", {"next": part.after_report(self._brief, self.agenda.number)}
 
     # What it says
 
@@ -187,7 +182,7 @@ class LiveActor(Actor):
         """What waits, for the present goal; if nothing does, the party is asked for it."""
         if self._first is None:
             cue = self._cue if self._has_opened else "opening"
-            self._ask(tick, _DIRECTIONS.get(cue, ANSWER), cue in _DIRECTIONS)
+            self._ask(tick, _DIRECTIONS.get(cue, part.ANSWER), cue in _DIRECTIONS)
             return None
         return self._begin_goal(tick, item, self._first)
 
@@ -196,11 +191,11 @@ class LiveActor(Actor):
         if not self._knows_end:
             self._knows_end = True
             self._take_back(tick)
-            self._ask(tick, ending(self._brief), at_once=True)
+            self._ask(tick, part.ending(self._brief), at_once=True)
         elif self._first is not None:
             return self._begin(tick, item, self._first, 1)
         else:
-            self._ask(tick, ending(self._brief), at_once=False)
+            self._ask(tick, part.ending(self._brief), at_once=False)
         return None
 
     def ended(self, tick: int, speech: Speech, said_share: float) -> None:
@@ -284,3 +279,85 @@ class LiveActor(Actor):
             self._asked_tick = tick
             self._party.ask(tick, text)
             self._happened.append(Happening(tick, ASKS, {"text": text}))
+
+
+LATE_S: Final = 2.0
+"""A transcript may come so long after its words were heard."""
+
+
+class OwnWords:
+    """Gathers what a party tells of its own words, item by item, and gives them out by sayings, in their order.
+
+    unheard_ms: of the present saying, what had come and was cut short.
+    """
+
+    def __init__(self) -> None:
+        self.unheard_ms = 0
+        self._texts: list[tuple[str, str]] = []  # by item, until they are told
+        self._heard: list[str] = []  # items, since the present saying began
+        self._dropped: set[str] = set()
+        self._takes_back = False
+        self._saying = ""  # that is not told yet
+        self._start_tick = 0
+        self._end_tick: int | None = None
+        self._happened: list[Happening] = []
+
+    @property
+    def are_over(self) -> bool:
+        """Whether an item of the present saying was heard to its end, or was cut short."""
+        return bool(self._heard)
+
+    def begin(self, saying: str, tick: int) -> None:
+        """What is heard from now on is this saying."""
+        self._tell(tick)
+        self._saying, self._start_tick, self._end_tick = saying, tick, None
+        self._heard, self._takes_back, self.unheard_ms = [], False, 0
+
+    def end(self, tick: int) -> None:
+        """The saying is over."""
+        self._end_tick = tick
+
+    def take_back(self) -> None:
+        """What is cut short before the next saying begins was not heard at all."""
+        self._takes_back = True
+
+    def take(self, happened: Iterable[Happening]) -> list[Happening]:
+        """Take the words, and what was heard of them, out of a party's log; return the rest."""
+        rest = []
+        for each in happened:
+            item = str(each.fields.get("item"))
+            if each.kind == TRANSCRIPT and each.fields.get("of") == "self":
+                if item not in self._dropped:
+                    self._texts.append((item, str(each.fields["text"])))
+            elif each.kind == INTERRUPTED and self._takes_back:
+                self._dropped.add(item)
+                self._texts = [told for told in self._texts if told[0] != item]
+            elif each.kind in (ITEM, INTERRUPTED):
+                self._heard.append(item)
+                if each.kind == INTERRUPTED:
+                    self.unheard_ms += int(each.fields["said_ms"]) - int(each.fields["heard_ms"])
+            else:
+                rest.append(each)
+        return rest
+
+    def told(self, tick: int) -> Sequence[Happening]:
+        """The words of the saying before `tick`, once they are known."""
+        if self._saying and self._end_tick is not None:
+            known = {item for item, _ in self._texts}
+            are_all_known = bool(self._heard) and known.issuperset(self._heard)
+            if are_all_known or tick >= self._end_tick + LATE_S * TICKS_PER_S:
+                self._tell(tick)
+        happened, self._happened = self._happened, []
+        return happened
+
+    def _tell(self, tick: int) -> None:
+        """Tell the words of the saying, as far as they are known: there is one text for each."""
+        if not self._saying:
+            return
+        text = " ".join(text.strip() for item, text in self._texts if item in self._heard)
+        self._texts = [told for told in self._texts if told[0] not in self._heard]
+        end_ms = (tick if self._end_tick is None else self._end_tick) * TICK_MS
+        times = {"start_ms": self._start_tick * TICK_MS, "end_ms": end_ms}
+        fields = {"of": "self", "text": text, "item": self._saying, **times}
+        self._happened.append(Happening(tick, TRANSCRIPT, fields))
+        self._saying = ""

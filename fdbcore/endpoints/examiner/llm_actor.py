@@ -62,7 +62,6 @@ class LlmActor(VoicedActor):
         self._failed: PartyError | None = None
         self._is_speaking = False
         self._thinks_ahead = False  # of the cue, by which it has to have decided
-        self._listened = False  # to all of the present answer
         self._looks = False
         self._looked_at = ""  # the words at its last look
 
@@ -193,19 +192,12 @@ class LlmActor(VoicedActor):
         if self._thought is not None and self._thought.is_look:
             self._leave(self._thought)
             self._thought = None
-        if self._has_heard() and self._thought is None:
+        if self._has_heard(self._hears) and self._thought is None:
             self._thought = self._begin_thought(self._hears.words)
-
-    def _has_heard(self) -> bool:
-        """Whether all of the system's answer was heard; listens to it if not."""
-        if not self._hears.is_busy and not self._listened:  # it may be at work on what came before the end
-            self._hears.listen()
-            self._listened = True
-        return not self._hears.is_busy
 
     def _undecided(self, cue: Cue) -> ActorDecision | None:
         """The words of which less than half was heard come again; what the system said meanwhile is kept."""
-        if cue == "pause" or (cue != "no answer" and not self._has_heard()):
+        if cue == "pause" or (cue != "no answer" and not self._has_heard(self._hears)):
             return None
         heard = None if cue == "no answer" else self._hears.words
         if heard:

@@ -11,7 +11,7 @@ padding (1200 and 300 ms) belong to another detector, and are not carried over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 from fdbcore.endpoints.examiner.edges import OVER_MS
@@ -58,6 +58,9 @@ class Pacing:
         return MUTES_MS if self.opens == "examiner" else 0
 
 
+_FDB2_SLOW: Final = Pacing(
+    opens_ms=500, answers_ms=500, varies_ms=0, patience_ms=6000, yields_ms=100, insists=True, opens="examiner"
+)
 PACINGS: Final = {
     "slow": Pacing(opens_ms=500, answers_ms=OVER_MS, varies_ms=300, patience_ms=6000, yields_ms=200, learns=True),
     "fast": Pacing(
@@ -73,22 +76,6 @@ PACINGS: Final = {
         met_ms=250,
         learns=True,
     ),
-    "fdb2-slow": Pacing(
-        opens_ms=500,
-        answers_ms=500,
-        varies_ms=0,
-        patience_ms=6000,
-        yields_ms=100,
-        insists=True,
-        opens="examiner",
-    ),
-    "fdb2-fast": Pacing(
-        opens_ms=500,
-        answers_ms=600,
-        varies_ms=0,
-        patience_ms=6000,
-        yields_ms=None,
-        insists=True,
-        opens="examiner",
-    ),
+    "fdb2-slow": _FDB2_SLOW,
+    "fdb2-fast": replace(_FDB2_SLOW, answers_ms=600, yields_ms=None),
 }

@@ -150,16 +150,12 @@ def read_script(path: Path) -> Script:
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
         lines=tuple(
-            _line(f"{path}: line {n}", line, calls_before=_calls(lines[: n - 1]), is_first=n == 1, folder=path.parent)
+            _line(f"{path}: line {n}", line, before=lines[: n - 1], folder=path.parent)
             for n, line in enumerate(lines, 1)
         ),
         voice=voice or voice_of(language),
         **settings,
     )
-
-
-def _calls(lines: Sequence[Mapping[str, Any]]) -> int:
-    return sum("call" in line for line in lines)
 
 
 def _espeak(where: str, voice: dict[str, Any]) -> str:
@@ -168,7 +164,7 @@ def _espeak(where: str, voice: dict[str, Any]) -> str:
     return f"espeak-ng:{given.pop('name', '')}?{urlencode(given)}"
 
 
-def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, folder: Path) -> Line:
+def _line(where: str, given: dict[str, Any], before: Sequence[Mapping[str, Any]], folder: Path) -> Line:
     waits = given.get("after") in ("other_end", "other_start", "result")
     others = [_OR_SILENT] if given.get("after") in ("other_end", "other_start") else []
     known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else []), *others]
@@ -176,6 +172,7 @@ def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, 
         raise SettingsError(f"{where}: expected one of say, clip and call, got {' and '.join(found) or 'none'}")
     if ("at_s" in given) == ("after" in given):
         raise SettingsError(f"{where}: expected at_s or after, got {'both' if 'after' in given else 'neither'}")
+    calls_before = sum("call" in line for line in before)
     arguments = given.pop("arguments", {} if "call" in given else None)
     if arguments is not None and not ("call" in given and _is_json(arguments)):
         raise SettingsError(f"{where}: arguments: expected a table of JSON values, or a text, beside call")
@@ -183,7 +180,7 @@ def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, 
         form = f"a value from one of {calls_before} earlier results, such as $RESULT_0.flights[0].id"
         raise SettingsError(f"{where}: arguments: expected {form}, got {text!r}")
     values = typed_values(where, given, known)
-    if values["after"] in ("own_end", "result") and is_first:
+    if values["after"] in ("own_end", "result") and not before:
         cue = values["after"]
         raise SettingsError(f"{where}: expected another cue than {cue} for the first line, got {cue}")
     clip = None if values["clip"] is None else folder / values["clip"]

@@ -20,7 +20,6 @@ class ScriptedActor(VoicedActor):
         check_words(settings.brief)
         super().__init__(address, settings)
         self.agenda = Agenda(settings.brief, settings.pacing.insists and self._ears is not None, settings.wordings)
-        self._listened = False  # to all of the present answer
 
     def open(self, side: Side) -> None:
         """Synthesise all that it may say. InputError for what cannot be spoken, PartyError if a speaker fails."""
@@ -29,22 +28,13 @@ class ScriptedActor(VoicedActor):
                 self._frames(text, goal.language)
         super().open(side)
 
-    def resumed(self, tick: int) -> None:
-        """The answer goes on."""
-        self._listened = False
-
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
         """By the words of the system, if there is a recogniser."""
         if cue == "no answer":
             return ActorDecision(None, self.agenda.unanswered())
         if self._ears is None:
             return None if cue == "pause" else ActorDecision(None, self.agenda.answered(None, cue != "breaks in"))
-        if not self._ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
-            self._ears.listen()
-            self._listened = True
-        if self._ears.is_busy:
-            return None
-        if cue == "pause" and not self.agenda.is_met_by(self._ears.words):
+        if not self._has_heard(self._ears) or (cue == "pause" and not self.agenda.is_met_by(self._ears.words)):
             return None
         return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words, cue != "breaks in"))
 

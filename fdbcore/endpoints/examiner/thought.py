@@ -23,12 +23,6 @@ MOST_S: Final = 60.0
 """How long nothing may come of a thought."""
 
 
-class SpokenFrames(NamedTuple):
-    """The next sentence."""
-
-    frames: Sequence[Pcm]
-
-
 class Services(NamedTuple):
     """Whom a thought uses, each from its own thread: the model; what speaks a text in a language, as frames of
     int16 (480,); what notes what the model counted.
@@ -39,7 +33,7 @@ class Services(NamedTuple):
     note: Callable[[ModelUsage], None]
 
 
-class Thought(Making[LlmReply | SpokenFrames]):
+class Thought(Making[LlmReply | list[Pcm]]):
     """One thought. is_look: the system still speaks, so words are wanted only if the goal is met.
 
     heard: the words that it is about. reply: None until it is there. speech: of what it says; it grows. error: why
@@ -82,7 +76,7 @@ class Thought(Making[LlmReply | SpokenFrames]):
             elif isinstance(piece, LlmReply):
                 self.reply, self.speech.text = piece, piece.say
             else:
-                self.speech.frames = [*self.speech.frames, *piece.frames]
+                self.speech.frames = [*self.speech.frames, *piece]
 
     def cancel(self) -> None:
         """See `Making.cancel`; who waits for it waits no longer."""
@@ -105,7 +99,7 @@ class Thought(Making[LlmReply | SpokenFrames]):
         for sentence in filter(has_words, (*sentences, rest)):
             if self._is_cancelled.is_set():
                 return
-            self._put(SpokenFrames([*gap, *self._services.speak(sentence.strip(), goal.language)]))
+            self._put([*gap, *self._services.speak(sentence.strip(), goal.language)])
             gap = [SILENT_FRAME] * (SENTENCE_GAP_SAMPLES // FRAME_SAMPLES)
 
     def _usable_reply(self) -> LlmReply:

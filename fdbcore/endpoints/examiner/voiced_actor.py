@@ -26,6 +26,7 @@ class VoicedActor(Actor):
         self.name = address
         self._brief, self._settings = settings.brief, settings
         self._texts: set[tuple[str, str]] = set()  # that count for this call, also if an earlier one had them spoken
+        self._listened = False  # to all of the present answer
         self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
         self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)
         for voice in self._voices:
@@ -67,6 +68,10 @@ class VoicedActor(Actor):
         if self._ears is not None:
             self._ears.hear(frame)
 
+    def resumed(self, tick: int) -> None:
+        """The answer goes on."""
+        self._listened = False
+
     def closing(self, tick: int, item: str) -> Speech:
         """The closing statement of the brief."""
         return Speech(self._brief.closing, self._frames(self._brief.closing, self._brief.language))
@@ -97,6 +102,13 @@ class VoicedActor(Actor):
         """Leave. A recogniser at work ends by its own time-out."""
         if self._ears is not None:
             self._ears.join(CLOSE_S)
+
+    def _has_heard(self, ears: Ears) -> bool:
+        """Whether all of the system's answer was heard; listens to it if not."""
+        if not ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
+            ears.listen()
+            self._listened = True
+        return not ears.is_busy
 
     def _frames(self, text: str, language: str) -> Sequence[Pcm]:
         voice = self._settings.voice or voice_of(language)

@@ -21,11 +21,10 @@ from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.socket_io import PATH, read_packet, write_packet
 from fdbcore.endpoints.vendors.uplink import Uplink
-from fdbcore.endpoints.websocket_line import Message
+from fdbcore.endpoints.websocket_line import Message, wrong_tls
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.runtime.address import Setting, host_port, location, query_of, text_of, values
 from fdbcore.types import Pcm
-from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
 
 IN_HZ: Final = 16_000
@@ -70,10 +69,6 @@ class FreezeOmni(VendorParty):
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
         return [Service("audio", self._host)]
-
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """SettingsError: the model knows no tools."""
-        raise SettingsError("it cannot call tools")
 
     def describe(self) -> Mapping[str, Any]:
         """See `VendorParty.describe`."""
@@ -125,13 +120,7 @@ class FreezeOmni(VendorParty):
                 return packet
 
     def _failure(self, error: Exception) -> PartyError:
-        import aiohttp
-
-        if isinstance(error, aiohttp.ServerDisconnectedError):
-            return self.error("hung up without a word; does it want TLS (tls=1)?")
-        if isinstance(error, aiohttp.ClientSSLError):
-            return self.error(f"no TLS there ({error.os_error}); does it speak without (tls=0)?")
-        return super()._failure(error)
+        return wrong_tls(error, self.name) or super()._failure(error)
 
     def named(self, code: int | None, said: str) -> PartyError | None:
         """See `VendorParty.named`."""

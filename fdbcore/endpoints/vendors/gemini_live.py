@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.vendors.account_party import AccountParty, account_of, key_header, parsed_with_account
 from fdbcore.endpoints.vendors.errors import (
     BUSY,
     GOING,
@@ -37,21 +38,17 @@ from fdbcore.endpoints.vendors.errors import (
     named_error,
 )
 from fdbcore.endpoints.vendors.gemini_session import SETTINGS, Behavior, behavior_of, declared, directed, setup_of
-from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError
-from fdbcore.models.account import NO_KEY, Account
-from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
+from fdbcore.models.account import Account
 from fdbcore.models.counts import gemini_counts
 from fdbcore.models.gemini import GEMINI
 from fdbcore.recording.files import REFUSAL
-from fdbcore.runtime.address import parsed
 from fdbcore.types.system_events import GOING_AWAY, RESUMED, SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service, Unit
 
 HEARS_HZ: Final = 16_000
 SAYS_HZ: Final = 24_000
@@ -88,23 +85,20 @@ _RESUMABLE: Final = (LIMIT, GOING, SERVER)
 
 def gemini_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> GeminiLive:
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
-    found = parsed(address, (*ACCOUNT_SETTINGS, *SETTINGS))
-    account = Account(VENDOR, found.place, **{each.name: found.settings.pop(each.name) for each in ACCOUNT_SETTINGS})
-    account.key()  # report a missing key before any case is held
-    return GeminiLive(account, found.place, found.settings, timeout_s)
+    found = parsed_with_account(address, SETTINGS)
+    account, given = account_of(VENDOR, found)
+    return GeminiLive(account, found.place, given, timeout_s)
 
 
-class GeminiLive(VendorParty):
-    """One session. settings: those of SETTINGS, by name; None for the vendor's. See `gemini_live` for the errors."""
+class GeminiLive(AccountParty, VendorParty):
+    """One session. settings: those of SETTINGS that were given, by name. See `gemini_live` for the errors."""
 
     kind: ClassVar[str] = "gemini-live"
 
     def __init__(self, account: Account, model: str, settings: Mapping[str, Any], timeout_s: float) -> None:
-        super().__init__(account.name, Uplink(HEARS_HZ), SAYS_HZ, timeout_s=timeout_s, account=account)
-        self._account = account
-        self._model = model
-        self._asked = setup_of(model, settings)
-        self._behavior: Behavior = behavior_of(model, settings["tool_behavior"])
+        VendorParty.__init__(self, account.name, Uplink(HEARS_HZ), SAYS_HZ, timeout_s=timeout_s)
+        AccountParty.__init__(self, account, model, setup_of(model, settings))
+        self._behavior: Behavior = behavior_of(model, settings.get("tool_behavior"))
         self._resumes: bool = settings["resumption"]
         self._api_version = str(settings["api_version"])
         self._has_begun = self._goes_away = False
@@ -119,34 +113,29 @@ class GeminiLive(VendorParty):
         self._dropped = 0  # packets, as far as they were told
         self._cut_until_ns: int | None = None  # until then, audio may still belong to the turn that was interrupted
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return [self._account.service("audio")]
-
-    def describe(self) -> Mapping[str, Any]:
-        """See `VendorParty.describe`; with the set-up that was asked for. The server confirms none of it."""
+    def of_session(self) -> Json:
+        """See `VendorParty.of_session`; with the set-up that was asked for. The server confirms none of it."""
         tools = {"tool_behavior": self._behavior} if self.tools else {}
-        server = {"server": self._account.server, "api_version": self._api_version}
-        return {**super().describe(), **server, "asked": self._asked, "resumption": self._resumes, **tools}
+        server = {"server": self.account.server, "api_version": self._api_version}
+        return {**server, "asked": self.asked, "resumption": self._resumes, **tools}
 
     def take_part(self, instructions: str) -> None:
         """See `Endpoint.take_part`."""
-        self._asked = directed(self._asked, instructions)
+        self.asked = directed(self.asked, instructions)
 
     # The connection
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """See `VendorParty.where`."""
         path = f"/ws/google.ai.generativelanguage.{self._api_version}.GenerativeService.BidiGenerateContent"
-        key = self._account.key()
-        return self._account.websocket(path), {} if key == NO_KEY else {"x-goog-api-key": key}
+        return self.account.websocket(path), key_header(self.account, "x-goog-api-key", "{}")
 
     async def begin(self, session: Session) -> None:
         """Set up the session, and wait until the server has."""
-        tools = {"tools": declared(self.tools, self._model, self._behavior)} if self.tools else {}
+        tools = {"tools": declared(self.tools, self.model, self._behavior)} if self.tools else {}
         handle = {"handle": self._handle[0]} if self._handle else {}
         resumption = {"sessionResumption": handle} if self._resumes else {}
-        await session.send({"setup": {**self._asked, **tools, **resumption}})
+        await session.send({"setup": {**self.asked, **tools, **resumption}})
         while "setupComplete" not in (event := await session.receive()):
             self.log_event("/".join(event), event)
         self.confirmed = dict(event["setupComplete"] or {})
@@ -158,14 +147,14 @@ class GeminiLive(VendorParty):
         """See `VendorParty.named`."""
         cause = next((cause for pattern, cause in _BY_TEXT if pattern.search(said)), None)
         if cause is None and code is not None and code < 1000:
-            return named_error(self._account, code, said)
+            return named_error(self.account, code, said)
         if cause is None:
             cause = LIMIT if self._goes_away else None if code is None else _BY_CODE.get(code)
         if cause is None:
             return None
         if cause is SETTING and code == 1007 and self._has_begun:
             cause = CONTEXT
-        return VendorError(self._account, cause, f"{code or ''} {said}")
+        return VendorError(self.account, cause, f"{code or ''} {said}")
 
     async def parting(self, ended: Ending) -> str | None:
         """See `VendorParty.parting`. A session that was cut goes on only if `resumption` is asked for."""
@@ -215,10 +204,6 @@ class GeminiLive(VendorParty):
         """See `VendorParty.request`."""
         return [{"realtimeInput": {"text": text}}]
 
-    def fall_silent(self) -> None:
-        """See `VendorParty.fall_silent`. The server is not told."""
-        self._interrupt()
-
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`."""
         response = {"output" if result.status == "ok" else "error": result.value}
@@ -239,7 +224,7 @@ class GeminiLive(VendorParty):
             for number in cancelled.get("ids") or ():
                 self.call(ToolCall("cancelled", str(number), self._calls.get(str(number), "")))
         if isinstance(usage := event.get("usageMetadata"), dict):
-            self.log_usage(self._usage(gemini_counts(usage, other="audio")))
+            self.log_usage(self.usage(gemini_counts(usage, other="audio")))
         if isinstance(activity := event.get("voiceActivity"), dict):
             self._note_activity(activity)
         if isinstance(going := event.get("goAway"), dict):
@@ -264,18 +249,18 @@ class GeminiLive(VendorParty):
 
     def _take_content(self, content: Json) -> None:
         if content.get("interrupted"):
-            self._interrupt()
+            self.fall_silent()
         for part in _objects(content.get("modelTurn"), "parts"):
             self._begin_turn()
-            if isinstance(blob := part.get("inlineData"), dict):
-                self._hear(blob.get("data"))
+            if isinstance(blob := part.get("inlineData"), dict) and (pcm := self.decoded(blob.get("data"))) is not None:
+                self.items.push(self._item, pcm)
         for of, name in (("partner", "inputTranscription"), ("self", "outputTranscription")):
             if isinstance(told := content.get(name), dict):
                 self._transcribe(of, told)
         if content.get("generationComplete"):
             self.items.end(self._item)
         if _MODERATED.search(reason := str(content.get("turnCompleteReason", ""))):
-            self.note(REFUSAL, reason=str(VendorError(self._account, MODERATION, reason)))
+            self.note(REFUSAL, reason=str(VendorError(self.account, MODERATION, reason)))
         if content.get("turnComplete"):
             self._end_turn()
 
@@ -289,7 +274,7 @@ class GeminiLive(VendorParty):
             self._end_turn()
         if not self._is_in_turn:
             self._is_in_turn = True
-            self.log_usage(self._usage({}, due=True))
+            self.log_usage(self.usage({}, due=True))
 
     def _end_turn(self) -> None:
         self.items.end(self._item)
@@ -299,8 +284,8 @@ class GeminiLive(VendorParty):
         self._is_in_turn = False
         self._cut_until_ns = None
 
-    def _interrupt(self) -> None:
-        """Drop what was not yet heard, and all that still comes of the turn that goes on.
+    def fall_silent(self) -> None:
+        """Drop what was not yet heard, and all that still comes of the turn that goes on. The server is not told.
 
         Its end is told by `turnComplete`. Where that does not come, the next turn begins with what comes after the
         partner has stopped speaking, or LATE_S later.
@@ -309,12 +294,6 @@ class GeminiLive(VendorParty):
         if self._is_in_turn:
             self.items.drop(self._item)
             self._cut_until_ns = now_ns() + round(LATE_S * 1e9)
-
-    def _hear(self, data: object) -> None:
-        try:
-            self.items.push(self._item, from_pcm16(base64.b64decode(str(data), validate=True)))
-        except ValueError:
-            self.odd("not audio", str(data))
 
     def _transcribe(self, of: str, told: Json) -> None:
         if of == "self" and self._cut_until_ns is not None:
@@ -349,9 +328,6 @@ class GeminiLive(VendorParty):
             claimed_ms = self._before_ms + 1000 * offset_s
             times = {"claimed_ms": round(claimed_ms, 1), "at_ms": round(self.uplink.session_ms(claimed_ms), 1)}
         self.note(SYSTEM_TURN, name=name, **times)
-
-    def _usage(self, counts: Mapping[Unit, float], due: bool = False) -> ModelUsage:
-        return ModelUsage(self._account.service("audio").vendor, self._model, counts, due)
 
 
 def _objects(value: object, name: str) -> list[Json]:

@@ -5,60 +5,47 @@ The names are the vendor's own, but for `instructions`. Source: `google.genai.ty
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.types.tools import Tool
 
 Behavior: TypeAlias = Literal["BLOCKING", "NON_BLOCKING"]
 
-_VENDORS: Final = "the vendor's"
-
 SETTINGS: Final = (
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting("voice_name", "the voice", unset=_VENDORS),
-    Setting("language_code", "of what it says, as BCP-47", unset=_VENDORS),
-    Setting(
+    INSTRUCTIONS,
+    theirs("voice_name", "the voice"),
+    theirs("language_code", "of what it says, as BCP-47"),
+    theirs(
         "start_of_speech_sensitivity",
         "of the server's detector of turns",
-        unset=_VENDORS,
         choices=("START_SENSITIVITY_HIGH", "START_SENSITIVITY_LOW"),
     ),
-    Setting(
-        "end_of_speech_sensitivity",
-        "of the same",
-        unset=_VENDORS,
-        choices=("END_SENSITIVITY_HIGH", "END_SENSITIVITY_LOW"),
-    ),
-    Setting(
-        "prefix_padding_ms", "how much speech it needs before a turn counts", int, unset=_VENDORS, unit="ms", least=0
-    ),
-    Setting("silence_duration_ms", "how much silence ends a turn", int, unset=_VENDORS, unit="ms", least=0),
-    Setting(
+    theirs("end_of_speech_sensitivity", "of the same", choices=("END_SENSITIVITY_HIGH", "END_SENSITIVITY_LOW")),
+    theirs("prefix_padding_ms", "how much speech it needs before a turn counts", int, unit="ms", least=0),
+    theirs("silence_duration_ms", "how much silence ends a turn", int, unit="ms", least=0),
+    theirs(
         "activity_handling",
         "whether speech interrupts the model",
-        unset=_VENDORS,
         choices=("START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"),
     ),
-    Setting(
-        "turn_coverage",
-        "what belongs to a turn",
-        unset=_VENDORS,
-        choices=("TURN_INCLUDES_ONLY_ACTIVITY", "TURN_INCLUDES_ALL_INPUT"),
+    theirs(
+        "turn_coverage", "what belongs to a turn", choices=("TURN_INCLUDES_ONLY_ACTIVITY", "TURN_INCLUDES_ALL_INPUT")
     ),
-    Setting(
+    theirs(
         "thinking_level",
         "needed by `gemini-3.8-live-extended-thinking`",
-        unset=_VENDORS,
         choices=("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"),
     ),
-    Setting("thinking_budget", "in tokens; 0 for none, -1 as the model likes", int, unset=_VENDORS, least=-1),
-    Setting("temperature", "of the model", float, unset=_VENDORS, least=0, most=2),
-    Setting("seed", "of the model; it may hear the same and yet say something else", int, unset=_VENDORS, least=0),
-    Setting("max_output_tokens", "of a turn", int, unset=_VENDORS, least=1),
+    theirs("thinking_budget", "in tokens; 0 for none, -1 as the model likes", int, least=-1),
+    theirs("temperature", "of the model", float, least=0, most=2),
+    theirs("seed", "of the model; it may hear the same and yet say something else", int, least=0),
+    theirs("max_output_tokens", "of a turn", int, least=1),
     Setting(
         "input_audio_transcription",
         "whether what it hears is transcribed, for the log",
@@ -89,19 +76,13 @@ SETTINGS: Final = (
 )
 """The settings of an address."""
 
-_GENERATION: Final = {
-    "temperature": "temperature",
-    "seed": "seed",
-    "max_output_tokens": "maxOutputTokens",
-}
-_THINKING: Final = {"thinking_level": "thinkingLevel", "thinking_budget": "thinkingBudget"}
-_DETECTION: Final = {
-    "start_of_speech_sensitivity": "startOfSpeechSensitivity",
-    "end_of_speech_sensitivity": "endOfSpeechSensitivity",
-    "prefix_padding_ms": "prefixPaddingMs",
-    "silence_duration_ms": "silenceDurationMs",
-}
-_INPUT: Final = {"activity_handling": "activityHandling", "turn_coverage": "turnCoverage"}
+_GENERATION: Final = ("temperature", "seed", "max_output_tokens")
+_THINKING: Final = ("thinking_level", "thinking_budget")
+_DETECTION: Final = (
+    *("start_of_speech_sensitivity", "end_of_speech_sensitivity"),
+    *("prefix_padding_ms", "silence_duration_ms"),
+)
+_INPUT: Final = ("activity_handling", "turn_coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +125,11 @@ def behavior_of(model: str, asked: Behavior | None) -> Behavior:
     return asked or known[0]
 
 
-def setup_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def setup_of(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The set-up to ask the server for, without tools.
 
-    given: the settings by name; None for one that was not given. SettingsError for what the model does not take, or
-    lacks.
+    values: the settings that were given, by name. SettingsError for what the model does not take, or lacks.
     """
-    values = {name: value for name, value in given.items() if value is not None}
     differs = live_model(model)
     for name in differs.lacks:
         if values.get(name):
@@ -201,7 +180,7 @@ def declared(tools: Sequence[Tool], model: str, behavior: Behavior) -> list[dict
 
 
 def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
-    speech: dict[str, Any] = _named(values, {"language_code": "languageCode"})
+    speech: dict[str, Any] = _named(values, ("language_code",))
     if "voice_name" in values:
         speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": values["voice_name"]}}
     thinking = _named(values, _THINKING)
@@ -213,6 +192,7 @@ def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The values that were given, by the names of the server's form."""
-    return {theirs: values[ours] for ours, theirs in names.items() if ours in values}
+def _named(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The values that were given, by the names of the server's form: maxOutputTokens."""
+    given = picked(values, names).items()
+    return {re.sub("_(.)", lambda letter: letter[1].upper(), name): value for name, value in given}

@@ -1,4 +1,4 @@
-"""The settings of a session of GPT-Live: from an address to the server's form.
+"""A session of GPT-Live: its settings, from an address to the server's form, and the calls of tools in it.
 
 Source: `openai.types.live.SessionConfig`, openai 3.54. The names are the vendor's own; those of the model that calls
 the tools stand in `delegation.responses` there, and begin with `responses_` here.
@@ -9,40 +9,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.endpoints.vendors.party_log import Json
+from fdbcore.endpoints.vendors.realtime_events import output_of
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
-from fdbcore.types.tools import Tool
+from fdbcore.runtime.json_values import json_or_text
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
 
 RATE_HZ: Final = 24_000
-_VENDORS: Final = "the vendor's"
 
 SETTINGS: Final = (
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting("voice", "the voice", unset=_VENDORS),
-    Setting("store", "whether the vendor keeps a recording", bool, unset=_VENDORS),
+    INSTRUCTIONS,
+    theirs("voice", "the voice"),
+    theirs("store", "whether the vendor keeps a recording", bool),
     Setting("safety_identifier", "names the user to the vendor", unset="none"),
     Setting("responses_model", "the model that calls the tools", unset="none; needed for tools"),
-    Setting("responses_instructions", "what that model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting(
-        "responses_reasoning_effort",
-        "of that model",
-        unset=_VENDORS,
-        choices=("none", "minimal", "low", "medium", "high", "xhigh"),
+    theirs("responses_instructions", "what that model is told; `@FILE` for the text in a file"),
+    theirs(
+        "responses_reasoning_effort", "of that model", choices=("none", "minimal", "low", "medium", "high", "xhigh")
     ),
     Setting("responses_tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
-    Setting("responses_parallel_tool_calls", "whether several at once", bool, unset=_VENDORS),
-    Setting(
+    theirs("responses_parallel_tool_calls", "whether several at once", bool),
+    theirs(
         "acknowledgement_delay_ms",
         "how long after a task was handed to that model the voice says so",
         int,
-        unset=_VENDORS,
         unit="ms",
         least=0,
     ),
 )
 """The settings of an address."""
 
-_PLAIN: Final = ("store", "safety_identifier")
 _OF_RESPONSES: Final = ("model", "tool_choice", "parallel_tool_calls")
 
 
@@ -57,7 +55,7 @@ def session_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
         session["instructions"] = text_of(given["instructions"])
     if "voice" in given:
         session["audio"]["output"] = {"voice": given["voice"]}
-    session |= {name: given[name] for name in _PLAIN if name in given}
+    session |= picked(given, ("store", "safety_identifier"))
     if "responses_model" in given:
         session["delegation"] = _delegation(given)
     elif lost := [name for name in given if name.startswith("responses_") or name == "acknowledgement_delay_ms"]:
@@ -73,8 +71,7 @@ def _delegation(values: Mapping[str, Any]) -> dict[str, Any]:
         responses["instructions"] = text_of(values["responses_instructions"])
     if "responses_reasoning_effort" in values:
         responses["reasoning"] = {"effort": values["responses_reasoning_effort"]}
-    delay = {name: values[name] for name in ("acknowledgement_delay_ms",) if name in values}
-    return {"type": "responses", "responses": responses, **delay}
+    return {"type": "responses", "responses": responses, **picked(values, ("acknowledgement_delay_ms",))}
 
 
 def with_tools(session: Mapping[str, Any], tools: Sequence[Tool]) -> dict[str, Any]:
@@ -84,3 +81,55 @@ def with_tools(session: Mapping[str, Any], tools: Sequence[Tool]) -> dict[str, A
     delegation = session["delegation"]
     declared = [{"type": "function", **tool.to_json()} for tool in tools]
     return {**session, "delegation": {**delegation, "responses": {**delegation["responses"], "tools": declared}}}
+
+
+class Delegated:
+    """The calls of the model that the voice hands its tasks to."""
+
+    def __init__(self) -> None:
+        self._active: set[str] = set()  # responses that are under way
+        self._begun: dict[str, tuple[str, str]] = {}  # id of a call: its response and name
+        self._unanswered: set[str] = set()
+        self._owes_response = False
+
+    def take(self, event: Json) -> list[ToolCall]:
+        """What an event of the model means for its calls."""
+        kind, item, response = str(event.get("type")), event.get("item"), event.get("response")
+        if isinstance(response, dict):
+            return self._take_state(kind.rpartition(".")[2], str(response.get("id")))
+        if not isinstance(item, dict) or item.get("type") != "function_call":
+            return []
+        number, name = str(item.get("call_id")), str(item.get("name"))
+        if kind == "response.output_item.added":
+            self._begun[number] = (next(iter(self._active), ""), name)
+            return [ToolCall("begun", number, name)]
+        if kind == "response.output_item.done" and item.get("status") != "incomplete":
+            self._begun.pop(number, None)
+            self._unanswered.add(number)
+            self._owes_response = True
+            return [ToolCall("complete", number, name, json_or_text(str(item.get("arguments"))))]
+        return []
+
+    def _take_state(self, state: str, response: str) -> list[ToolCall]:
+        if state in ("created", "in_progress", "queued"):
+            self._active.add(response)
+            return []
+        self._active.discard(response)
+        cancelled = [(number, name) for number, (of, name) in self._begun.items() if of == response]
+        for number, _ in cancelled:
+            del self._begun[number]
+        return [ToolCall("cancelled", number, name) for number, name in cancelled]
+
+    def answer(self, result: ToolResult) -> list[Json]:
+        """The messages with a result. One that nobody waits for is not sent."""
+        if result.id not in self._unanswered:
+            return []
+        self._unanswered.discard(result.id)
+        return [{"type": "response.item.create", "item": output_of(result)}, *self.continuation()]
+
+    def continuation(self) -> list[Json]:
+        """The request to go on, once no response is under way and no result is missing."""
+        if not self._owes_response or self._unanswered or self._active:
+            return []
+        self._owes_response = False
+        return [{"type": "response.create"}]

@@ -16,12 +16,11 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 from uuid import uuid4
 
-from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
+from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace, StreamParty
 from fdbcore.endpoints.vendors.livekit_room import AgentRoom
 from fdbcore.endpoints.vendors.party_log import Json, LoggedParty
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
@@ -30,12 +29,9 @@ from fdbcore.runtime.address import Setting, host_port, is_loopback, location, q
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.redaction import needs_keys, secret
 from fdbcore.runtime.traces import without_traces
-from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types import TICKS_PER_S, Pcm, Side
 from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
-
-if TYPE_CHECKING:
-    pass
 
 TOKEN: Final = "LIVEKIT_TOKEN"
 DEFAULT_IDENTITY: Final = "fdbcore"
@@ -98,10 +94,11 @@ def livekit(address: str) -> LiveKit:
     return LiveKit(kind, host_port(parts.hostname, parts.port), room, access, **settings)
 
 
-class LiveKit(LoggedParty):
+class LiveKit(StreamParty, LoggedParty):
     """One call in a room. join_s: how long `open` waits for the room, and for the agent's audio."""
 
     clocking: Clocking = "realtime"
+    knows_when_it_left: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -114,17 +111,16 @@ class LiveKit(LoggedParty):
         new_room: bool,
         join_s: float,
     ) -> None:
+        super().__init__(FrameStream(Pace("realtime"), join_s))
         self.name = f"{kind}://{place}/{room}"
         self._token = ""
         self.without_key = self._without_token
-        self.stream = FrameStream(Pace("realtime"), join_s)
         self._kind, self._place = kind, place
         self._room_name = f"{room}-{uuid4().hex[:8]}" if new_room else room
         self.calls_at_once = None if new_room else 1  # who is in a room hears all others there
         self._access = access
         self._wanted, self._identity = participant, identity or DEFAULT_IDENTITY
         self._join_s = join_s
-        self._background = Background()
         self._unsent: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
         self._visit: AgentRoom | None = None
 
@@ -158,16 +154,6 @@ class LiveKit(LoggedParty):
         others = ", ".join(self._visit.others)
         return f"{who} heard {waited}; {f'in the room: {others}' if others else 'nobody else is in the room'}"
 
-    def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now. What the agent said before is dropped and counted."""
-        self.stream.start(origin_ns)
-
-    def say(self, tick: int) -> Pcm | None:
-        """The agent's frame of `tick`, int16 (480,); None once it has left."""
-        frame = self.stream.say(tick)
-        self.left = self.stream.left
-        return frame
-
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the frame."""
         for data in self.stream.hear(tick, frame):
@@ -183,14 +169,6 @@ class LiveKit(LoggedParty):
         """The server."""
         return [Service("audio", self._place.rpartition(":")[0] or self._place)]
 
-    def log(self) -> Sequence[Happening]:
-        """What happened, and what arrived."""
-        return self.stream.log()
-
-    def measured(self) -> Mapping[str, Any]:
-        """Counts of samples, and the lateness of the frames handed to the SDK, as JSON values."""
-        return self.stream.measured()
-
     def describe(self) -> Mapping[str, Any]:
         """Where it is, who we are there, and whom we hear, as JSON values without secrets."""
         agent = self._visit.describe() if self._visit is not None else {}
@@ -201,11 +179,6 @@ class LiveKit(LoggedParty):
             "participant": self._wanted,
             **agent,
         }
-
-    def close(self) -> None:
-        """Leave the room."""
-        self.stream.leave("closed")
-        self._background.close()
 
     # The room, on the network's thread
 

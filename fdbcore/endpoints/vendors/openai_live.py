@@ -20,27 +20,26 @@ from urllib.parse import quote
 from fdbcore._ext.transit import MinimumTransit
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.frames import Pace
+from fdbcore.endpoints.vendors.account_party import AccountParty, account_of, key_header, parsed_with_account
 from fdbcore.endpoints.vendors.errors import LIMIT, MODERATION, SERVER, SETTING, Cause, VendorError, named_error
-from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, from_pcm16
-from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, session_of, with_tools
-from fdbcore.endpoints.vendors.live_tools import Delegated
+from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS
+from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, Delegated, session_of, with_tools
 from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Session, VendorParty
-from fdbcore.endpoints.vendors.party_log import Json, json_object
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.provider_clock import ProviderClock
-from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message, WebSocketLine, failure
-from fdbcore.errors import PartyError, SettingsError
-from fdbcore.models.account import NO_KEY, Account
-from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
+from fdbcore.errors import SettingsError
+from fdbcore.models.account import Account
 from fdbcore.models.counts import openai_counts
 from fdbcore.models.openai import OPENAI
 from fdbcore.protocols import Clocking
-from fdbcore.runtime.address import parsed
+from fdbcore.runtime.json_values import json_object
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening
 from fdbcore.types.system_events import PROVIDER_CLOCK, TRANSCRIPT
 from fdbcore.types.tools import Tool, ToolResult
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import Service
 
 LIVE: Final = replace(OPENAI, name="openai-live", billed_as=OPENAI.name)
 CHUNK_MS: Final = 100
@@ -53,14 +52,12 @@ _ENDINGS: Final[Mapping[str, Cause]] = {"expired": LIMIT, "content": MODERATION,
 
 def openai_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> OpenAILive:
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
-    found = parsed(address, (*ACCOUNT_SETTINGS, *SETTINGS))
-    account = Account(LIVE, found.place, **{each.name: found.settings.pop(each.name) for each in ACCOUNT_SETTINGS})
-    account.key()  # report a missing key before any case is held
-    given = {name: value for name, value in found.settings.items() if value is not None}
+    found = parsed_with_account(address, SETTINGS)
+    account, given = account_of(LIVE, found)
     return OpenAILive(account, found.place, session_of(found.place, given), timeout_s)
 
 
-class OpenAILive(VendorParty):
+class OpenAILive(AccountParty, VendorParty):
     """One session. asked: its settings in the server's form, without tools."""
 
     kind: ClassVar[str] = "openai-live"
@@ -69,19 +66,8 @@ class OpenAILive(VendorParty):
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         pace = Pace("realtime", CHUNK_MS)
-        super().__init__(
-            account.name,
-            Uplink(RATE_HZ),
-            RATE_HZ,
-            names_its_items=False,
-            timeout_s=timeout_s,
-            pace=pace,
-            account=account,
-        )
-        self._account = account
-        self._model = model
-        self._asked = asked
-        self._differences: list[Json] = []
+        VendorParty.__init__(self, account.name, Uplink(RATE_HZ), RATE_HZ, False, timeout_s, pace)
+        AccountParty.__init__(self, account, model, asked)
         self._times = Times(self)
         self._calls = Delegated()
         self._counted_s = 0.0
@@ -89,25 +75,20 @@ class OpenAILive(VendorParty):
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
-        own = self._account.service("audio")
+        (own,) = super().services()
         backend = self._backend
         return [own, own._replace(takes="words", model=backend if own.vendor else "")] if backend else [own]
 
     @property
     def _backend(self) -> str:
         """The model that calls the tools; "" if there is none."""
-        return str((self._asked.get("delegation") or {}).get("responses", {}).get("model", ""))
+        return str((self.asked.get("delegation") or {}).get("responses", {}).get("model", ""))
 
     def take_tools(self, tools: Sequence[Tool]) -> None:
         """See `Endpoint.take_tools`. The voice itself cannot call any."""
         if tools and not self._backend:
             raise SettingsError(f"{self.name}: expected responses_model=NAME, the model that calls the tools, got none")
         super().take_tools(tools)
-
-    def describe(self) -> Mapping[str, Any]:
-        """See `VendorParty.describe`; with the session that was asked for, and where the server's differs."""
-        differ = {"differs": self._differences} if self._differences else {}
-        return {**super().describe(), "server": self._account.server, "asked": self._asked, **differ}
 
     def measured(self) -> Mapping[str, Any]:
         """See `VendorParty.measured`; with the vendor's own clock, where it is had."""
@@ -118,27 +99,18 @@ class OpenAILive(VendorParty):
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """See `VendorParty.where`."""
-        return self._account.websocket("/live/sessions"), self._headers()
-
-    def _headers(self) -> Mapping[str, str]:
-        key = self._account.key()
-        return {} if key == NO_KEY else {"Authorization": f"Bearer {key}"}
-
-    def named(self, code: int | None, said: str) -> PartyError | None:
-        """See `VendorParty.named`. A close that has a reason of the server's was explained by an error before it."""
-        error = named_error(self._account, code, said)
-        return None if error.cause is SETTING else error
+        return self.account.websocket("/live/sessions"), key_header(self.account)
 
     async def begin(self, session: Session) -> None:
         """Ask for the session, and wait until it has started."""
-        asked = with_tools(self._asked, self.tools)
+        asked = with_tools(self.asked, self.tools)
         await session.send({"type": "session.start", "session": asked})
         while (event := await session.receive()).get("type") != "session.started":
             self.log_event(str(event.get("type")), event)
             if event.get("type") == "error":
                 raise self._named_by(event.get("error"))
         self.confirmed = dict(event.get("session") or {})
-        self._differences = differences(asked, self.confirmed)
+        self.differences = differences(asked, self.confirmed)
 
     async def _connect(self, ready: Callable[[], None]) -> None:
         """Hold the session, and beside it the connection that tells the vendor's times."""
@@ -164,7 +136,7 @@ class OpenAILive(VendorParty):
 
         path = f"/live/sessions/{quote(str(self.confirmed.get('id')), safe='')}/attach"
         line = WebSocketLine(self.stream, parting=self._go_on_alone)
-        url, headers = self._account.websocket(path), self._headers()
+        url, headers = self.account.websocket(path), key_header(self.account)
         try:
             await line.hold(url, greet, lambda: None, self._take_times, headers, most_message_bytes=MOST_MESSAGE_BYTES)
         except (aiohttp.ClientError, OSError) as error:
@@ -172,7 +144,7 @@ class OpenAILive(VendorParty):
 
     async def _go_on_alone(self, ended: Ending) -> None:
         if not self._is_over and self.stream.left is None:
-            self.note("event", name="no sideband", data={"why": self._account.redacted(ended.text)})
+            self.note("event", name="no sideband", data={"why": self.account.redacted(ended.text)})
 
     def _take_times(self, message: Message) -> None:
         event = json_object(message)
@@ -221,13 +193,9 @@ class OpenAILive(VendorParty):
         return self._calls.answer(result)
 
     def _hear(self, audio: object) -> None:
-        try:
-            pcm = from_pcm16(base64.b64decode(str(audio), validate=True))
-        except ValueError:
-            self.odd("not audio", str(audio))
-            return
-        self.items.push(_ONE, pcm)
-        self._times.take_audio(len(pcm))
+        if (pcm := self.decoded(audio)) is not None:
+            self.items.push(_ONE, pcm)
+            self._times.take_audio(len(pcm))
 
     def _transcribe(self, of: str, event: Json) -> None:
         times = {}
@@ -245,8 +213,7 @@ class OpenAILive(VendorParty):
         if isinstance(response, dict):
             usage, due = response.get("usage"), event.get("type") == "response.created"
             if due or isinstance(usage, dict):
-                vendor = self._account.service("words").vendor
-                self.log_usage(ModelUsage(vendor, self._backend, openai_counts(usage or {}), due))
+                self.log_usage(self.usage(openai_counts(usage or {}), due, self._backend))
         for call in self._calls.take(event):
             self.call(call)
         self.send(*self._calls.continuation())
@@ -255,14 +222,13 @@ class OpenAILive(VendorParty):
         """Log the seconds since the last report; the vendor states their sum."""
         seconds = usage.get("seconds") if isinstance(usage, dict) else None
         if isinstance(seconds, int | float) and seconds > self._counted_s:
-            vendor = self._account.service("audio").vendor
-            self.log_usage(ModelUsage(vendor, self._model, {"seconds": seconds - self._counted_s}))
+            self.log_usage(self.usage({"seconds": seconds - self._counted_s}))
             self._counted_s = seconds
 
     def _close(self, reason: str) -> None:
         self._is_over = True
         if reason in _ENDINGS:
-            error = VendorError(self._account, _ENDINGS[reason], reason)
+            error = VendorError(self.account, _ENDINGS[reason], reason)
             self.end(str(error), error.transient)
         else:
             self.end("finished" if reason == "remote_hangup" else f"closed by the server: {reason}")
@@ -270,17 +236,17 @@ class OpenAILive(VendorParty):
     def _named_by(self, error: object) -> VendorError:
         """The error behind the server's, by its code or, as codes have changed, by its type."""
         told = error if isinstance(error, dict) else {}
-        by_code = named_error(self._account, told.get("code"), told.get("message"))
-        by_type = named_error(self._account, told.get("type"), told.get("message"))
+        by_code = named_error(self.account, told.get("code"), told.get("message"))
+        by_type = named_error(self.account, told.get("type"), told.get("message"))
         return by_type if by_code.cause is SETTING and by_type.cause is not SETTING else by_code
 
     def log(self) -> Sequence[Happening]:
         """See `VendorParty.log`; with the vendor's own clock, once a second."""
         happened = list(super().log())
-        self._times.note_place(self._tick)
-        over = (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None
+        self._times.note_place(self.stream.tick)
+        over = (self.stream.tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None
         if over and (second := self._times.clock.second()) is not None:
-            happened.append(Happening(self._tick, PROVIDER_CLOCK, second))
+            happened.append(Happening(self.stream.tick, PROVIDER_CLOCK, second))
         return happened
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import FrameStream, Pace
-from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said
-from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.frames import FrameStream, Pace, StreamParty
+from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said, from_pcm16
+from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import (
@@ -27,14 +27,11 @@ from fdbcore.protocols import Clocking
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM
-from fdbcore.types.tools import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import aiohttp
-
-    from fdbcore.models.account import Account
 
 MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MOST_AHEAD_S: Final = 300
@@ -65,25 +62,21 @@ class Session:
 
         while True:
             message = await self._ws.receive()
-            if message.type is aiohttp.WSMsgType.BINARY:
-                data = message.data
-            elif message.type is aiohttp.WSMsgType.TEXT:
-                data = message.data
-            else:
+            if message.type not in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
                 raise self._party.refusal(ending(self._ws, message))
-            if (event := self._party.read(data)) is not None:
+            if (event := self._party.read(message.data)) is not None:
                 self.latest = event
                 return event
 
 
-class VendorParty(LoggedParty):
+class VendorParty(StreamParty, LoggedParty):
     """A party at a vendor. A subclass knows the protocol; each message of the server comes to `take`.
 
     The ticks' thread calls the methods of `Endpoint`; the network's thread calls `begin`, `take` and what they use:
     `items`, `note`, `call`, `cut_short`, `send`, `end`.
 
     name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_items: otherwise it calls
-    `items.push_unnamed`. pace: of what it says. account: whose key is in nothing that is logged or given as a reason.
+    `items.push_unnamed`. pace: of what it says.
     """
 
     kind: ClassVar[str]
@@ -103,22 +96,19 @@ class VendorParty(LoggedParty):
         names_its_items: bool = True,
         timeout_s: float = OPEN_TIMEOUT_S,
         pace: Pace = _BURSTS,
-        account: Account | None = None,
     ) -> None:
+        super().__init__(FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True))
         self.name = name
-        self.without_key = account.without_key if account is not None else str
+        self.without_key = str
         self.uplink = uplink
-        self.stream = FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True)
         self.items = Items(self.stream, rate_hz, names_its_items)
         self.confirmed: Json = {}
         """The session as the server confirms it."""
         self.timeout_s = timeout_s
-        self._background = Background()
         self._patience = Patience(timeout_s)
         self._line = WebSocketLine(
             self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
         )
-        self._tick = 0
 
     # What a subclass adds
 
@@ -138,10 +128,6 @@ class VendorParty(LoggedParty):
     def audio(self, packet: bytes) -> Message:
         """The message that carries a packet of audio."""
 
-    def read(self, message: Message) -> Json | None:
-        """A message of the server as `take` gets it; None if it is none."""
-        return json_object(message)
-
     def write(self, message: Json) -> str:
         """A message of ours as the server gets it."""
         return json.dumps(message)
@@ -150,10 +136,6 @@ class VendorParty(LoggedParty):
         """Handle a binary message of a server that `speaks_in_bytes`."""
         raise NotImplementedError  # a party with such a server has it
 
-    def result(self, result: ToolResult) -> Sequence[Json]:
-        """The messages that carry the result of a call of a tool."""
-        raise NotImplementedError  # a party that takes tools has them
-
     def request(self, text: str) -> Sequence[Json]:
         """The messages that tell the model a text, and let it speak."""
         raise NotImplementedError  # a party that takes a part has them
@@ -161,6 +143,10 @@ class VendorParty(LoggedParty):
     def recital(self, text: str) -> Sequence[Json]:
         """The messages that let the model say a text word for word."""
         raise NotImplementedError  # a party that recites has them
+
+    def of_session(self) -> Json:
+        """What `describe` says of the server, and of the settings that were asked for, as JSON values."""
+        return {}
 
     def fall_silent(self) -> None:
         """Drop what was not yet heard, and tell the server so where its protocol allows that."""
@@ -194,6 +180,14 @@ class VendorParty(LoggedParty):
             found.append(_cut_off(said))
             self.note(INTERRUPTED, **found[-1])
         return found
+
+    def decoded(self, audio: object, decode: Callable[[bytes], Pcm] = from_pcm16) -> Pcm | None:
+        """The audio in a text of Base64, int16 (n,) at the party's rate; None, which is logged, if there is none."""
+        try:
+            return decode(base64.b64decode(str(audio), validate=True))
+        except ValueError:
+            self.odd("not audio", str(audio))
+            return None
 
     def send(self, *messages: Json) -> None:
         """Send messages."""
@@ -262,11 +256,8 @@ class VendorParty(LoggedParty):
         if isinstance(message, bytes) and self.speaks_in_bytes:
             self.take_audio(message)
             return
-        event = self.read(message)
-        if event is not None:
+        if (event := self.event_in(message)) is not None:
             self.take_event(event)
-        else:
-            self.odd("not an event", str(message))
 
     def _answered(self, message: Message) -> bool:
         """Take a message that comes after the farewell; whether it is the answer."""
@@ -275,26 +266,11 @@ class VendorParty(LoggedParty):
             self.take_event(event)
         return event is not None and event.get("type") == self.answer
 
-    def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now."""
-        self.stream.start(origin_ns)
-
-    def say(self, tick: int) -> Pcm | None:
-        """The party's frame of `tick`, int16 (480,)."""
-        self._tick = tick
-        frame = self.stream.say(tick)
-        self.left, self.gone_tick = self.stream.left, self.stream.left_tick
-        return frame
-
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the packets that this frame completes."""
         if (packets := self.uplink.hear(tick, frame)) and self.stream.left is None:
             messages = [self.audio(packet) for packet in packets]
             event_loop().call_soon_threadsafe(self._line.put, tick, messages)
-
-    def take_result(self, tick: int, result: ToolResult) -> None:
-        """Send the result."""
-        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
 
     def ask(self, tick: int, text: str) -> None:
         """See `Endpoint.ask`."""
@@ -314,34 +290,29 @@ class VendorParty(LoggedParty):
 
     def log(self) -> Sequence[Happening]:
         """What happened, with each item once nothing more of it is to be heard."""
-        happened = list(self.stream.log())
+        happened = list(super().log())
         for said in self.items.played_out():
             whole = {"item": said.item, "said_samples": said.said_samples}
             kind, fields = (INTERRUPTED, _cut_off(said)) if said.lost_samples else (ITEM, whole)
-            happened.append(Happening(self._tick, kind, fields))
+            happened.append(Happening(self.stream.tick, kind, fields))
         return happened
 
     def measured(self) -> Mapping[str, Any]:
         """Counts of samples, our own delays, and the lateness of the packets sent, as JSON values."""
         late = {"late_samples": self.items.late_samples}
-        return {**self.stream.measured(), **self.uplink.measured(), **late}
+        return {**super().measured(), **self.uplink.measured(), **late}
 
     def describe(self) -> Mapping[str, Any]:
         """What it is, and the session as the server confirmed it, as JSON values without secrets."""
         session = {"session": self.confirmed} if self.confirmed else {}
-        heard = self.uplink.describe()
         return {
             "kind": self.kind,
             "name": self.name,
-            "hears": heard,
+            "hears": self.uplink.describe(),
             "says": {"rate_hz": self.items.rate_hz},
             **session,
+            **self.of_session(),
         }
-
-    def close(self) -> None:
-        """End the session."""
-        self.stream.leave("closed")
-        self._background.close()
 
 
 def _cut_off(said: Said) -> Json:

@@ -1,17 +1,16 @@
-"""What a party of a vendor logs, and its calls of tools, whatever carries its session."""
+"""What a party of a vendor logs, whatever carries its session."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from fdbcore.endpoints.frames import FrameStream
-from fdbcore.endpoints.websocket_line import one_line
+from fdbcore.endpoints.websocket_line import Message, one_line
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
-from fdbcore.runtime.json_values import json_value
-from fdbcore.types.tools import Tool, ToolCall
+from fdbcore.runtime.json_values import json_object
 from fdbcore.types.usage import USAGE, ModelUsage
 
 MOST_SHOWN_CHARS: Final = 200
@@ -23,7 +22,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class LoggedParty(Endpoint):
-    """A party whose `stream` has what happened, what it did with calls of tools, and why it left.
+    """A party whose `stream` has what happened, and why it left.
 
     name: in messages. without_key: takes the key out of a text.
     """
@@ -31,11 +30,20 @@ class LoggedParty(Endpoint):
     name: str
     stream: FrameStream
     without_key: Callable[[str], str]
-    tools: Sequence[Tool] = ()
 
     @abstractmethod
     def take(self, event: Json) -> None:
         """Handle one message of the server."""
+
+    def read(self, message: Message) -> Json | None:
+        """A message of the server as `take` gets it; None if it is none."""
+        return json_object(message)
+
+    def event_in(self, message: Message) -> Json | None:
+        """See `read`; what is none is logged."""
+        if (event := self.read(message)) is None:
+            self.odd("not an event", str(message))
+        return event
 
     def take_event(self, event: Json) -> None:
         """Handle one message of the server, unless it cannot be read."""
@@ -71,11 +79,6 @@ class LoggedParty(Endpoint):
         """Log what the model counted."""
         self.note(USAGE, **usage.happening(0).fields)
 
-    def call(self, call: ToolCall) -> None:
-        """Pass on what the party did with a call of a tool."""
-        if self.tools:
-            self.stream.call(call)
-
     def end(self, reason: str, transient: bool = False, since_ns: int | None = None) -> None:
         """Note that the party has left, and why. since_ns: see `FrameStream.leave`."""
         self.transient |= transient
@@ -85,19 +88,6 @@ class LoggedParty(Endpoint):
         """The error that the party is not available."""
         return PartyError(f"{self.name}: {one_line(self.without_key(reason))}", transient)
 
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Declare these tools when the session begins."""
-        self.tools = tools
-
-    def tool_calls(self) -> Sequence[ToolCall]:
-        """What the party did with calls of tools."""
-        return self.stream.tool_calls()
-
-
-def json_object(data: str | bytes) -> Json | None:
-    """The JSON object in a message; None if it holds none."""
-    try:
-        value = json_value(data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    def send(self, *messages: Json) -> None:
+        """Send messages. On the network's thread."""
+        raise NotImplementedError  # a party whose session takes messages has it

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.vendors.party_log import Json, json_object
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.rtvi import READY, RtviEvents
 from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
 from fdbcore.endpoints.webrtc.whip_client import DIALLED, SAID_CHARS, Dialled
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, text_of
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop
-from fdbcore.types.tools import Tool
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -45,13 +44,8 @@ READY_S: Final = 5.0
 """A bot whose pipeline runs says so much sooner."""
 
 
-def pipecat(address: str) -> Endpoint:
-    """A bot that we join; see the module. SettingsError as for `whip`, or for a wrong body."""
-    return PipecatBot(address)
-
-
 class PipecatBot(WebRtcParty, Dialled):
-    """See the module."""
+    """See the module. SettingsError as for `Dialled`, or for a wrong body."""
 
     settings: Sequence[Setting] = SETTINGS
     path: ClassVar[str] = "/api/offer"
@@ -67,7 +61,7 @@ class PipecatBot(WebRtcParty, Dialled):
         self._events = RtviEvents(self)
         self._put: Callable[[str], None] = lambda text: None
         self._pings: asyncio.Task[None] | None = None
-        self._is_open = self._has_begun = False  # the channel, the call
+        self._has_begun = False
         self._is_ready = Event()
 
     def _read_body(self) -> Json:
@@ -75,10 +69,6 @@ class PipecatBot(WebRtcParty, Dialled):
         if (body := json_object(text)) is None:
             raise SettingsError(f"{self._kind}: expected body to be a JSON object, got {text[:SAID_CHARS]!r}")
         return body
-
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Refuse them: the bot calls its own."""
-        Endpoint.take_tools(self, tools)
 
     async def _new_peer(self) -> Peer:
         peer = await super()._new_peer()
@@ -110,7 +100,6 @@ class PipecatBot(WebRtcParty, Dialled):
     # The data channel, on the network's thread
 
     def _open_channel(self) -> None:
-        self._is_open = True
         self._pings = asyncio.get_running_loop().create_task(self._ping())
         if self._has_begun:
             self._put(json.dumps(READY))
@@ -125,11 +114,7 @@ class PipecatBot(WebRtcParty, Dialled):
             self._pings.cancel()
 
     def _receive(self, message: str | bytes) -> None:
-        if self.stream.left is not None:
-            return
-        if (event := json_object(message)) is None:
-            self.odd("not an event", str(message))
-        else:
+        if self.stream.left is None and (event := self.event_in(message)) is not None:
             self.take_event(event)
 
     def take(self, event: Json) -> None:
@@ -139,10 +124,9 @@ class PipecatBot(WebRtcParty, Dialled):
             self._is_ready.set()
 
     def _begin(self) -> None:
-        """The call has begun: say so, now or once the channel is open."""
+        """The call has begun: say so, now or, as this is lost until then, once the channel is open."""
         self._has_begun = True
-        if self._is_open:
-            self._put(json.dumps(READY))
+        self._put(json.dumps(READY))
 
     async def _hang_up(self) -> None:
         self._stop_pings()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
+from fdbcore.endpoints.vendors.account_party import AccountParty
 from fdbcore.endpoints.vendors.errors import named_error
 from fdbcore.endpoints.vendors.party_log import Json
-from fdbcore.endpoints.vendors.realtime_session import differences
-from fdbcore.models.account import NO_KEY, Account, Vendor
+from fdbcore.endpoints.vendors.their_settings import differences
+from fdbcore.models.account import Account, Vendor
 from fdbcore.models.counts import openai_counts
 from fdbcore.runtime.json_values import json_or_text
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
-from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.tools import ToolCall, ToolResult
+from fdbcore.types.usage import Service
 
 _HARMLESS: Final = (
     "response_cancel_not_active",
@@ -32,86 +34,52 @@ _UNLOGGED: Final = ("response.output_audio.delta", "response.audio.delta", "ping
 class Dialect:
     """What differs between servers of this interface.
 
-    key_header: the header with the key. flat: voice and turn detection stand at the top of the session.
-    harmless: parts of error texts that mean nothing, for a server whose errors have no codes.
+    key_header, key_form: the header with the key, and how the key stands there. flat: voice and turn detection stand at
+    the top of the session. harmless: parts of error texts that mean nothing, for a server whose errors have no codes.
     webrtc: it takes calls by WebRTC too. recites: it has a message for a text that is to be said word for word.
     """
 
     vendor: Vendor
     key_header: str = "Authorization"
+    key_form: str = "Bearer {}"
     flat: bool = False
     harmless: tuple[str, ...] = ()
     webrtc: bool = True
     recites: bool = False
 
-    def headers(self, account: Account) -> Mapping[str, str]:
-        """The header with the key; none for a server without keys."""
-        key = account.key()
-        if key == NO_KEY:
-            return {}
-        return {self.key_header: key if self.key_header != "Authorization" else f"Bearer {key}"}
+
+def output_of(result: ToolResult) -> Json:
+    """The item with the output of a call."""
+    value = result.value if result.status == "ok" else {"error": result.value}
+    return {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
 
 
-class Talk(Protocol):
-    """The session while it begins: one message at a time."""
-
-    async def send(self, message: Json) -> None:
-        """Send one message."""
-
-    async def receive(self) -> Json:
-        """The next message. PartyError if the session ends."""
-
-
-class RealtimeLine(Protocol):
-    """The party: what carries the session, logs what happens in it, and plays what the model says."""
-
-    def note(self, kind: str, **fields: object) -> None:
-        """Log something that happens now."""
-
-    def log_event(self, name: str, event: Mapping[str, Any]) -> None:
-        """Log a message of the server."""
-
-    def log_usage(self, usage: ModelUsage) -> None:
-        """Log what the model counted."""
-
-    def call(self, call: ToolCall) -> None:
-        """Pass on what the model did with a call of a tool."""
-
-    def send(self, *messages: Json) -> None:
-        """Send messages."""
-
-    def end(self, reason: str, transient: bool = False) -> None:
-        """Note that the party has left, and why."""
-
-    def interrupt(self) -> None:
-        """The server's detector interrupts what the model says."""
-
-    def session_ms(self, party_ms: float) -> float:
-        """The time of the session at which the server had heard so much audio."""
-
-
-class RealtimeEvents:
-    """One session's events, on the network's thread. asked: its settings, in the form of the server, without tools.
+class RealtimeParty(AccountParty):
+    """A party that speaks by these events, which come on the network's thread.
 
     confirmed: the session as the server confirms it.
     """
 
-    def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, line: RealtimeLine) -> None:
-        self.asked = asked
+    def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json) -> None:
+        super().__init__(account, model, asked)
         self.confirmed: Json = {}
         self._dialect = dialect
-        self._account = account
-        self._model = model
-        self._line = line
-        self._differences: list[Json] = []
         self._active: set[str] = set()  # responses that are under way
         self._unanswered: set[str] = set()  # complete calls without a result
         self._owes_response = False  # results were sent that the model has not been asked to go on with
         self._recital: Json | None = None  # what is to be said word for word, once no response is under way
 
+    @abstractmethod
+    def interrupt(self) -> None:
+        """The server's detector interrupts what the model says."""
+
+    @abstractmethod
+    def session_ms(self, party_ms: float) -> float:
+        """The time of the session at which the server had heard so much audio."""
+
     def services(self) -> Sequence[Service]:
         """What the servers are sent: audio, and the same for the transcription."""
-        own = self._account.service("audio")
+        (own,) = super().services()
         return [own, own._replace(model=self._transcriber)] if own.vendor and self._transcriber else [own]
 
     @property
@@ -120,45 +88,46 @@ class RealtimeEvents:
         heard = (self.asked.get("audio") or {}).get("input") or {}
         return str((heard.get("transcription") or {}).get("model") or "")
 
-    def with_tools(self, tools: Sequence[Tool]) -> Json:
+    def asked_with_tools(self) -> Json:
         """The session to ask for, with tools."""
-        return self.asked | ({"tools": [_declared(tool) for tool in tools]} if tools else {})
+        declared = [{"type": "function", **tool.to_json()} for tool in self.tools]
+        return self.asked | ({"tools": declared} if declared else {})
 
-    async def begin(self, talk: Talk, tools: Sequence[Tool]) -> None:
-        """Ask for the settings, and wait until the server confirms them. PartyError if it does not."""
-        while (await self._next(talk))["type"] not in ("session.created", "conversation.created"):
+    async def begin_session(
+        self, send: Callable[[Json], Awaitable[None]], receive: Callable[[], Awaitable[Json]]
+    ) -> None:
+        """Ask for the settings, and wait until the server confirms them. PartyError if it does not.
+
+        send, receive: one message at a time.
+        """
+        while (await self._next(receive))["type"] not in ("session.created", "conversation.created"):
             pass
-        asked = self.with_tools(tools)
-        await talk.send({"type": "session.update", "session": asked})
-        while (event := await self._next(talk))["type"] != "session.updated":
+        asked = self.asked_with_tools()
+        await send({"type": "session.update", "session": asked})
+        while (event := await self._next(receive))["type"] != "session.updated":
             pass
         self.confirmed = dict(event.get("session") or {})
-        self._differences = differences(asked, self.confirmed)
+        self.differences = differences(asked, self.confirmed)
 
-    async def _next(self, talk: Talk) -> Json:
-        event = await talk.receive()
+    async def _next(self, receive: Callable[[], Awaitable[Json]]) -> Json:
+        event = await receive()
         if event.get("type") == "error":
             error = event.get("error") or {}
-            raise named_error(self._account, error.get("code") or error.get("type"), error.get("message"))
-        self._line.log_event(str(event.setdefault("type", "")), event)
+            raise named_error(self.account, error.get("code") or error.get("type"), error.get("message"))
+        self.log_event(str(event.setdefault("type", "")), event)
         return event
-
-    def describe(self) -> dict[str, Any]:
-        """The server, the settings that were asked for, and where the server's differ, as JSON values."""
-        differ = {"differs": self._differences} if self._differences else {}
-        return {"kind": self._dialect.vendor.name, "server": self._account.server, "asked": self.asked, **differ}
 
     def take(self, event: Json) -> None:
         """Handle one event of the server, its audio apart."""
         name = str(event.get("type", ""))
         if name not in _UNLOGGED:
-            self._line.log_event(name, {field: value for field, value in event.items() if field != "type"})
+            self.log_event(name, {field: value for field, value in event.items() if field != "type"})
         match name:
             case "input_audio_buffer.speech_started" | "input_audio_buffer.speech_stopped":
                 self._turn(name.rpartition(".")[2], event)
             case "response.created":
-                self._active.add(_id_of(event))
-                self._line.log_usage(self._usage({}, due=True))
+                self._active.add(str((event.get("response") or {}).get("id")))
+                self.log_usage(self.usage({}, due=True))
                 self._owes_response &= bool(self._unanswered)
             case "response.output_item.added":
                 self._begin_item(event.get("item"))
@@ -172,18 +141,14 @@ class RealtimeEvents:
                 self._transcribed("partner", event)
                 self._count_transcription(event.get("usage"))
             case "response.audio.delta":
-                self._line.end(
-                    "the server speaks the beta form of the interface (response.audio.delta): it is not heard"
-                )
+                self.end("the server speaks the beta form of the interface (response.audio.delta): it is not heard")
             case "error":
                 self._fail(event.get("error"))
 
     def result(self, result: ToolResult) -> Sequence[Json]:
         """The output of a call; once all calls of a response are answered, the model is asked to go on."""
         self._unanswered.discard(result.id)
-        value = result.value if result.status == "ok" else {"error": result.value}
-        item = {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
-        return [{"type": "conversation.item.create", "item": item}, *self._continuation()]
+        return [{"type": "conversation.item.create", "item": output_of(result)}, *self._continuation()]
 
     def request(self, text: str) -> Sequence[Json]:
         """A message that tells the model a text, and the request to go on once no response is under way."""
@@ -203,7 +168,7 @@ class RealtimeEvents:
         return [{"type": "response.cancel"}] if self._active else []
 
     def _transcribed(self, of: str, event: Json) -> None:
-        self._line.note(TRANSCRIPT, of=of, text=str(event.get("transcript")), item=str(event.get("item_id")))
+        self.note(TRANSCRIPT, of=of, text=str(event.get("transcript")), item=str(event.get("item_id")))
 
     def _turn(self, name: str, event: Json) -> None:
         """The server's detector decided on the partner's speech."""
@@ -212,11 +177,11 @@ class RealtimeEvents:
         times = {}
         if isinstance(claimed_ms, int | float):
             start, end = detection.get("prefix_padding_ms") or 0, -(detection.get("silence_duration_ms") or 0)
-            at_ms = self._line.session_ms(claimed_ms + (start if name == "speech_started" else end))
+            at_ms = self.session_ms(claimed_ms + (start if name == "speech_started" else end))
             times = {"claimed_ms": claimed_ms, "at_ms": round(at_ms, 1)}
-        self._line.note(SYSTEM_TURN, name=name, item=str(event.get("item_id")), **times)
+        self.note(SYSTEM_TURN, name=name, item=str(event.get("item_id")), **times)
         if name == "speech_started" and detection.get("interrupt_response") is not False:
-            self._line.interrupt()
+            self.interrupt()
 
     def _turn_detection(self) -> Json:
         place = self.confirmed if self._dialect.flat else (self.confirmed.get("audio") or {}).get("input") or {}
@@ -224,7 +189,7 @@ class RealtimeEvents:
 
     def _begin_item(self, item: object) -> None:
         if isinstance(item, dict) and item.get("type") == "function_call" and item.get("call_id"):
-            self._line.call(ToolCall("begun", str(item["call_id"]), str(item.get("name"))))
+            self.call(ToolCall("begun", str(item["call_id"]), str(item.get("name"))))
 
     def _complete_call(self, item: object) -> None:
         """Take a call whose arguments are whole. An interrupted response says that they are done too, but not so."""
@@ -233,7 +198,7 @@ class RealtimeEvents:
         number, name = str(item.get("call_id")), str(item.get("name"))
         self._unanswered.add(number)
         self._owes_response = True
-        self._line.call(ToolCall("complete", number, name, json_or_text(str(item.get("arguments")))))
+        self.call(ToolCall("complete", number, name, json_or_text(str(item.get("arguments")))))
 
     def _end_response(self, response: object, usage_beside: object) -> None:
         """A response is over: completed, or cut short by the server itself."""
@@ -244,22 +209,17 @@ class RealtimeEvents:
         if status == "cancelled":
             self._cancel_calls(response.get("output"))
             if details.get("reason") == "turn_detected":
-                self._line.interrupt()
+                self.interrupt()
         elif status == "failed":
             self._fail(details.get("error"))
         usage = response.get("usage") or usage_beside
-        self._line.log_usage(self._usage(usage if isinstance(usage, dict) else {}))
-        self._line.send(*self._continuation())
-
-    def _usage(self, usage: Mapping[str, Any], due: bool = False) -> ModelUsage:
-        """What a response counted."""
-        return ModelUsage(self._account.service("audio").vendor, self._model, openai_counts(usage), due)
+        self.log_usage(self.usage(openai_counts(usage if isinstance(usage, dict) else {})))
+        self.send(*self._continuation())
 
     def _count_transcription(self, usage: object) -> None:
         """Log what the model counted that transcribes what this one hears."""
         if self._transcriber and isinstance(usage, dict):
-            vendor = self._account.service("audio").vendor
-            self._line.log_usage(ModelUsage(vendor, self._transcriber, openai_counts(usage)))
+            self.log_usage(self.usage(openai_counts(usage), model=self._transcriber))
 
     def _cancel_calls(self, items: object) -> None:
         """The calls that the model had not finished are off; it does not wait for their results."""
@@ -267,7 +227,7 @@ class RealtimeEvents:
             if isinstance(item, dict) and item.get("type") == "function_call" and item.get("status") != "completed":
                 number = str(item.get("call_id"))
                 self._unanswered.discard(number)
-                self._line.call(ToolCall("cancelled", number, str(item.get("name"))))
+                self.call(ToolCall("cancelled", number, str(item.get("name"))))
 
     def _continuation(self) -> list[Json]:
         """What is to be recited, or the request to go on if no result is missing, once no response is under way."""
@@ -286,14 +246,6 @@ class RealtimeEvents:
         code, message = str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
         if code in _HARMLESS or any(part in message.lower() for part in self._dialect.harmless):
             return
-        named = named_error(self._account, code, message)
+        named = named_error(self.account, code, message)
         if named.cause.ends:
-            self._line.end(str(named), named.transient)
-
-
-def _declared(tool: Tool) -> Json:
-    return {"type": "function", **tool.to_json()}
-
-
-def _id_of(event: Json) -> str:
-    return str((event.get("response") or {}).get("id"))
+            self.end(str(named), named.transient)

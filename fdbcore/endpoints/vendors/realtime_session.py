@@ -5,9 +5,10 @@ The names are the vendor's own. Source: `openai.types.realtime.RealtimeSessionCr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 
@@ -20,38 +21,23 @@ SETTINGS: Final = (
         default="websocket",
         choices=("websocket", "webrtc"),
     ),
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset="the vendor's"),
-    Setting("voice", "the voice; it cannot change after its first word", unset="the vendor's"),
-    Setting("speed", "of the voice", float, unset="the vendor's", least=0.25, most=1.5),
-    Setting(
-        "turn_detection",
-        "the server's detector of turns",
-        unset="the vendor's",
-        choices=("server_vad", "semantic_vad"),
-    ),
-    Setting("threshold", "of `server_vad`", float, unset="the vendor's", least=0, most=1),
-    Setting("prefix_padding_ms", "of `server_vad`", int, unset="the vendor's", unit="ms", least=0),
-    Setting("silence_duration_ms", "of `server_vad`", int, unset="the vendor's", unit="ms", least=0),
+    INSTRUCTIONS,
+    theirs("voice", "the voice; it cannot change after its first word"),
+    theirs("speed", "of the voice", float, least=0.25, most=1.5),
+    theirs("turn_detection", "the server's detector of turns", choices=("server_vad", "semantic_vad")),
+    theirs("threshold", "of `server_vad`", float, least=0, most=1),
+    theirs("prefix_padding_ms", "of `server_vad`", int, unit="ms", least=0),
+    theirs("silence_duration_ms", "of `server_vad`", int, unit="ms", least=0),
     Setting("idle_timeout_ms", "of `server_vad`: speaks by itself after this", int, unset="never", unit="ms", least=0),
-    Setting(
-        "eagerness",
-        "of `semantic_vad`: waits of at most 8, 4 or 2 s",
-        unset="the vendor's",
-        choices=("low", "medium", "high", "auto"),
-    ),
-    Setting("interrupt_response", "whether speech interrupts a response", bool, unset="the vendor's"),
+    theirs("eagerness", "of `semantic_vad`: waits of at most 8, 4 or 2 s", choices=("low", "medium", "high", "auto")),
+    theirs("interrupt_response", "whether speech interrupts a response", bool),
     Setting("noise_reduction", "of what it hears", unset="none", choices=("near_field", "far_field")),
     Setting("transcription_model", "transcribes what it hears, for the log", unset="none"),
     Setting("transcription_language", "of the transcription, as ISO 639-1", unset="detected"),
     Setting("max_output_tokens", "of a response", int, unset="no limit", least=1, most=4096),
-    Setting(
-        "reasoning_effort",
-        "only reasoning models",
-        unset="the vendor's",
-        choices=("minimal", "low", "medium", "high", "xhigh"),
-    ),
+    theirs("reasoning_effort", "only reasoning models", choices=("minimal", "low", "medium", "high", "xhigh")),
     Setting("tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
-    Setting("parallel_tool_calls", "only reasoning models", bool, unset="the vendor's"),
+    theirs("parallel_tool_calls", "only reasoning models", bool),
 )
 """The settings of an address."""
 
@@ -87,9 +73,9 @@ def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool
     """
     form = {"format": {"type": "audio/pcm", "rate": RATE_HZ}} if states_format else {}
     heard: dict[str, Any] = dict(form)
-    said: dict[str, Any] = form | {name: given[name] for name in ("speed",) if name in given}
+    said: dict[str, Any] = form | picked(given, ("speed",))
     session: dict[str, Any] = {} if flat else {"type": "realtime", "output_modalities": ["audio"]}
-    if detection := {name: given[name] for name in _DETECTION if name in given} | _type_of_detection(given):
+    if detection := picked(given, _DETECTION) | _type_of_detection(given):
         (session if flat else heard)["turn_detection"] = detection
     if "voice" in given:
         (session if flat else said)["voice"] = given["voice"]
@@ -103,8 +89,7 @@ def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool
         session["instructions"] = text_of(given["instructions"])
     if "reasoning_effort" in given:
         session["reasoning"] = {"effort": given["reasoning_effort"]}
-    plain = ("max_output_tokens", "tool_choice", "parallel_tool_calls")
-    session |= {name: given[name] for name in plain if name in given}
+    session |= picked(given, ("max_output_tokens", "tool_choice", "parallel_tool_calls"))
     return session | {"audio": {"input": heard, "output": said}}
 
 
@@ -127,26 +112,3 @@ def _type_of_detection(values: Mapping[str, Any]) -> dict[str, str]:
     if "turn_detection" in values:
         return {"type": values["turn_detection"]}
     return {"type": "server_vad"} if any(name in values for name in _DETECTION) else {}
-
-
-def differences(asked: Mapping[str, Any], confirmed: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where the server's session differs from what was asked: of each such setting its name, asked and confirmed."""
-    return [
-        {"setting": ".".join(path), "asked": value, "confirmed": found}
-        for path, value in _leaves(asked)
-        if (found := _at(confirmed, path)) != value
-    ]
-
-
-def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _leaves(item, (*path, name))
-        else:
-            yield (*path, name), item
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value

@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.vendors.account_party import key_header
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
-from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, json_object
+from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json
 from fdbcore.endpoints.vendors.patience import Patience
-from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
+from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeParty
 from fdbcore.endpoints.vendors.webrtc_party import WebRtcParty
 from fdbcore.endpoints.webrtc.endpoint import MOST_WAIT_S
 from fdbcore.endpoints.webrtc.whip_client import HANG_UP_S
@@ -27,10 +28,9 @@ from fdbcore.endpoints.websocket_line import Message, failure, require_aiohttp
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account
 from fdbcore.runtime.address import host_port
-from fdbcore.runtime.network import event_loop, text_of
+from fdbcore.runtime.json_values import json_object
+from fdbcore.runtime.network import text_of
 from fdbcore.types import TICK_NS, Pcm, Side
-from fdbcore.types.tools import ToolResult
-from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     import aiohttp
@@ -43,27 +43,19 @@ LOST_S: Final = 5.0
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-class OpenAIRealtimeCall(WebRtcParty):
+class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
     """One call. asked: its settings, in the form of the server. timeout_s: of answer, connection and session."""
 
     def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         server = urlsplit(account.base_url)
         place = host_port(server.hostname or "", server.port or _PORTS[server.scheme])
         # A server may send no packets while it is silent: that alone does not mean that it has gone.
-        super().__init__(f"webrtc://{place}?ptime={PACKET_MS}&join_s={timeout_s}&silent_s={MOST_WAIT_S:.0f}")
-        self.name = account.name
-        self.without_key = account.without_key
-        self._dialect = dialect
-        self._account = account
-        self._model = model
-        self._events = RealtimeEvents(dialect, account, model, asked, self)
+        waits = f"join_s={timeout_s}&silent_s={MOST_WAIT_S:.0f}"
+        WebRtcParty.__init__(self, f"webrtc://{place}?ptime={PACKET_MS}&{waits}")
+        RealtimeParty.__init__(self, dialect, account, model, asked)
         self._opening: asyncio.Queue[Message | None] | None = asyncio.Queue()  # until the session has begun
         self._put: Callable[[str], None] = lambda text: None
         self._call_id = ""
-
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return self._events.services()
 
     def open(self, side: Side) -> None:
         """Call, and agree on the session. PartyError if the server is not available."""
@@ -77,7 +69,7 @@ class OpenAIRealtimeCall(WebRtcParty):
         import aiohttp
 
         peer = await self._new_peer()
-        self._put = peer.channel(CHANNEL, self._receive, self._lose)
+        self._put = peer.channel(CHANNEL, self._receive, lambda: self._receive(None))
         offer = await peer.offer()
         try:
             answer = await Patience(self._join_s).connect(lambda: self._dial(offer))
@@ -93,7 +85,7 @@ class OpenAIRealtimeCall(WebRtcParty):
         """The answer to our offer. PartyError if the server refuses; ClientResponseError if it may not do so later."""
         import aiohttp
 
-        session = {**self._events.with_tools(self.tools), "model": self._model}
+        session = {**self.asked_with_tools(), "model": self.model}
         form = aiohttp.FormData()
         form.add_field("sdp", offer, content_type="application/sdp")
         form.add_field("session", json.dumps(session), content_type="application/json")
@@ -115,13 +107,13 @@ class OpenAIRealtimeCall(WebRtcParty):
         """The named error behind a refused call: by the code in its body, if that has a name, else by its status."""
         told = (json_object(body) or {}).get("error")
         code, message = (told.get("code"), told.get("message")) if isinstance(told, dict) else (None, body)
-        by_code = named_error(self._account, code, message)
-        return by_code if by_code.cause is not SETTING else named_error(self._account, status, message)
+        by_code = named_error(self.account, code, message)
+        return by_code if by_code.cause is not SETTING else named_error(self.account, status, message)
 
     async def _agree(self) -> None:
         try:
             async with asyncio.timeout(self._join_s):
-                await self._events.begin(_Beginning(self), self.tools)
+                await self.begin_session(self._send_first, self._next_event)
         except UNREADABLE:
             raise self.error("broke the protocol: its session cannot be read") from None
         except TimeoutError:
@@ -146,21 +138,22 @@ class OpenAIRealtimeCall(WebRtcParty):
         import aiohttp
 
         # Made on a thread: reading the certificates of the system takes 30 ms, which other calls must not wait for.
-        secure = self._account.base_url.startswith("https:")
+        secure = self.account.base_url.startswith("https:")
         tls = await asyncio.to_thread(ssl.create_default_context) if secure else True
         connector = aiohttp.TCPConnector(ssl=tls)
         return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), connector=connector)
 
     def _url(self, below: str = "") -> str:
         """Only ever at the server that the key belongs to, whatever its answer says."""
-        return self._account.at(f"/realtime/calls{below}")
+        return self.account.at(f"/realtime/calls{below}")
 
     def _headers(self) -> Mapping[str, str]:
-        return self._dialect.headers(self._account)
+        return key_header(self.account, self._dialect.key_header, self._dialect.key_form)
 
     # The data channel, on the network's thread
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, message: Message | None) -> None:
+        """Take a message; None once the channel has closed."""
         if self._opening is not None:
             self._opening.put_nowait(message)
         else:
@@ -169,43 +162,30 @@ class OpenAIRealtimeCall(WebRtcParty):
     def _receive_one(self, message: Message | None) -> None:
         if message is None:
             self.stream.leave(HUNG_UP)
-        elif self.stream.left is None and (event := self._event_in(message)) is not None:
+        elif self.stream.left is None and (event := self.event_in(message)) is not None:
             self.take_event(event)
 
-    def _event_in(self, message: Message) -> Json | None:
-        event = json_object(message)
-        if event is None:
-            self.odd("not an event", str(message))
-        return event
+    async def _send_first(self, message: Json) -> None:
+        self.send(message)
 
-    def take(self, event: Json) -> None:
-        """Handle one event of the server."""
-        self._events.take(event)
-
-    def _lose(self) -> None:
-        if self._opening is not None:
-            self._opening.put_nowait(None)
-        else:
-            self._receive_one(None)
-
-    async def next_event(self) -> Json:
+    async def _next_event(self) -> Json:
         """The next event while the session begins. PartyError if the server hangs up."""
         while self._opening is not None and (message := await self._opening.get()) is not None:
-            if (event := self._event_in(message)) is not None:
+            if (event := self.event_in(message)) is not None:
                 return event
         raise self.error("the server hung up before the session began", transient=True)
 
     def send(self, *messages: Json) -> None:
-        """See `RealtimeLine.send`."""
+        """See `LoggedParty.send`."""
         for message in messages:
             self._put(json.dumps(message))
 
     def interrupt(self) -> None:
-        """See `RealtimeLine.interrupt`. The server itself falls silent."""
+        """See `RealtimeParty.interrupt`. The server itself falls silent."""
         return
 
     def session_ms(self, party_ms: float) -> float:
-        """See `RealtimeLine.session_ms`. The server's clock is taken to begin with our first packet."""
+        """See `RealtimeParty.session_ms`. The server's clock is taken to begin with our first packet."""
         return self._opened_leg().session_ms(party_ms)
 
     # What the loop calls
@@ -225,25 +205,8 @@ class OpenAIRealtimeCall(WebRtcParty):
         left = super()._departure()
         return HUNG_UP if left == "finished" else left
 
-    def take_result(self, tick: int, result: ToolResult) -> None:
-        """Send the result."""
-        event_loop().call_soon_threadsafe(lambda: self.send(*self._events.result(result)))
-
     def describe(self) -> Mapping[str, Any]:
         """What it is, how it is reached, and the session as the server confirmed it, as JSON values without secrets."""
-        session = {"session": self._events.confirmed} if self._events.confirmed else {}
-        of_call = {"name": self.name, "transport": "webrtc"}
-        return {**super().describe(), **of_call, **self._events.describe(), **session}
-
-
-class _Beginning:
-    """A call while its session begins."""
-
-    def __init__(self, call: OpenAIRealtimeCall) -> None:
-        self._call = call
-
-    async def send(self, message: Json) -> None:
-        self._call.send(message)
-
-    async def receive(self) -> Json:
-        return await self._call.next_event()
+        session = {"session": self.confirmed} if self.confirmed else {}
+        of_call = {"kind": self._dialect.vendor.name, "name": self.name, "transport": "webrtc"}
+        return {**WebRtcParty.describe(self), **of_call, **self.of_session(), **session}

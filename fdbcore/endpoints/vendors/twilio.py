@@ -170,11 +170,8 @@ class Twilio(VendorParty):
 
     def farewell(self) -> str:
         """The call stops, if it had started."""
-        return (
-            ""
-            if not self._messages
-            else self._message("stop", {"accountSid": self._account_id, "callSid": self._call_id})
-        )
+        call = {"accountSid": self._account_id, "callSid": self._call_id}
+        return self._message("stop", call) if self._messages else ""
 
     def describe(self) -> Mapping[str, Any]:
         """See `VendorParty.describe`."""
@@ -182,10 +179,8 @@ class Twilio(VendorParty):
 
     def _hear(self, told: object) -> None:
         payload = told.get("payload") if isinstance(told, dict) else None
-        try:
-            self.items.push_unnamed(from_mulaw(base64.b64decode(str(payload), validate=True)))
-        except ValueError:
-            self.odd("not audio", str(payload))
+        if (pcm := self.decoded(payload, from_mulaw)) is not None:
+            self.items.push_unnamed(pcm)
 
     def _tell(self, event: str, told: Json) -> None:
         event_loop().call_soon_threadsafe(self._line.put, None, [self._message(event, told)])

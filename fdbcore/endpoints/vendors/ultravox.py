@@ -13,29 +13,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from fdbcore.endpoints.vendors.account_party import AccountParty, account_of, key_header, parsed_with_account
 from fdbcore.endpoints.vendors.errors import LIMIT, MODEL, SERVER, Cause, VendorError, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
-from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.endpoints.vendors.ultravox_call import RATE_HZ, SETTINGS, call_of, declared
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError
-from fdbcore.models.account import NO_KEY, Account, Vendor
-from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
-from fdbcore.runtime.address import parsed
-from fdbcore.runtime.json_values import json_value
+from fdbcore.models.account import Account, Vendor
+from fdbcore.runtime.json_values import json_object
 from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types import TICKS_PER_S, Happening
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service
-
-if TYPE_CHECKING:
-    pass
 
 VENDOR: Final = Vendor("ultravox", ("ULTRAVOX_API_KEY",), "https://api.ultravox.ai/api", domains=("ultravox.ai",))
 PROBE_DURATION: Final = "10s"
@@ -49,13 +44,12 @@ _UNLOGGED: Final = ("pong",)
 
 def ultravox(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> Ultravox:
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
-    found = parsed(address, (*ACCOUNT_SETTINGS, *SETTINGS))
-    account = Account(VENDOR, found.place, **{each.name: found.settings.pop(each.name) for each in ACCOUNT_SETTINGS})
-    account.key()  # report a missing key before any case is held
-    return Ultravox(account, found.place, call_of(found.place, found.settings), timeout_s)
+    found = parsed_with_account(address, SETTINGS)
+    account, given = account_of(VENDOR, found)
+    return Ultravox(account, found.place, call_of(found.place, given), timeout_s)
 
 
-class Ultravox(VendorParty):
+class Ultravox(AccountParty, VendorParty):
     """One call. asked: the request that creates it, without tools."""
 
     kind: ClassVar[str] = "ultravox"
@@ -63,11 +57,8 @@ class Ultravox(VendorParty):
     recites = True
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
-        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s, account=account)
-        self._account = account
-        self._model = model
-        self._asked = asked
-        self._differences: list[Json] = []
+        VendorParty.__init__(self, account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s)
+        AccountParty.__init__(self, account, model, asked)
         self._early: list[Message] | None = []
         self._turn = 1
         self._state = ""
@@ -76,36 +67,27 @@ class Ultravox(VendorParty):
         self._n_heard = 0  # transcripts of the partner
         self._counted_s = 0
 
-    def services(self) -> Sequence[Service]:
-        """See `Endpoint.services`."""
-        return [self._account.service("audio")]
-
     def probe(self) -> None:
         """Join a call that ends by itself after PROBE_DURATION, and leave it."""
-        self._asked = {**self._asked, "maxDuration": PROBE_DURATION}
+        self.asked = {**self.asked, "maxDuration": PROBE_DURATION}
         self.open("B")
-
-    def describe(self) -> Mapping[str, Any]:
-        """See `VendorParty.describe`; with the call that was asked for, and where the server's differs."""
-        differ = {"differs": self._differences} if self._differences else {}
-        return {**super().describe(), "server": self._account.server, "asked": self._asked, **differ}
 
     def take_part(self, instructions: str) -> None:
         """See `Endpoint.take_part`. Speech of `minimumInterruptionDuration` still interrupts the agent."""
-        told = [text for text in (self._asked.get("systemPrompt"), instructions) if text]
-        self._asked = {"firstSpeaker": "FIRST_SPEAKER_USER", **self._asked, "systemPrompt": "\n\n".join(told)}
+        told = [text for text in (self.asked.get("systemPrompt"), instructions) if text]
+        self.asked = {"firstSpeaker": "FIRST_SPEAKER_USER", **self.asked, "systemPrompt": "\n\n".join(told)}
 
     # The connection
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """Create the call. The URL at which it is joined lets in whoever has it, once."""
-        asked = self._asked | ({"selectedTools": declared(self.tools)} if self.tools else {})
+        asked = self.asked | ({"selectedTools": declared(self.tools)} if self.tools else {})
         call = await self._request("POST", "/calls", asked)
         url = str(call.pop("joinUrl", ""))
         if not url.startswith("ws"):
-            raise self.error(f"{self._account.server} gives no address at which the call is joined")
+            raise self.error(f"{self.account.server} gives no address at which the call is joined")
         self.confirmed = call
-        self._differences = differences(self._asked, call)
+        self.differences = differences(self.asked, call)
         return f"{url}{'&' if '?' in url else '?'}apiVersion=1", {}
 
     async def _request(self, method: str, path: str, body: Json | None = None) -> Json:
@@ -113,25 +95,20 @@ class Ultravox(VendorParty):
         try:
             text = await self._exchange(method, path, body)
         except TimeoutError:
-            late = f"{self._account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
+            late = f"{self.account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
             raise self.error(late, transient=True) from None
-        try:
-            found = json_value(text)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise self.error(f"{self._account.server} answers with something other than a call")
+        if (found := json_object(text)) is None:
+            raise self.error(f"{self.account.server} answers with something other than a call")
         return found
 
     async def _exchange(self, method: str, path: str, body: Json | None) -> str:
         import aiohttp
 
-        key = self._account.key()
-        headers = {} if key == NO_KEY else {"X-API-Key": key}
+        headers = key_header(self.account, "X-API-Key", "{}")
         limit = aiohttp.ClientTimeout(total=REST_TIMEOUT_S)
         async with (
             aiohttp.ClientSession(headers=headers, timeout=limit) as http,
-            http.request(method, self._account.base_url + path, json=body, allow_redirects=False) as answer,
+            http.request(method, self.account.base_url + path, json=body, allow_redirects=False) as answer,
         ):
             text = await text_of(answer)
             if answer.status >= 300:
@@ -148,10 +125,10 @@ class Ultravox(VendorParty):
     def named(self, code: int | None, said: str) -> PartyError | None:
         """See `VendorParty.named`."""
         if code is None or code >= 1000:
-            return VendorError(self._account, SERVER, f"{code} {said}") if code == 1011 else None
+            return VendorError(self.account, SERVER, f"{code} {said}") if code == 1011 else None
         if code == 400 and '"model"' in said:
-            return VendorError(self._account, MODEL, said)
-        return named_error(self._account, code, said)
+            return VendorError(self.account, MODEL, said)
+        return named_error(self.account, code, said)
 
     async def parting(self, ended: Ending) -> str | None:
         """See `VendorParty.parting`. The server says over REST why a call has ended."""
@@ -159,7 +136,7 @@ class Ultravox(VendorParty):
         if reason == "agent_hangup":
             return "finished"
         if reason in _ENDINGS:
-            error = VendorError(self._account, _ENDINGS[reason], reason)
+            error = VendorError(self.account, _ENDINGS[reason], reason)
             self.transient |= error.transient
             return str(error)
         return await super().parting(ended)
@@ -213,10 +190,6 @@ class Ultravox(VendorParty):
         """See `VendorParty.recital`. The partner's speech does not end it; `hush` does, here."""
         return [{"type": "forced_agent_message", "content": text, "uninterruptible": True}]
 
-    def fall_silent(self) -> None:
-        """See `VendorParty.fall_silent`. The server is not told."""
-        self._interrupt()
-
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`. The agent says nothing before it."""
         answer = {"type": "client_tool_result", "invocationId": result.id}
@@ -234,7 +207,7 @@ class Ultravox(VendorParty):
             case "state":
                 self._enter(str(event.get("state")))
             case "playback_clear_buffer":
-                self._interrupt()
+                self.fall_silent()
             case "transcript":
                 self._transcribe(event)
             case "client_tool_invocation":
@@ -255,8 +228,8 @@ class Ultravox(VendorParty):
             self._is_cut = False
         self._state = state
 
-    def _interrupt(self) -> None:
-        """Drop what was not yet heard, and all that still comes of the utterance that goes on."""
+    def fall_silent(self) -> None:
+        """Drop what was not yet heard, and all that still comes of the present utterance. The server is not told."""
         self.cut_short()
         if self._state == "speaking":
             self.items.drop(self._item)
@@ -281,8 +254,7 @@ class Ultravox(VendorParty):
     def log(self) -> Sequence[Happening]:
         """See `VendorParty.log`; with each second of the call, which the vendor bills."""
         happened = list(super().log())
-        while self._counted_s < (self._tick + 1) // TICKS_PER_S:
+        while self._counted_s < (self.stream.tick + 1) // TICKS_PER_S:
             self._counted_s += 1
-            usage = ModelUsage(self._account.service("audio").vendor, self._model, {"seconds": 1})
-            happened.append(usage.happening(self._tick))
+            happened.append(self.usage({"seconds": 1}).happening(self.stream.tick))
         return happened

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.endpoints.vendors.their_settings import INSTRUCTIONS, picked, theirs
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 from fdbcore.types.tools import Tool
@@ -23,41 +24,37 @@ CLIENT_BUFFER_MS: Final = 30_000
 TOOL_TIMEOUT: Final = "30s"
 """The vendor's own limit is 2.5 s, shorter than slow tools of a world take."""
 
-_VENDORS: Final = "the vendor's"
-
 
 def _is_duration(text: str) -> bool:
     return re.fullmatch(r"\d+(\.\d{1,9})?s", text) is not None
 
 
 def _duration(name: str, meaning: str) -> Setting:
-    return Setting(name, meaning, unset=_VENDORS, form="a duration such as 0.5s", fits=_is_duration)
+    return theirs(name, meaning, form="a duration such as 0.5s", fits=_is_duration)
 
 
 SETTINGS: Final = (
-    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
-    Setting("voice", "the name or id of the voice", unset=_VENDORS),
-    Setting("temperature", "of the model", float, unset=_VENDORS, least=0, most=1),
-    Setting("languageHint", "of the call, as BCP-47", unset=_VENDORS),
-    Setting(
+    INSTRUCTIONS,
+    theirs("voice", "the name or id of the voice"),
+    theirs("temperature", "of the model", float, least=0, most=1),
+    theirs("languageHint", "of the call, as BCP-47"),
+    theirs(
         "firstSpeaker",
         "who begins; what the agent says before tick 0 is heard from tick 0 on",
-        unset=_VENDORS,
         choices=("FIRST_SPEAKER_AGENT", "FIRST_SPEAKER_USER"),
     ),
     _duration("maxDuration", "the longest call; one that reaches it ends as `session limit`"),
     _duration("turnEndpointDelay", "how much silence ends a turn"),
     _duration("minimumTurnDuration", "how much speech makes a turn"),
     _duration("minimumInterruptionDuration", "how much speech interrupts the agent"),
-    Setting(
+    theirs(
         "frameActivationThreshold",
         "how likely speech must be, for the server's detector of turns",
         float,
-        unset=_VENDORS,
         least=0.1,
         most=1,
     ),
-    Setting("recordingEnabled", "whether the vendor keeps a recording", bool, unset=_VENDORS),
+    theirs("recordingEnabled", "whether the vendor keeps a recording", bool),
 )
 """The settings of an address."""
 
@@ -67,21 +64,20 @@ _DETECTION: Final = (
 )
 
 
-def call_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def call_of(model: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The request for a call, without tools.
 
-    given: the settings by name; None for one that was not given. SettingsError for a model without its version: the
-    vendor's newest one would answer, which changes.
+    values: the settings that were given, by name. SettingsError for a model without its version: the vendor's newest
+    one would answer, which changes.
     """
     if not re.search(r"v\d", model):
         raise SettingsError(f"ultravox: model: expected a name with its version, as in ultravox-v0.7, got {model!r}")
-    values = {name: value for name, value in given.items() if value is not None}
-    detection = {name: values[name] for name in _DETECTION if name in values}
+    detection = picked(values, _DETECTION)
     heard = {"userStartedSpeaking": True, "userStoppedSpeaking": True, "callEvent": True, "toolUsed": True}
     return {
         "model": model,
         **({"systemPrompt": text_of(values["instructions"])} if "instructions" in values else {}),
-        **{name: values[name] for name in _PLAIN if name in values},
+        **picked(values, _PLAIN),
         **({"vadSettings": detection} if detection else {}),
         "medium": {
             "serverWebSocket": {

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -103,14 +104,9 @@ def _refuse(seats: Seats, request: web.Request, refusal: Refusal, headers: dict[
 
 
 def connections(seats: Seats, runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
-    """The protocol factory of the listening socket."""
-    loop = asyncio.get_running_loop()
-
-    def connect() -> asyncio.Protocol:
-        assert runner.server is not None
-        return HttpConnection(seats, runner.server, loop)
-
-    return connect
+    """The protocol factory of the listening socket. runner: it is set up."""
+    assert runner.server is not None
+    return partial(HttpConnection, seats, runner.server, asyncio.get_running_loop())
 
 
 class HttpConnection(web.RequestHandler):

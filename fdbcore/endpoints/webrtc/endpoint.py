@@ -89,16 +89,6 @@ SETTINGS: Final = (
 SHOWS: Final = Setting("shows", "what the page of this side shows to whoever joins, such as their part", default="")
 
 
-def webrtc(address: str) -> Endpoint:
-    """A peer that joins us; see the module. SettingsError for a wrong address."""
-    return Joined(address)
-
-
-def far(address: str) -> Endpoint:
-    """Another registered party, which joins us from its own process; see the module. SettingsError as it raises it."""
-    return Far(address)
-
-
 class WebRtcEndpoint(Endpoint):
     """A WebRTC peer, however it is reached. It sends at its own pace, and is heard where its RTP timestamps place it.
 
@@ -242,7 +232,10 @@ class WebRtcEndpoint(Endpoint):
 
 
 class Joined(WebRtcEndpoint):
-    """A peer that joins us at the seat of its side. Implements `seats.Negotiator`."""
+    """A peer that joins us at the seat of its side; see the module. SettingsError for a wrong address.
+
+    Implements `seats.Negotiator`.
+    """
 
     settings = (*SETTINGS, SHOWS)
     calls_at_once: int | None = 1  # a peer that joins does not say which conversation of the port it means
@@ -316,7 +309,7 @@ class Joined(WebRtcEndpoint):
 
 
 class Far(Joined):
-    """A registered party in a process of its own, which joins us as any peer would."""
+    """A registered party in a process of its own, which joins us as any peer would. SettingsError as it raises it."""
 
     calls_at_once: int | None = None
 

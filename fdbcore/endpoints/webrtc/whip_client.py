@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from fdbcore.endpoints.webrtc.endpoint import SETTINGS, TOKEN, WebRtcEndpoint
 from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, is_loopback
 from fdbcore.runtime.network import text_of
 from fdbcore.runtime.redaction import secret
@@ -35,13 +34,8 @@ TLS_PORT: Final = 443
 DIALLED: Final = (*SETTINGS, KEY_VARIABLE)
 
 
-def whip(address: str) -> Endpoint:
-    """A server that we join; see the module. SettingsError for a wrong address or a missing token."""
-    return Dialled(address)
-
-
 class Dialled(WebRtcEndpoint):
-    """A peer that we join by WHIP."""
+    """A peer that we join by WHIP; see the module. SettingsError for a wrong address or a missing token."""
 
     settings: Sequence[Setting] = DIALLED
     path: ClassVar[str] = "/whip/b"

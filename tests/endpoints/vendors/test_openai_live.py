@@ -20,7 +20,7 @@ from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, SECRET, Behaviour, RemoteConformance, asks_twice
 from helpers.live_calls import held, of_kind, said, speaks
 
-from fdbcore.endpoints.vendors.live_tools import Delegated
+from fdbcore.endpoints.vendors.live_session import Delegated
 from fdbcore.endpoints.vendors.openai_live import OpenAILive, openai_live
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint

@@ -18,7 +18,7 @@ import pytest
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import HEADER_BYTES, wav_header
-from fdbcore.endpoints.webrtc.endpoint import webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.recording.files import AUDIO
 from fdbcore.runs.replay import replay
 from fdbcore.session.converse import LiveSettings, converse
@@ -89,7 +89,7 @@ def test_a_browser_holds_a_conversation_that_replays_to_the_same_events(tmp_path
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s={PATIENCE_S}&shows={quote(PART)}")
+    party = Joined(f"webrtc://127.0.0.1:{port}?join_s={PATIENCE_S}&shows={quote(PART)}")
     caller = Caller([tick % 100 >= 50 for tick in range(400)])
     with ThreadPoolExecutor(1) as pool, browser_page(tmp_path / "microphone.wav") as page:
         holding = pool.submit(

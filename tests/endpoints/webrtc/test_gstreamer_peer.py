@@ -17,7 +17,7 @@ import pytest
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import HEADER_BYTES
-from fdbcore.endpoints.webrtc.endpoint import webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.recording.files import AUDIO
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -58,7 +58,7 @@ def test_it_joins_and_each_hears_the_other(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s=30&candidates=all")
+    party = Joined(f"webrtc://127.0.0.1:{port}?join_s=30&candidates=all")
     caller = Caller([tick % 100 >= 50 for tick in range(200)])
     with ThreadPoolExecutor(1) as pool:
         joining = pool.submit(joined, port, 9)

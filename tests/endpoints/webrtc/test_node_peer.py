@@ -16,7 +16,7 @@ import pytest
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import wav_header
-from fdbcore.endpoints.webrtc.endpoint import webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
 from fdbcore.runs.replay import replay
 from fdbcore.runtime.network import await_result, event_loop
@@ -143,7 +143,7 @@ def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path)
     joining = asyncio.run_coroutine_threadsafe(
         joins_once_there(port, tmp_path / "in.wav", tmp_path / "out.wav"), event_loop()
     )
-    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s=20")
+    party = Joined(f"webrtc://127.0.0.1:{port}?join_s=20")
     caller = Caller([tick % 100 >= 60 for tick in range(300)])
     held = converse(caller, party, tmp_path / "held", LiveSettings(vad="energy"), {}, threading.Event())
     assert joining.result(20) == "closed: 1000 the conversation is over\n"

@@ -19,7 +19,7 @@ from aiortc import RTCSessionDescription
 from fakes.aiortc_peer import AiortcPeer, PcmTrack
 from fakes.parties import Caller, Speaker
 
-from fdbcore.endpoints.webrtc.endpoint import webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.peer import Peer
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
@@ -115,7 +115,7 @@ def test_two_peers_of_aiortc_hear_each_other_and_replay_to_the_same_events(tmp_p
     b = await_result(made(bursts(9, 1000, 0.8)), 5)
     address = f"webrtc://{LOOPBACK}:{port}"
     peers = stay({"a": a, "b": b}, port, RUN_S + 3.5, AiortcPeer.vanish)
-    recording = hold(webrtc(address), webrtc(address), tmp_path / "live", peers)
+    recording = hold(Joined(address), Joined(address), tmp_path / "live", peers)
     assert recording.meta["outcome"]["kind"] == "done"
     audio = stored(recording)
     assert len(audio) == recording.n_ticks * 480 == RUN_S * SAMPLE_RATE_HZ
@@ -134,7 +134,7 @@ def test_two_peers_of_aiortc_hear_each_other_and_replay_to_the_same_events(tmp_p
 @pytest.mark.parametrize(("ptime", "packets"), [(10, 150), (20, 75)])
 def test_packets_have_the_length_that_was_asked_for(tmp_path: Path, port: int, ptime: int, packets: int) -> None:
     b = await_result(made(bursts(5, 1000, 0.0)), 5)
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}?ptime={ptime}")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}?ptime={ptime}")
     recording = hold(Speaker([True] * 150), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     wire, missed = party.measured()["wire"], recording.meta["timing"]["missed"]
     assert packets - 5 - missed <= wire["n"] <= packets
@@ -147,7 +147,7 @@ def test_of_two_tracks_the_first_is_heard(tmp_path: Path, port: int) -> None:
         return peer
 
     b = await_result(made_with_two(), 5)
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}")
     recording = hold(Speaker([True] * 200), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     spectrum = np.abs(np.fft.rfft(stored(recording)[:, 1].astype(np.float64)))
     first, second = (spectrum[round(hz * len(stored(recording)) / SAMPLE_RATE_HZ)] for hz in (440, 1760))
@@ -166,7 +166,7 @@ async def come_and_go(port: int, hangs_up: bool) -> None:
 @pytest.mark.parametrize("hangs_up", [False, True])
 def test_who_comes_and_goes_neither_takes_the_seat_nor_ends_the_wait(tmp_path: Path, port: int, hangs_up: bool) -> None:
     b = await_result(made(bursts(9, 1000, 0.0)), 5)
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}?join_s=30")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}?join_s=30")
 
     async def peers() -> None:
         for _ in range(2):
@@ -206,7 +206,7 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     speaks = [tick % 50 < 25 for tick in range(200)]
 
     def serve() -> None:
-        hub.append(hold(Caller(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
+        hub.append(hold(Caller(speaks), Joined(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
 
     serving = threading.Thread(target=serve)
     serving.start()
@@ -229,7 +229,7 @@ def test_a_hub_that_is_not_there_is_named_in_one_plain_line(port: int) -> None:
 
 
 def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}")
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(party.open, "B")
         while not party.waits:
@@ -241,7 +241,7 @@ def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:
-    recording = hold(Speaker([True]), webrtc(f"webrtc://{LOOPBACK}:{port}?join_s=0.2"), tmp_path)
+    recording = hold(Speaker([True]), Joined(f"webrtc://{LOOPBACK}:{port}?join_s=0.2"), tmp_path)
     outcome = recording.meta["outcome"]
     assert (outcome["kind"], outcome["side"]) == ("failed", "B")
     assert "nobody joined side B" in str(outcome["reason"])
@@ -250,7 +250,7 @@ def test_nobody_comes(tmp_path: Path, port: int) -> None:
 
 def test_a_peer_that_sends_nothing_is_named(tmp_path: Path, port: int) -> None:
     b = await_result(made(None), 5)
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}?silent_s=0.4")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}?silent_s=0.4")
     recording = hold(Speaker([True] * 300), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": "sent nothing for 0.4 s"}
     assert 35 <= recording.n_ticks <= 100
@@ -262,7 +262,7 @@ def test_who_has_spoken_may_hang_up_and_what_was_said_is_kept(
     tmp_path: Path, port: int, leave: Callable[[AiortcPeer], Any], seconds: int, kind: str
 ) -> None:
     b = await_result(made(bursts(seconds, 1000, 0.0)), 5)
-    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    party = Joined(f"webrtc://{LOOPBACK}:{port}")
     caller = Caller([tick % 50 < 25 for tick in range(1000)])
     recording = hold(caller, party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
     assert recording.meta["outcome"]["kind"] == kind

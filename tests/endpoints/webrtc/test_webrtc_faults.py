@@ -26,7 +26,7 @@ from fakes.bare_peer import FIRST_SEQUENCE, TONE_HZ, BarePeer, stereo_tone_packe
 from fakes.parties import Speaker
 
 from fdbcore.analysis.score import score
-from fdbcore.endpoints.webrtc.endpoint import WebRtcEndpoint, webrtc
+from fdbcore.endpoints.webrtc.endpoint import Joined, WebRtcEndpoint
 from fdbcore.endpoints.webrtc.leg import MAX_DELAY_CHANGES
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO
@@ -60,7 +60,7 @@ class Call:
 
     def hold(self, folder: Path, port: int, session: str) -> Call:
         address = f"{LOOPBACK}:{port}"
-        party = webrtc(f"webrtc://{address}?session={session}{self.options}")
+        party = Joined(f"webrtc://{address}?session={session}{self.options}")
         assert isinstance(party, WebRtcEndpoint)
         self.party = party
         peer = asyncio.run_coroutine_threadsafe(self._play(f"http://{address}/whip/b?session={session}"), event_loop())
