@@ -11,10 +11,9 @@ from msgspec import Meta
 
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.analysis.summary_types import Measures
-from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
+from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval, LiveReplyJson, TurnsJson
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
-from fdbcore.suites.dialogue_acts.turns.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
@@ -144,25 +143,6 @@ class ReferenceJson(TypedDict):
     text: str
     steps: list[ActJson]
     index: int
-
-
-class SaidApartJson(TypedDict):
-    """What a live party said beside its reply."""
-
-    part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
-    start_s: float
-    end_s: float
-    text: Annotated[str | None, Meta(description="null if its words are not known")]
-
-
-class LiveReplyJson(TypedDict):
-    """Where a reply lies in its call."""
-
-    call: Annotated[str, Meta(description="the folder of the recording")]
-    start_s: Annotated[float | None, Meta(description="null if there is no reply")]
-    end_s: float | None
-    after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
-    apart: list[SaidApartJson]
 
 
 class ContentVerdict(TypedDict):

@@ -111,7 +111,7 @@ def _scored(
         judged = judge_content(to_judge, judging, out / JUDGED, jobs, show)
     settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
     content = document(sets, responses, problems, settings, options["published"], used)
-    calls = [(response.system, response.live.call) for response in responses if response.live is not None]
+    calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
         content["timing"] = timing
     if judged is not None:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
@@ -24,7 +24,7 @@ from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson, LiveReplyJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -142,29 +142,6 @@ class Record:
         }
 
 
-class SaidApart(NamedTuple):
-    """What a live party said beside its reply: before it, in a further turn, or aside. text: None if unknown."""
-
-    part: str
-    start_s: float
-    end_s: float
-    text: str | None
-
-
-class LiveReply(NamedTuple):
-    """Where the reply of a live party lies in its call, and what else the party said there.
-
-    call: the folder of the recording. start_s, end_s: None if there is no reply. after_s: from the end of the user's
-    turn to the reply; negative if both spoke.
-    """
-
-    call: str
-    start_s: float | None
-    end_s: float | None
-    after_s: float | None
-    apart: Sequence[SaidApart]
-
-
 @dataclass(frozen=True, slots=True)
 class Response:
     """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
@@ -182,7 +159,7 @@ class Response:
     set: str = ""
     trial: int = 1
     where: str = field(default="", compare=False)
-    live: LiveReply | None = field(default=None, compare=False)
+    live: LiveReplyJson | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.languages import sayer
 from fdbcore.suites.dialogue_acts.page.svg import drawing
-from fdbcore.suites.dialogue_acts.page.told_acts import verdict_view, why
+from fdbcore.suites.dialogue_acts.page.told_acts import live_view, verdict_view, why
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
-from fdbcore.suites.dialogue_acts.turns.live_replies import live_view
 from fdbcore.types.scorecard import ScoredCase
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.scoring.forms import first_references, has_neighbours, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
-from fdbcore.suites.dialogue_acts.turns.live_replies import live_json, live_notes
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def document(
             *_of_credit(sets, credited, rows, responses, settings),
             *_of_trials(answers),
             *_of_clusters(sets),
-            *live_notes(responses),
+            *_of_live(responses),
         ],
     }
 
@@ -129,6 +128,17 @@ def _of_clusters(sets: Sequence[RecordSet]) -> Iterator[str]:
             yield (
                 f"{of.name}: intervals and tests resample recorded users (here {1 + max(of.clusters)}), each with all "
                 "turns of its calls"
+            )
+
+
+def _of_live(responses: Sequence[Response]) -> Iterator[str]:
+    """For each system: in how many calls it said more than its turn after the user's."""
+    for system in dict.fromkeys(one.system for one in responses):
+        own = [one.live for one in responses if one.system == system and one.live is not None]
+        if count := sum(bool(live["apart"]) for live in own):
+            yield (
+                f"{system}: in {count} of {len(own)} calls it said more than its turn after the user's; that is shown "
+                "with the reply and not scored (--whole-call scores all)"
             )
 
 
@@ -302,7 +312,7 @@ def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJ
     if response.reason:
         found["reason"] = response.reason
     if response.live is not None:
-        found["live"] = live_json(response.live)
+        found["live"] = response.live
     return found
 
 

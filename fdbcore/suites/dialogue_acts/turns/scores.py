@@ -16,7 +16,6 @@ from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
-    LiveReply,
     Lost,
     Record,
     Reference,
@@ -35,8 +34,8 @@ from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, LiveReplyJson, TurnJson
     from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-    from fdbcore.suites.dialogue_acts.turns.turn_types import CallOfTurns, TurnJson
 
 SET: Final = "turns"
 """The name of the set of good replies by turn."""
@@ -198,7 +197,13 @@ def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
 def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: Annotations) -> Response:
     asked = next((each.turn for each in call.of("A") if each.number == turn), None)
     after_s = None if asked is None else replied.turn.start_s - asked.end_s
-    live = LiveReply(str(call.path), replied.turn.start_s, replied.turn.end_s, after_s, ())
+    live: LiveReplyJson = {
+        "call": str(call.path),
+        "start_s": replied.turn.start_s,
+        "end_s": replied.turn.end_s,
+        "after_s": after_s,
+        "apart": [],
+    }
     annotations = acts.get(turn_id(call, replied), ())
     return Response(name, call.system, replied.words.text, annotations, "", SET, call.trial, str(call.path), live)
 

@@ -15,7 +15,7 @@ from fdbcore.stats.bootstrap import bootstrap_ci
 from fdbcore.types import SIDES
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.turns.turn_types import (
+    from fdbcore.suites.dialogue_acts.act_types import (
         CallOfTurns,
         QuarterShares,
         SideShares,

@@ -15,7 +15,7 @@ from fdbcore.types import clock_text
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.turns.turn_types import CallOfTurns, TurnJson, TurnsJson
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, TurnJson, TurnsJson
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
