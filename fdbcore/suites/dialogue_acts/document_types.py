@@ -1,4 +1,4 @@
-"""The types of the documents of the suite: scored responses, and the agreement of two annotators.
+"""The types of the documents of the suite: scored responses, the agreement of two annotators, and people's ratings.
 
 They need msgspec, and are for type checkers: nothing at run time imports this module.
 """
@@ -316,4 +316,39 @@ class ActsAgreement(TypedDict):
     measures: dict[str, AgreementMeasure]
     acts: list[str]
     confusion: list[list[int]]
+    problems: list[LeftOut]
+
+
+class ReplyRaterJson(TypedDict):
+    """A person."""
+
+    name: str
+    replies: Annotated[int, Meta(description="that were rated, and are scored")]
+
+
+class ReplyComparison(TypedDict):
+    """How well a measure goes with ratings, or ratings go with each other."""
+
+    set: str
+    annotator: Annotated[str | None, Meta(description="by whom the measure is; null: people alone are compared")]
+    system: Annotated[str | None, Meta(description="whose replies; null: those of all systems")]
+    measure: Annotated[Literal["wlcs", "wed", "f1"] | None, Meta(description="null: people alone are compared")]
+    raters: Annotated[list[str], Meta(description="'people' is the mean of all who rated a reply")]
+    n: Annotated[int, Meta(description="replies that have both; of more than two people, that two have rated")]
+    records: int
+    clusters: NotRequired[Clusters]
+    pearson: Annotated[AgreementMeasure | None, Meta(description="null: there are more than two raters")]
+    spearman: AgreementMeasure | None
+    alpha: Annotated[AgreementMeasure | None, Meta(description="Krippendorff's, interval scale; null for a measure")]
+
+
+class RepliesRated(TypedDict):
+    """How well WLCS, WED and F1 go with people's ratings of the same replies.
+
+    Intervals resample records; of turns, recorded users.
+    """
+
+    schema: Literal["fdbcore.acts_ratings/1"]
+    raters: list[ReplyRaterJson]
+    comparisons: list[ReplyComparison]
     problems: list[LeftOut]

@@ -171,7 +171,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         yield expected_judging(replies_to_judge(sets, responses), unheard_replies, judging, out / JUDGED)
 
 
-def services(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[Service]:
+def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:
     """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
     chosen, hears = _helpers(options)
     models: list[Model | Judge] = [one.model for one in chosen]

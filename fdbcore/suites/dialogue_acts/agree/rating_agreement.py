@@ -27,8 +27,12 @@ from fdbcore.suites.dialogue_acts.agree.rating_tables import NEEDED, ReplyKey, R
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.agree.rating_types import RepliesRated, ReplyComparison
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, AgreementMeasure
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        AgreementMeasure,
+        RepliesRated,
+        ReplyComparison,
+    )
 
 SCHEMA: Final = "fdbcore.acts_ratings/1"
 PEOPLE: Final = "people"
