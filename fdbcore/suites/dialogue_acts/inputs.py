@@ -54,8 +54,7 @@ from fdbcore.suites.dialogue_acts.sets import (
     without_response,
 )
 from fdbcore.suites.dialogue_acts.turns.estimates import expected_turns
-from fdbcore.suites.dialogue_acts.turns.live_timing import live_timing
-from fdbcore.suites.dialogue_acts.turns.scores import score_turns
+from fdbcore.suites.dialogue_acts.turns.scores import live_timing, score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit

@@ -173,14 +173,14 @@ class DialogueActs(Suite):
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
         from fdbcore.suites.dialogue_acts.page.card import card
-        from fdbcore.suites.dialogue_acts.turns import card as turn_card
+        from fdbcore.suites.dialogue_acts.turns import view
 
         found = cast("ActsDocument", document)
-        return turn_card.card(found) if "turns" in found and not found["rows"] else card(found)
+        return view.card(found) if "turns" in found and not found["rows"] else card(found)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
-        from fdbcore.suites.dialogue_acts.page.screen import details
+        from fdbcore.suites.dialogue_acts.page.section import details
 
         return details(cast("ActsDocument", document), width)
 
@@ -216,7 +216,7 @@ class DialogueActs(Suite):
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
         """The examples, and the drawings of acts against acts."""
-        from fdbcore.suites.dialogue_acts.page.figures import figures
+        from fdbcore.suites.dialogue_acts.page.section import figures
 
         return figures(cast("ActsDocument", document))
 

@@ -10,8 +10,7 @@ from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
-from fdbcore.suites.dialogue_acts.page.published import CAUTION
-from fdbcore.suites.dialogue_acts.page.terms import CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
+from fdbcore.suites.dialogue_acts.page.terms import CAUTION, CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED

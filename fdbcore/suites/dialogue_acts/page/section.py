@@ -1,17 +1,19 @@
-"""What only the page of this suite shows: how to read its pictures, and which acts go wrong."""
+"""What this suite shows beside its scorecard: which acts go wrong, on the screen, on the page, and in figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
-from fdbcore.suites.dialogue_acts.page.card import name_of, several_conditions, tags_of
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions
+from fdbcore.report.judging import judging_took
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
+from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
+from fdbcore.suites.dialogue_acts.page.picture import picture
+from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions, standalone
 from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
 from fdbcore.suites.dialogue_acts.scoring.confusion import confusion
-from fdbcore.suites.dialogue_acts.turns import live_timing
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
 
 if TYPE_CHECKING:
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
+LARGEST: Final = 3  # on the screen
+
+
+def details(document: ActsDocument, width: int) -> list[list[str]]:
+    """Blocks of lines in at most `width` columns (60 or more)."""
+    blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
+    if "timing" in document:
+        blocks.append(turn_view.timing_details(document["timing"], width))
+    if "judging" in document:
+        blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
+    return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
 
 
 def style() -> str:
@@ -39,7 +52,7 @@ def legend(document: ActsDocument) -> str:
 def section(document: ActsDocument) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
     turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
-    turns += live_timing.section(document["timing"]) if "timing" in document else ""
+    turns += turn_view.timing_section(document["timing"]) if "timing" in document else ""
     if "turns" in document and not document["rows"]:
         return turns
     several = several_conditions(document)
@@ -68,6 +81,33 @@ def section(document: ActsDocument) -> str:
             for number, found in enumerate(document["diagnosis"])
         ],
     )
+
+
+def figures(document: ActsDocument) -> dict[str, str]:
+    """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
+
+    Of several sets, the examples of set N are case-KIND-N.svg.
+    """
+    found, tags = {}, tags_of(document)
+    places = {of["name"]: number for number, of in enumerate(document["sets"], 1)}
+    for case in document["cases"]:
+        item = document["items"][case["item"]]
+        of = f"-{places[item['set']]}" if len(places) > 1 else ""
+        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(document, item["set"]), tags))
+    for number, diagnosis in enumerate(document["diagnosis"], 1):
+        found[f"matrix-{number}.svg"] = standalone(confusion(diagnosis, tags))
+    return found
+
+
+def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
+    for one in found:
+        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
+        yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)
+        swapped = {f"{swap['reference']} by {swap['predicted']}": swap["weight"] for swap in one["swapped"]}
+        for label, weights in (("missing", one["missing"]), ("redundant", one["redundant"]), ("swapped", swapped)):
+            largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
+            text = ", ".join(f"{act} {weight:.3f}" for act, weight in largest) or "nothing"
+            yield from wrapped(f"  {label:<11}{text}", width, 13)
 
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:

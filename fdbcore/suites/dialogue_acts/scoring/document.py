@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +15,6 @@ from fdbcore._version import __version__
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
-from fdbcore.suites.dialogue_acts.page.published import published
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         AnnotatedWith,
         Diagnosis,
         ItemJson,
+        PublishedRow,
         ResponseJson,
         ScoredSet,
         ScoredWith,
@@ -94,6 +96,16 @@ def document(
             *_of_live(responses),
         ],
     }
+
+
+def published() -> list[PublishedRow]:
+    """The rows of the paper's Table 1: set, system, and measures with mean and, if the paper gives it, SD.
+
+    The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
+    """
+    text = (files("fdbcore.suites.dialogue_acts") / "data" / "published.json").read_text(encoding="utf-8")
+    rows: list[PublishedRow] = json.loads(text)["rows"]
+    return rows
 
 
 def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.analysis.score import read_quantities, summarise
 from fdbcore.errors import SettingsError
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.suites.dialogue_acts.models.annotate import annotate, references
@@ -27,7 +29,6 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, SaidTurn, turns_of_calls
-from fdbcore.suites.dialogue_acts.turns.live_timing import live_timing
 from fdbcore.suites.dialogue_acts.turns.references import Asked, read_turn_references
 from fdbcore.suites.dialogue_acts.turns.tables import follows, quarters, shares
 from fdbcore.types import Problem, Side
@@ -35,7 +36,7 @@ from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, LiveReplyJson, TurnJson
-    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
+    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith, LiveTiming
 
 SET: Final = "turns"
 """The name of the set of good replies by turn."""
@@ -113,6 +114,15 @@ def score_turns(
         "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
     return Scored(content, {ANNOTATIONS: jsonl(labelled)}, told)
+
+
+def live_timing(calls: Sequence[tuple[str, str]]) -> Iterator[LiveTiming]:
+    """The measures of each system, pooled over its calls. calls: system, and folder of the recording."""
+    for system in dict.fromkeys(name for name, _ in calls):
+        own = [read_quantities(Reading(Path(path)))[0] for name, path in calls if name == system]
+        scored = [quantities for quantities in own if quantities]
+        if scored:
+            yield {"system": system, "calls": len(scored), "measures": dict(summarise(scored))}
 
 
 def prompts_of(options: Mapping[str, Any]) -> Prompts:
