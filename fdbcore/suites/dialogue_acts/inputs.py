@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.audio.speech import RECOGNISER_RATE_HZ
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.models.cache import KeptModel
 from fdbcore.protocols import Judge, Model, Transcriber
 from fdbcore.registry import transcriber
-from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, first_requests, references
+from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, references
 from fdbcore.suites.dialogue_acts.models.annotators import (
     Annotating,
     Named,
@@ -26,19 +22,12 @@ from fdbcore.suites.dialogue_acts.models.annotators import (
     named,
     of_every_set,
 )
-from fdbcore.suites.dialogue_acts.models.content_judge import (
-    JUDGED,
-    expected_judging,
-    judge_content,
-    judge_options,
-    replies_to_judge,
-    unheard_reply,
-)
-from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, hearing_took
+from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, judge_options, replies_to_judge
+from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, Unheard, hearing_took
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl, read_responses
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
@@ -53,26 +42,22 @@ from fdbcore.suites.dialogue_acts.sets import (
     sets_of_runs,
     without_response,
 )
-from fdbcore.suites.dialogue_acts.turns.estimates import expected_turns
-from fdbcore.suites.dialogue_acts.turns.scores import live_timing, score_turns
+from fdbcore.suites.dialogue_acts.turns.scores import ANNOTATIONS, KEPT, live_timing, score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
-from fdbcore.types.usage import ExpectedUse, Service, Unit
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
 
 DEFAULT_REQUESTS: Final = 4
-TOKENS_OF_ACTS: Final = 150
-"""About what a model writes for the acts of a reply."""
-ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
 
 
 def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
-    chosen, recogniser = _helpers(options)
+    chosen, recogniser = helpers(options)
     hears = None if recogniser is None else TalliedTranscriber(recogniser)
     scored = _scored(paths, options, chosen, hears, jobs or DEFAULT_REQUESTS, out, show)
     content = {**scored.document, **_page_language(options)}
@@ -95,8 +80,7 @@ def _scored(
     check_language(options["page_language"])
     if options["turns"]:
         return score_turns(paths, options, of_every_set(chosen), hears, judging, jobs, out, show)
-    as_given = options["as_given"]
-    sets, responses, problems = _material(paths, options, hears)
+    sets, responses, problems = material(paths, options, hears)
     used: list[AnnotatedWith] = []
     again: list[str] = []
     for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
@@ -108,7 +92,7 @@ def _scored(
     if judging.judges:
         to_judge = replies_to_judge(sets, responses)
         judged = judge_content(to_judge, judging, out / JUDGED, jobs, show)
-    settings = ScoringSettings(as_given, not options["unmerged"], options["first_reference"], options["partial_credit"])
+    settings = ScoringSettings.of(options)
     content = document(sets, responses, problems, settings, options["published"], used)
     calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
@@ -125,69 +109,24 @@ def _page_language(options: Mapping[str, Any]) -> dict[str, str]:
     return {} if language == ENGLISH else {"page_language": language}
 
 
-class _Unheard(Transcriber):
-    """Hears nothing, but adds up what a recogniser would be sent. What that one has heard before is still taken."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.lengths_s: list[float] = []
-
-    def transcribe(self, wav: bytes, language: str) -> str:
-        self.lengths_s.append(len(wav) / 2 / RECOGNISER_RATE_HZ)
-        raise InputError("expected the words of B, got speech that nobody has heard yet")
-
-
-def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
-    """What `score` would ask of the recogniser, of each annotator and of the judge; see `Suite.expected`."""
-    chosen, hears = _helpers(options)
-    judging = judge_options(options)
-    if options["turns"]:
-        yield from expected_turns(paths, options, of_every_set(chosen), hears, judging, out)
-        return
-    unheard = None if hears is None else _Unheard(hears.name)
-    sets, responses, _ = _material(paths, options, unheard)
-    lengths_s = [] if unheard is None else unheard.lengths_s
-    if hears is not None:
-        left_s, used = sum(lengths_s), hears.services()
-        usd = expected_usd(used, left_s) if left_s else 0.0
-        yield ExpectedUse(
-            hears.name, "reply", len(lengths_s), len(lengths_s), {"seconds": left_s}, usd, priced_on(used)
-        )
-    for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
-        of, annotator, prompts = task
-        asked, open_ones = _to_annotate(task, sets, responses, options["repeats"])
-        open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
-        requests = first_requests(open_responses, of.records.values(), prompts, repeats=options["repeats"])
-        with KeptModel(annotator, out / KEPT) as kept:
-            left = [request for request in requests if not kept.knows(request)]
-        left += [prompts.annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])
-        tokens_in = sum(tokens_of(request.user) + tokens_of(json.dumps(request.schema)) for request in left)
-        counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": len(left) * TOKENS_OF_ACTS}
-        most = len(requests) + len(lengths_s) * options["repeats"]
-        yield expected_use(annotator.name, "annotation", len(left), most, counts, annotator.services())
-    if judging.judges:
-        unheard_replies = [unheard_reply(Record("", "", ()))] * len(lengths_s)
-        yield expected_judging(replies_to_judge(sets, responses), unheard_replies, judging, out / JUDGED)
-
-
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:
     """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
-    chosen, hears = _helpers(options)
+    chosen, hears = helpers(options)
     models: list[Model | Judge] = [one.model for one in chosen]
     if (
         not options["turns"]
         and all(one.set for one in chosen)
         and any(map(_is_generated, (*paths, *options["references"])))
     ):
-        sets, responses, _ = _material(paths, options, _Unheard(""))
+        sets, responses, _ = material(paths, options, Unheard(""))
         models = list(
             {
                 task.model.name: task.model
                 for task in by_set(chosen, sets, responses, options["prompts"], options["locale"])
             }.values()
         )
-    helpers = (*models, *judge_options(options).judges, *([hears] if hears else ()))
-    return [service for helper in helpers for service in helper.services()]
+    asked = (*models, *judge_options(options).judges, *([hears] if hears else ()))
+    return [service for helper in asked for service in helper.services()]
 
 
 def _is_generated(path: Path) -> bool:
@@ -195,14 +134,14 @@ def _is_generated(path: Path) -> bool:
     return ((path if path.is_dir() else path.parent) / GENERATED).is_file()
 
 
-def _helpers(options: Mapping[str, Any]) -> tuple[list[Named], Transcriber | None]:
+def helpers(options: Mapping[str, Any]) -> tuple[list[Named], Transcriber | None]:
     """The annotators that the user names, and the recogniser if there is one."""
     chosen = named(options)
     with told_as("--asr", "asr"):
         return chosen, None if options["asr"] is None else transcriber(options["asr"])
 
 
-def _material(
+def material(
     paths: Sequence[Path], options: Mapping[str, Any], hears: Transcriber | None
 ) -> tuple[list[RecordSet], list[Response], list[Problem]]:
     """The sets, the responses, and the problems with their files; a file that cannot be used is one problem."""
@@ -237,7 +176,7 @@ def _one_each(names: Mapping[Path, str]) -> list[Path]:
     return list({name: file for file, name in reversed(list(names.items()))}.values())[::-1]
 
 
-def _to_annotate(
+def to_annotate(
     task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], repeats: int
 ) -> tuple[list[Response], list[bool]]:
     """The responses and the reference texts of a set, and which of them a model has yet to label by these prompts."""
@@ -263,7 +202,7 @@ def _annotated(
     several, are not scored, and so not annotated.
     """
     of, annotator, prompts = task
-    asked, open_ones = _to_annotate(task, sets, responses, repeats)
+    asked, open_ones = to_annotate(task, sets, responses, repeats)
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
         of.records.values(),

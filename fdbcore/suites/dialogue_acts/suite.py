@@ -120,7 +120,7 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
         """Those of the recogniser, of the annotators and of the judge."""
-        from fdbcore.suites.dialogue_acts.inputs import expected
+        from fdbcore.suites.dialogue_acts.estimates import expected
 
         return list(expected(paths, options, out))
 

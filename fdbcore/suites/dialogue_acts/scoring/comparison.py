@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,11 @@ class ScoringSettings:
     partial_credit: bool = False
     resamples: int = RESAMPLES
     seed: int = SEED
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The settings that the options of the suite say."""
+        return cls(options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"])
 
 
 def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:

@@ -94,9 +94,7 @@ def score_turns(
     acts = {response.id: response.annotations for response in labelled}
     ceiling = [response for response in labelled if response.system == REFERENCE]
     responses, unmatched = _responses(calls, given, acts)
-    settings = ScoringSettings(
-        options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
-    )
+    settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
     told = [*all_took(used), *again]
     if judging.judges:
