@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
 from fdbcore.runtime.redaction import clean
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
@@ -319,13 +319,7 @@ def _problem(where: str, text: str, error: InputError) -> Problem:
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
-    numbered = enumerate(text.split("\n"), 1)  # not splitlines: a text may hold other separators
+    numbered = enumerate(utf8_text(path).split("\n"), 1)  # not splitlines: a text may hold other separators
     return [(f"{_writable(str(path))}, line {number}", line) for number, line in numbered if line.strip()]
 
 

@@ -34,8 +34,8 @@ import numpy.typing as npt
 from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits, unexpected
+from fdbcore.runtime.texts import utf8_text
 from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
 
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
@@ -180,12 +180,9 @@ def read_tag_set(path: Path) -> TagSet:
 
 def checked(path: Path) -> tuple[TagSetJson, list[str]]:
     """What a TOML file has, and its faults, a line each. InputError if it cannot be read."""
+    text = utf8_text(path)
     try:
-        content: Any = toml_values(read_whole(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
+        content: Any = toml_values(text)
     except ValueError as error:
         raise InputError(f"{path}: expected TOML: {error}") from error
     return content, list(faults(content))
