@@ -80,9 +80,9 @@ def turns_of_calls(
         for path, name in zip(paths, names, strict=True)
     ]
     calls = [
-        _Named(call, name, system)
+        _Named(call, name, call.columns.get("system") or name)
         for run, name in zip(runs, names, strict=True)
-        for call, system in _systems(run, name)
+        for call in run.calls
     ]
     _refuse_twice([real_path(each.call.path) for each in calls])
     found: list[CallTurns] = []
@@ -107,7 +107,7 @@ def turns_of_calls(
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A call, the name of the input that has it, and of its system."""
+    """A call, the name of the input that has it, and of its system: what the call says, else the input's name."""
 
     call: Call
     of: str
@@ -124,12 +124,6 @@ def _refuse_twice(paths: Sequence[Path]) -> None:
     again = next((path for path, count in Counter(paths).items() if count > 1), None)
     if again is not None:
         raise SettingsError(f"{again}: expected each call once, got it {paths.count(again)} times")
-
-
-def _systems(run: Run, name: str) -> Iterator[tuple[Call, str]]:
-    """The calls of an input with their systems: what the calls say, else the input's name."""
-    for call in run.calls:
-        yield call, call.columns.get("system") or name
 
 
 def _told_apart(calls: Sequence[_Named]) -> list[_Named]:
