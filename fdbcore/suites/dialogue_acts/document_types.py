@@ -218,8 +218,8 @@ class TopicScores(TypedDict):
     wed: float
 
 
-class ActErrors(TypedDict):
-    """Which acts the replies lack, add and swap, as weight per reply."""
+class Diagnosis(TypedDict):
+    """The errors of one system, as one annotator labels its replies."""
 
     acts: list[str]
     matrix: Annotated[list[list[float]], Meta(description="[act of the reference][act of the reply]; the last is none")]
@@ -227,11 +227,6 @@ class ActErrors(TypedDict):
     redundant: dict[str, float]
     swapped: list[SwapJson]
     topics: list[TopicScores]
-
-
-class Diagnosis(ActErrors):
-    """The errors of one system, as one annotator labels its replies."""
-
     set: str
     system: str
     annotator: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.resources import files
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions
 from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnosis
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
 from fdbcore.suites.dialogue_acts.scoring.forms import first_references, has_neighbours, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
         ActsDocument,
         AnnotatedWith,
-        Diagnosis,
         ItemJson,
         PublishedRow,
         ResponseJson,
         ScoredSet,
         ScoredWith,
+        StepJson,
     )
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
@@ -81,7 +81,7 @@ def document(
         "comparisons": compared,
         "items": items,
         "cases": [case for of in sets for case in cases(items, of.name)],
-        "diagnosis": list(_diagnoses(items, credited[0].tags.names)),
+        "diagnosis": list(diagnoses(items, credited[0].tags.names)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": [
@@ -242,22 +242,18 @@ def _settings_json(
     settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
 ) -> ScoredWith:
     labelled = [row for row in rows if row.annotator is not None]
-    return {
+    found = {
         "fdbcore": __version__,
         "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
         "repeats": max((len(row.repeats) for row in labelled), default=1),
         "annotated_with": list(annotated_with),
-        "as_given": settings.as_given,
-        "merged": settings.merged,
-        "first_reference": settings.first_reference,
-        "partial_credit": settings.partial_credit,
-        "resamples": settings.resamples,
-        "seed": settings.seed,
+        **asdict(settings),
         "level": LEVEL,
         "power": POWER,
         "sd_ddof": SD_DDOF,
         "family": compared,
     }
+    return cast("ScoredWith", found)
 
 
 def _set_json(of: RecordSet) -> ScoredSet:
@@ -301,15 +297,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
             },
             "response": _response_json(response, str(row.annotator), repeat),
             "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": [
-                {
-                    "operation": step.operation,
-                    "reference_index": step.reference_index,
-                    "prediction_index": step.prediction_index,
-                    "cost": step.cost,
-                }
-                for step in row.scored.alignment(number).path
-            ],
+            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
         }
         if _has_trials(one):
             item["trial"] = response.trial
@@ -326,15 +314,3 @@ def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJ
     if response.live is not None:
         found["live"] = response.live
     return found
-
-
-def _diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
-    for (of, system, annotator), own in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
-        listed = list(own)
-        yield {
-            "set": of,
-            "system": system,
-            "annotator": annotator,
-            "kind": listed[0]["kind"],
-            **diagnosis(listed, acts),
-        }
