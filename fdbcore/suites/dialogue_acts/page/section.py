@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
@@ -66,16 +66,8 @@ def section(document: ActsDocument) -> str:
                 "place": f"{found['set']}, {found['annotator']}" if several else "",
                 "drawn": confusion(found, tags_of(document)),
                 "lists": [
-                    _ranked("Missing", _total(document, found, "insertion"), found["missing"].items()),
-                    _ranked("Redundant", _total(document, found, "deletion"), found["redundant"].items()),
-                    _ranked(
-                        "Swapped",
-                        _total(document, found, "substitution"),
-                        (
-                            (f"{swap['predicted']} instead of {swap['reference']}", swap["weight"])
-                            for swap in found["swapped"]
-                        ),
-                    ),
+                    _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
+                    for part, weights in _errors(found, "{predicted} instead of {reference}").items()
                 ],
             }
             for number, found in enumerate(document["diagnosis"])
@@ -103,11 +95,16 @@ def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
     for one in found:
         name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
         yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)
-        swapped = {f"{swap['reference']} by {swap['predicted']}": swap["weight"] for swap in one["swapped"]}
-        for label, weights in (("missing", one["missing"]), ("redundant", one["redundant"]), ("swapped", swapped)):
+        for part, weights in _errors(one, "{reference} by {predicted}").items():
             largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
             text = ", ".join(f"{act} {weight:.3f}" for act, weight in largest) or "nothing"
-            yield from wrapped(f"  {label:<11}{text}", width, 13)
+            yield from wrapped(f"  {PARTS[part]:<11}{text}", width, 13)
+
+
+def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
+    """The weights of acts, for each part of the distance. swap: how a swap is written."""
+    swapped = {swap.format(**one): one["weight"] for one in found["swapped"]}
+    return {"insertion": found["missing"], "deletion": found["redundant"], "substitution": swapped}
 
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
@@ -120,8 +117,8 @@ def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | No
     )
 
 
-def _ranked(title: str, total: float | None, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    listed = sorted(pairs, key=lambda pair: -pair[1])
+def _ranked(title: str, total: float | None, weights: Mapping[str, float]) -> dict[str, Any]:
+    listed = sorted(weights.items(), key=lambda pair: -pair[1])
     return {
         "title": title,
         "total": mean(total),
