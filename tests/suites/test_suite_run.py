@@ -454,7 +454,7 @@ def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: p
     (shipped / "smoke" / RECORDS).write_text(jsonl(THE_RECORDS[:1]), encoding="utf-8")
     for name in ("system", "user"):
         (shipped / f"respond_{name}.ja.txt").write_text("短く。", encoding="utf-8")
-    monkeypatch.setattr(users, "DATA", shipped)
+    monkeypatch.setattr(users, "SHIPPED", shipped / "smoke")
     monkeypatch.setattr(users, "SPEAKER", f"exec:{TALKER}")
     before = sorted(tmp_path.rglob("*"))
     dry = run(*FAST, "--dry-run", "--json", "--system", "echo", out=tmp_path / "run")

@@ -60,11 +60,13 @@ def score(
     chosen, recogniser = helpers(options)
     hears = None if recogniser is None else TalliedTranscriber(recogniser)
     scored = _scored(paths, options, chosen, hears, jobs or DEFAULT_REQUESTS, out, show)
-    content = {**scored.document, **_page_language(options)}
-    if hears is None:
-        return replace(scored, document=content)
-    heard = hears.heard()
-    return replace(scored, document={**content, "heard_with": heard}, told=[hearing_took(heard), *scored.told])
+    content, told = dict(scored.document), list(scored.told)
+    if options["page_language"] != ENGLISH:
+        content["page_language"] = options["page_language"]
+    if hears is not None:
+        content["heard_with"] = heard = hears.heard()
+        told.insert(0, hearing_took(heard))
+    return replace(scored, document=content, told=told)
 
 
 def _scored(
@@ -101,12 +103,6 @@ def _scored(
         judged.put_into(content, sets, settings)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, [*all_took(used), *again, *(() if judged is None else judged.told)])
-
-
-def _page_language(options: Mapping[str, Any]) -> dict[str, str]:
-    """The language of the page, as a document has it: not if it is English."""
-    language = options["page_language"]
-    return {} if language == ENGLISH else {"page_language": language}
 
 
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:

@@ -37,6 +37,8 @@ from fdbcore.runtime.shape import misfits, unexpected
 from fdbcore.runtime.texts import utf8_text
 from fdbcore.runtime.toml_values import toml_values
 
+DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
+"""What ships with the suite."""
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
 """What stands in the place of an act where there is none, so no act can have this name."""
@@ -46,7 +48,6 @@ MAX_SHORT: Final = 6
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
-_DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
 
 
 class TagJson(TypedDict):
@@ -166,7 +167,7 @@ def paper_acts() -> TagSet:
 def tags_in(folder: Path | None) -> TagSet:
     """The tag set in a folder of prompts; without one, the shipped seven acts. InputError if it cannot be used."""
     own = folder is not None and (folder / FILE).is_file()
-    return read_tag_set(folder / FILE if folder and own else _DATA / FILE)
+    return read_tag_set(folder / FILE if folder and own else DATA / FILE)
 
 
 def read_tag_set(path: Path) -> TagSet:

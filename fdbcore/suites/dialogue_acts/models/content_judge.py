@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,6 +28,7 @@ from fdbcore.suites.dialogue_acts.scoring.content import (
 )
 from fdbcore.suites.dialogue_acts.scoring.scores import no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
+from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Problem, Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
 
@@ -124,7 +124,7 @@ def _question(record: Record, reply: str | None) -> JudgeQuestion:
 def rubric(language: str) -> Rubric:
     """What a judge is told, in our words: in Japanese, or else in English."""
     own = language if language in LANGUAGES else LANGUAGES[-1]
-    text = (files("fdbcore.suites.dialogue_acts") / "data" / f"judge.{own}.txt").read_text(encoding="utf-8")
+    text = (DATA / f"judge.{own}.txt").read_text(encoding="utf-8")
     question = RubricQuestion("The content of the reply is right", (), ("right",))
     return Rubric("content", text, VERDICT, [question], language=own)
 

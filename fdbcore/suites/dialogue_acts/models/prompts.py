@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
@@ -20,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.records import Record
-from fdbcore.suites.dialogue_acts.tag_sets import FILE, TagSet, paper_acts, tags_in
+from fdbcore.suites.dialogue_acts.tag_sets import DATA, FILE, TagSet, paper_acts, tags_in
 from fdbcore.types import Request
 
 PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
@@ -223,7 +222,7 @@ class Prompts:
     def _text(self, file: str) -> str:
         if self.folder is not None and (self.folder / file).is_file():
             return _read(self.folder / file, "a prompt")
-        packaged = files("fdbcore.suites.dialogue_acts") / "data" / file
+        packaged = DATA / file
         if not packaged.is_file():
             raise InputError(f"locale {self.locale}: expected {file} in a folder of prompts, found none")
         return packaged.read_text(encoding="utf-8")
@@ -238,7 +237,7 @@ def folder_of(given: Path | None) -> Path | None:
         return given
     if str(given) not in SHIPPED:
         raise SettingsError(f"--prompts {given}: expected a folder of prompts, {' or '.join(SHIPPED)}")
-    return Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / given
+    return DATA / given
 
 
 def _hash(*told: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, replace
-from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, cast
 
@@ -17,12 +16,13 @@ from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
-from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions
+from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
 from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
-from fdbcore.suites.dialogue_acts.scoring.forms import first_references, has_neighbours, merged_responses, merged_set
+from fdbcore.suites.dialogue_acts.scoring.forms import first_references, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
+from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def document(
     annotate is already among the problems.
     """
     settings = settings or ScoringSettings()
-    neighbours = list(_neighbours(sets, responses, settings.merged))
+    neighbours = list(repeated_acts(sets, responses, settings.merged))
     if settings.merged:
         sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
     credited = sets
@@ -84,10 +84,7 @@ def document(
         "diagnosis": list(diagnoses(items, credited[0].tags.names)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
-        "warnings": [
-            *cautions(sets, responses, summaries, compared),
-            *neighbours,
-        ],
+        "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
         "notes": [
             *_of_references(every_reference, rows, responses, settings),
             *_of_credit(sets, credited, rows, responses, settings),
@@ -103,19 +100,8 @@ def published() -> list[PublishedRow]:
 
     The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
     """
-    text = (files("fdbcore.suites.dialogue_acts") / "data" / "published.json").read_text(encoding="utf-8")
-    rows: list[PublishedRow] = json.loads(text)["rows"]
+    rows: list[PublishedRow] = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["rows"]
     return rows
-
-
-def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
-    """A warning for each set, and for the responses, in which an act follows itself."""
-    labelled = {of.name: [r.annotation for one in of.records.values() for r in one.references] for of in sets}
-    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
-    for name, own in labelled.items():
-        if count := sum(map(has_neighbours, own)):
-            done = "such steps were merged" if is_merged else "such steps are scored apart"
-            yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
 
 
 def _has_trials(one: Answers) -> bool:
