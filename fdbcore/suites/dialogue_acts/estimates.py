@@ -10,9 +10,10 @@ from typing import Any, Final
 from fdbcore.analysis.corpus import Run
 from fdbcore.errors import InputError
 from fdbcore.models.cache import KeptModel
-from fdbcore.protocols import Model, Transcriber
+from fdbcore.protocols import Model
 from fdbcore.recording.run import is_recorded
-from fdbcore.runs.estimates import expected_usd, expected_use, priced_on, tokens_of
+from fdbcore.runs.estimates import expected_use, tokens_of
+from fdbcore.runs.expected_words import expected_hearing
 from fdbcore.suites.dialogue_acts.inputs import KEPT, helpers, material, to_annotate
 from fdbcore.suites.dialogue_acts.models.annotate import first_requests
 from fdbcore.suites.dialogue_acts.models.annotators import by_set, of_every_set
@@ -49,7 +50,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
     sets, responses, _ = material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
     if hears is not None:
-        yield _hearing(hears, "reply", lengths_s)
+        yield expected_hearing(hears, "reply", lengths_s)
     for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
         of, annotator, prompts = task
         asked, open_ones = to_annotate(task, sets, responses, options["repeats"])
@@ -89,19 +90,12 @@ def _of_turns(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> I
                 if not any(told_texts(call.recording, side, own)):
                     lengths_s += [turn.end_s - turn.start_s for turn in own if turn.part != ASIDE]
     if hears is not None:
-        yield _hearing(hears, "turn", lengths_s)
+        yield expected_hearing(hears, "turn", lengths_s)
     most = (turns + len(good)) * options["repeats"]
     tokens_in = most * _tokens(prompts.annotation_request("", "", "", 1))
     yield from (_annotation(model, most, most, tokens_in) for model in models)
     if judging.judges:
         yield expected_judging([], to_judge, judging, out / JUDGED)
-
-
-def _hearing(hears: Transcriber, what: str, lengths_s: Sequence[float]) -> ExpectedUse:
-    """What a recogniser would hear: pieces of these lengths."""
-    seconds, used = sum(lengths_s), hears.services()
-    usd = expected_usd(used, seconds) if seconds else 0.0
-    return ExpectedUse(hears.name, what, len(lengths_s), len(lengths_s), {"seconds": seconds}, usd, priced_on(used))
 
 
 def _annotation(model: Model, left: int, of: int, tokens_in: float) -> ExpectedUse:
