@@ -14,9 +14,8 @@ from fdbcore.protocols import Model
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.estimates import expected_use, tokens_of
 from fdbcore.runs.expected_words import expected_hearing
-from fdbcore.suites.dialogue_acts.inputs import KEPT, helpers, material, to_annotate
-from fdbcore.suites.dialogue_acts.models.annotate import first_requests
-from fdbcore.suites.dialogue_acts.models.annotators import by_set, of_every_set
+from fdbcore.suites.dialogue_acts.inputs import helpers, material, to_annotate
+from fdbcore.suites.dialogue_acts.models.annotate import by_set, first_requests, of_every_set
 from fdbcore.suites.dialogue_acts.models.content_judge import (
     JUDGED,
     JudgedReply,
@@ -29,9 +28,8 @@ from fdbcore.suites.dialogue_acts.models.hearing import Unheard
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.turns.calls import user_of
 from fdbcore.suites.dialogue_acts.turns.references import read_turn_references
-from fdbcore.suites.dialogue_acts.turns.scores import prompts_of
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, spoken_turns
-from fdbcore.suites.dialogue_acts.turns.words import told_texts
+from fdbcore.suites.dialogue_acts.turns.scores import KEPT, prompts_of
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, spoken_turns, told_texts
 from fdbcore.types import SIDES, Request
 from fdbcore.types.usage import ExpectedUse, Unit
 

@@ -12,15 +12,17 @@ from fdbcore.protocols import Judge, Model, Transcriber
 from fdbcore.registry import transcriber
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, references
-from fdbcore.suites.dialogue_acts.models.annotators import (
+from fdbcore.suites.dialogue_acts.models.annotate import (
+    Annotated,
     Annotating,
     Named,
     all_took,
+    annotate,
     annotated_with,
     by_set,
     named,
     of_every_set,
+    references,
 )
 from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, judge_options, replies_to_judge
 from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, Unheard, hearing_took

@@ -16,8 +16,7 @@ from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, answering, spoken_turns
-from fdbcore.suites.dialogue_acts.turns.words import texts, told_texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
 

@@ -1,39 +1,39 @@
-"""Has a judge say whether the content of each reply is right, which acts do not show.
+"""Has a judge say whether the content of each reply is right, which acts do not show, and what its verdicts come to.
 
 What the judge did not answer is unscored: it is a problem, and no number. Who gave no reply is not asked about, and is
-not right.
+not right. A record that a system replied to in several trials counts by the mean of their verdicts. What has no verdict
+is left out, also of the tests: these take the records on which both systems have one.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.report.judging import judging_took
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
+from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
-from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings, correct
-from fdbcore.suites.dialogue_acts.scoring.content import (
-    NOT_GIVEN,
-    ReplyPlace,
-    Verdicts,
-    content_comparisons,
-    content_rows,
-)
-from fdbcore.suites.dialogue_acts.scoring.scores import no_reply
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, ScoringSettings, correct, paired
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Problem, Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, JudgedBy
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, ComparisonJson, ContentRow, JudgedBy
 
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
@@ -41,6 +41,20 @@ TOKENS_OF_A_VERDICT: Final = 60
 """About what a judge writes for a verdict with its reason."""
 LANGUAGES: Final = ("ja", "en")
 """In which a judge is told the rubric; the second for texts in any other language."""
+NOT_GIVEN: Final = Verdict(False, "")
+"""On a reply that was not given: no judge is asked."""
+
+
+class ReplyPlace(NamedTuple):
+    """Which reply a verdict is on."""
+
+    set: str
+    id: str
+    system: str
+    trial: int
+
+
+Verdicts = Mapping[ReplyPlace, Verdict]
 
 
 class JudgedReply(NamedTuple):
@@ -176,3 +190,64 @@ def judge_content(
             problems.append(Problem(each.where, f"{each.place.system}: content unscored: {found.reason}"))
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
     return JudgedContent(judging, verdicts, problems, [asked.told, judging_took(judging, "these replies")])
+
+
+def content_rows(of: RecordSet, verdicts: Verdicts) -> list[ContentRow]:
+    """A row for each system; intervals are over records, or over recorded users where records are turns of these."""
+    return [_row(of, system, verdicts) for system in _systems(of, verdicts)]
+
+
+def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSettings) -> list[ComparisonJson]:
+    """Each two systems, paired by record; `p_holm` is still missing."""
+    means = {system: _means(of, system, verdicts) for system in _systems(of, verdicts)}
+    names = list(combinations(means, 2))
+    differences = [(means[a] - means[b])[:, None, None] for a, b in names]
+    return list(paired(of.name, None, [CONTENT], names, differences, of.clusters, settings))
+
+
+def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
+    return list(dict.fromkeys(place.system for place in verdicts if place.set == of.name))
+
+
+def _known(of: RecordSet, system: str, verdicts: Verdicts) -> dict[str, list[bool]]:
+    """The verdicts on the replies of a system, by record; none if the judge gave none at all: replies that were not
+    given, of which it is not asked, would make a share of their own.
+    """
+    own = {place: each for place, each in verdicts.items() if (place.set, place.system) == (of.name, system)}
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    judged = [each.right is not None for each in own.values() if each is not NOT_GIVEN]
+    if any(judged) or not judged:
+        for place, verdict in own.items():
+            if verdict.right is not None:
+                found[place.id].append(verdict.right)
+    return found
+
+
+def _means(of: RecordSet, system: str, verdicts: Verdicts) -> Floats:
+    """The mean verdict of each record, (records,); NaN where there is none."""
+    known = _known(of, system, verdicts)
+    return np.array([fmean(known[id]) if id in known else np.nan for id in of.records])
+
+
+def _row(of: RecordSet, system: str, verdicts: Verdicts) -> ContentRow:
+    given = sum((place.set, place.system) == (of.name, system) for place in verdicts)
+    known = _known(of, system, verdicts)
+    units = dict(zip(of.records, of.clusters or range(len(of.records)), strict=True))
+    by_unit: defaultdict[int, list[bool]] = defaultdict(list)
+    for id, own in known.items():
+        by_unit[units[id]] += own
+    pooled: Sequence[Sequence[bool]] = list(by_unit.values())
+    n, right = sum(map(len, pooled)), sum(map(sum, pooled))
+    interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
+    row: ContentRow = {
+        "set": of.name,
+        "system": system,
+        "n": n,
+        "right": right,
+        "unscored": given - n,
+        "share": right / n if n else None,
+        "ci95": None if interval is None else (interval.low, interval.high),
+    }
+    if of.clusters is not None:
+        row["clusters"] = len(pooled)
+    return row

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
+from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
 from fdbcore.suites.dialogue_acts.page.terms import CAUTION, CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
-from fdbcore.suites.dialogue_acts.scoring.content import CONTENT as CONTENT_MEASURE
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT as CONTENT_MEASURE
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.types import Problem

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 COMPARED: Final = ("wlcs", "wed", "f1")
 """The measures by which systems are compared. Holm's family is all comparisons of a document."""
 
+CONTENT: Final = "content"
+"""The measure of the comparisons: 1 for a reply whose content is right, 0 for one whose content is not."""
+
 SD_DDOF: Final = 1
 COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 

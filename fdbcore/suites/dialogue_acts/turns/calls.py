@@ -22,8 +22,7 @@ from fdbcore.runtime.numbers import whole_of
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns
-from fdbcore.suites.dialogue_acts.turns.words import TurnText, texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, TurnText, spoken_turns, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"

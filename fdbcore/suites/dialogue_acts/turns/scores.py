@@ -11,8 +11,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.suites.dialogue_acts.models.annotate import annotate, references
-from fdbcore.suites.dialogue_acts.models.annotators import Annotating, all_took, annotated_with
+from fdbcore.suites.dialogue_acts.models.annotate import Annotating, all_took, annotate, annotated_with, references
 from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, replies_to_judge
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (

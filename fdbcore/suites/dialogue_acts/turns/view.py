@@ -11,7 +11,7 @@ from fdbcore.report.format import NONE, counted
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
-from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
+from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.svg import PACKAGE
 from fdbcore.suites.dialogue_acts.page.told_acts import act_list
 from fdbcore.types import Problem, clock_text
