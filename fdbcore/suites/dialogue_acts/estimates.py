@@ -49,7 +49,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
     lengths_s = [] if unheard is None else unheard.lengths_s
     if hears is not None:
         yield expected_hearing(hears, "reply", lengths_s)
-    for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
+    for task in by_set(chosen, sets, responses, options):
         of, annotator, prompts = task
         asked, open_ones = to_annotate(task, sets, responses, options["repeats"])
         open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]

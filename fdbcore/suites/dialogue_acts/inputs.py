@@ -87,7 +87,7 @@ def _scored(
     sets, responses, problems = material(paths, options, hears)
     used: list[AnnotatedWith] = []
     again: list[str] = []
-    for task in by_set(chosen, sets, responses, options["prompts"], options["locale"]):
+    for task in by_set(chosen, sets, responses, options):
         responses, found = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
         problems += found.problems
         used.append(annotated_with(task, found.usage))
@@ -117,12 +117,7 @@ def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]
         and any(map(_is_generated, (*paths, *options["references"])))
     ):
         sets, responses, _ = material(paths, options, Unheard(""))
-        models = list(
-            {
-                task.model.name: task.model
-                for task in by_set(chosen, sets, responses, options["prompts"], options["locale"])
-            }.values()
-        )
+        models = list({task.model.name: task.model for task in by_set(chosen, sets, responses, options)}.values())
     asked = (*models, *judge_options(options).judges, *([hears] if hears else ()))
     return [service for helper in asked for service in helper.services()]
 

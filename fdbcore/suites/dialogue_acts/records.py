@@ -292,7 +292,7 @@ def _read(
     found: dict[object, Line] = {}
     problems: list[Problem] = []
     for where, text in _lines(path):
-        named = where
+        named, line = where, dict[str, Any]()
         try:
             line = _object(text)
             named = f"{where} ({_writable(line['id'])})" if isinstance(line.get("id"), str) else where
@@ -301,20 +301,19 @@ def _read(
                 raise InputError("expected an id only once, got it again")
             found[key(item)] = item
         except InputError as error:
-            problems.append(_problem(named, text, error))
+            problems.append(_problem(named, line, error))
     if not found:
         first = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"{path}: expected JSON lines, found none that can be used{first}")
     return list(found.values()), problems
 
 
-def _problem(where: str, text: str, error: InputError) -> Problem:
+def _problem(where: str, line: Mapping[str, Any], error: InputError) -> Problem:
     """What is wrong with a line, and for a response, which one it is."""
     hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
     try:
-        line = _object(text)
         return Lost.of(where, f"{error}{hint}", (_text(line, "id"), _text(line, "system")))
-    except (InputError, KeyError):
+    except InputError:
         return Problem(where, f"{error}{hint}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, answering, spoken_turns, texts, told_texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
 
@@ -113,23 +114,27 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
         raise InputError("expected a turn of the user, found no speech of A")
     replied = own if hearing.is_whole else [turn for turn in own if turn.part == "reply"]
     told = told_texts(reading, "B", own)
-    live: LiveReplyJson = {
-        "call": str(reading.path),
-        "start_s": None,
-        "end_s": None,
-        "after_s": None,
-        "apart": [
-            {"part": turn.part, "start_s": turn.start_s, "end_s": turn.end_s, "text": text or None}
-            for turn, text in zip(own, told, strict=True)
-            if turn not in replied
-        ],
-    }
+    live = live_reply(reading.path, asked[-1] if asked else None, replied)
+    live["apart"] = [
+        {"part": turn.part, "start_s": turn.start_s, "end_s": turn.end_s, "text": text or None}
+        for turn, text in zip(own, told, strict=True)
+        if turn not in replied
+    ]
     if not replied:
         return replace(silent, reason="nothing said after the user's turn", live=live)
     heard = texts(reading, "B", own, replied, hearing.transcriber, language)
     if any(each.text is None for each in heard):
         raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
-    live["start_s"], live["end_s"] = replied[0].start_s, replied[-1].end_s
-    live["after_s"] = None if not asked else replied[0].start_s - asked[-1].end_s
     text = as_text(TimedWord(each.text, 0, 0) for each in heard if each.text)
     return replace(silent, text=text or None, reason="" if text else "no words in its speech", live=live)
+
+
+def live_reply(call: Path, asked: SpokenTurn | None, replied: Sequence[SpokenTurn]) -> LiveReplyJson:
+    """Where the turns of a reply lie in a call, and how long after the turn that they answer."""
+    return {
+        "call": str(call),
+        "start_s": replied[0].start_s if replied else None,
+        "end_s": replied[-1].end_s if replied else None,
+        "after_s": replied[0].start_s - asked.end_s if replied and asked else None,
+        "apart": [],
+    }

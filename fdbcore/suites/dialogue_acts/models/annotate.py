@@ -208,24 +208,24 @@ def by_set(
     chosen: Sequence[Named],
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    folder: Path | None,
-    locale: str | None = None,
+    options: Mapping[str, Any],
 ) -> Iterator[Annotating]:
     """Each set with each of its annotators: its own, else those of every set, else whoever made it.
 
-    folder: of prompts; None for those of the set. locale: that which every set is expected to have. Whoever made a set
-    is asked only if no reply to it is annotated. SettingsError for the name of a set that is not there, for prompts or
-    a locale that do not fit a set (see `rules_of`), and for a set that was made at a server whose address is not known.
+    options: `prompts`, the folder of these, None for those of the set; `locale`, which every set is expected to have.
+    Whoever made a set is asked only if no reply to it is annotated. SettingsError for the name of a set that is not
+    there, for prompts or a locale that do not fit a set (see `rules_of`), and for a set that was made at a server whose
+    address is not known.
     """
     there = [of.name for of in sets]
     for one in chosen:
         if one.set and one.set not in there:
             raise SettingsError(f"--annotator {one.set}=...: expected one of the sets {', '.join(there)}")
     for of in sets:
-        check_locale(of, locale)
+        check_locale(of, options["locale"])
         own = [one.model for one in chosen if one.set == of.name] or [one.model for one in chosen if not one.set]
         for annotator in own or _maker(of, own_responses(of, sets, responses)):
-            yield Annotating(of, annotator, rules_of(of, folder))
+            yield Annotating(of, annotator, rules_of(of, options["prompts"]))
 
 
 def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from fdbcore.suites.dialogue_acts.records import (
     jsonl,
     steps_json,
 )
+from fdbcore.suites.dialogue_acts.replies import live_reply
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
@@ -34,7 +36,7 @@ from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, LiveReplyJson, TurnJson
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, TurnJson
     from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith, LiveTiming
 
 SET: Final = "turns"
@@ -183,16 +185,16 @@ def _responses(
         for call in own:
             replied = _reply(call, asked.turn)
             name, where = f"{asked.call} {asked.turn}", str(call.path)
+            silent = Response(name, call.system, None, set=SET, trial=call.trial, where=where)
             if asked.turn > len(call.of("A")):
                 reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
                 problems.append(Lost.of(where, reason, (name, call.system)))
             elif replied is None:
-                why = "no turn of B after it"
-                responses.append(Response(name, call.system, None, (), why, SET, call.trial, where))
+                responses.append(replace(silent, reason="no turn of B after it"))
             elif replied.words.text is None:
                 problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
-                responses.append(_response(call, replied, asked.turn, name, acts))
+                responses.append(_response(silent, call, replied, asked.turn, acts))
     return responses, problems
 
 
@@ -201,18 +203,10 @@ def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
     return next((each for each in call.turns if each.turn.answers(turn)), None)
 
 
-def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: Annotations) -> Response:
+def _response(silent: Response, call: CallTurns, replied: SaidTurn, turn: int, acts: Annotations) -> Response:
     asked = next((each.turn for each in call.of("A") if each.number == turn), None)
-    after_s = None if asked is None else replied.turn.start_s - asked.end_s
-    live: LiveReplyJson = {
-        "call": str(call.path),
-        "start_s": replied.turn.start_s,
-        "end_s": replied.turn.end_s,
-        "after_s": after_s,
-        "apart": [],
-    }
-    annotations = acts.get(turn_id(call, replied), ())
-    return Response(name, call.system, replied.words.text, annotations, "", SET, call.trial, str(call.path), live)
+    live, annotations = live_reply(call.path, asked, [replied.turn]), acts.get(turn_id(call, replied), ())
+    return replace(silent, text=replied.words.text, annotations=annotations, live=live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
