@@ -91,20 +91,19 @@ def _scored(
         responses, found = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
         problems += found.problems
         used.append(annotated_with(task, found.usage))
-        again += [f"{task.set.name}: {told}" for told in found.told]
-    judged = None
-    if judging.judges:
-        to_judge = replies_to_judge(sets, responses)
-        judged = judge_content(to_judge, judging, out / JUDGED, jobs, show)
+        again += [f"{task.set.name}: {one}" for one in found.told]
     settings = ScoringSettings.of(options)
     content = document(sets, responses, problems, settings, options["published"], used)
     calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
         content["timing"] = timing
-    if judged is not None:
+    told = [*all_took(used), *again]
+    if judging.judges:
+        judged = judge_content(replies_to_judge(sets, responses), judging, out / JUDGED, jobs, show)
         judged.put_into(content, sets, settings)
+        told += judged.told
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, [*all_took(used), *again, *(() if judged is None else judged.told)])
+    return Scored(content, files, told)
 
 
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:

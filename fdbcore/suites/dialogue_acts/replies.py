@@ -122,10 +122,10 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
     ]
     if not replied:
         return replace(silent, reason="nothing said after the user's turn", live=live)
-    heard = texts(reading, "B", own, replied, hearing.transcriber, language)
-    if any(each.text is None for each in heard):
+    _, heard = texts(reading, "B", own, replied, hearing.transcriber, language)
+    if None in heard:
         raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
-    text = as_text(TimedWord(each.text, 0, 0) for each in heard if each.text)
+    text = as_text(TimedWord(each, 0, 0) for each in heard if each)
     return replace(silent, text=text or None, reason="" if text else "no words in its speech", live=live)
 
 

@@ -75,38 +75,29 @@ class TagSetJson(TypedDict):
     rules: NotRequired[dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """An act of a tag set. short: its name where there is little room. colour: "#rrggbb". definition: by language."""
-
-    name: str
-    short: str
-    colour: str
-    definition: Mapping[str, str]
-
-
 @dataclass(frozen=True)
 class TagSet:
     """The acts that replies are labelled with. related: of pairs of acts, the factor of a swap, from 0 to 1.
 
+    short: the name of an act where there is little room. colour: "#rrggbb". definition: by language.
     A factor is on the mean weight of the two acts, which is what a swap costs in the paper; of any other pair it is 1.
     rules: how to annotate, by language.
     """
 
     name: str
-    acts: tuple[Tag, ...]
+    acts: tuple[TagJson, ...]
     related: Mapping[frozenset[str], float] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the acts; the position of an act is its code in packed arrays."""
-        return tuple(act.name for act in self.acts)
+        return tuple(act["name"] for act in self.acts)
 
     @cached_property
-    def by_name(self) -> Mapping[str, Tag]:
+    def by_name(self) -> Mapping[str, TagJson]:
         """The acts by name."""
-        return {act.name: act for act in self.acts}
+        return {act["name"]: act for act in self.acts}
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -131,19 +122,16 @@ class TagSet:
 
     def told(self, language: str) -> str:
         """What a model is told in a language: the acts with their definitions, then the rules. "" if there are none."""
-        if any(language not in act.definition for act in self.acts):
+        if any(language not in act["definition"] for act in self.acts):
             return ""
-        lines = [f"- {act.name}: {act.definition[language]}" for act in self.acts]
+        lines = [f"- {act['name']}: {act['definition'][language]}" for act in self.acts]
         return "\n\n".join(filter(None, ["\n".join(lines), self.rules.get(language, "").strip()]))
 
     def to_json(self) -> TagSetJson:
         """The set as a scores document has it: what the file has, without the rules."""
         return {
             "name": self.name,
-            "acts": [
-                {"name": act.name, "short": act.short, "colour": act.colour, "definition": dict(act.definition)}
-                for act in self.acts
-            ],
+            "acts": list(self.acts),
             "related": [{"acts": sorted(pair), "factor": factor} for pair, factor in self.related.items()],
         }
 
@@ -152,7 +140,10 @@ def parsed(content: TagSetJson) -> TagSet:
     """The tag set of a file that has no `faults`, or of a scores document."""
     return TagSet(
         content["name"],
-        tuple(Tag(act["name"], act["short"], act["colour"], act["definition"]) for act in content["acts"]),
+        tuple(
+            TagJson(name=act["name"], short=act["short"], colour=act["colour"], definition=act["definition"])
+            for act in content["acts"]
+        ),
         {frozenset(pair["acts"]): float(pair["factor"]) for pair in content.get("related", ())},
         content.get("rules", {}),
     )

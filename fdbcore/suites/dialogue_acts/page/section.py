@@ -45,7 +45,7 @@ def legend(document: ActsDocument) -> str:
 
     Signs are the acts with their colours, and what happened to them.
     """
-    acts = [(act.name, "", act.colour) for act in tags_of(document).acts]
+    acts = [(act["name"], "", act["colour"]) for act in tags_of(document).acts]
     signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
     return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
@@ -156,7 +156,7 @@ def _heads(acts: Sequence[str], tags: TagSet) -> list[str]:
         f'<text class="caption end" x="{LEFT - 8}" y="{TOP - 10}">the reference has</text>',
         *(
             f'<text class="middle small" x="{number(LEFT + (j + 0.5) * CELL_WIDTH)}" y="{TOP - 10}">'
-            f"{_head(tags.by_name[act].short if act in tags.by_name else act, 'missing')}</text>"
+            f"{_head(tags.by_name[act]['short'] if act in tags.by_name else act, 'missing')}</text>"
             for j, act in enumerate(acts)
         ),
     ]

@@ -195,8 +195,7 @@ def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[Syst
         return
     own = [one for one in answers if one.set.name == of.name]
     found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
-    yield from (row for row in found if row.kind == "system")
-    yield from (row for row in found if row.kind == "ceiling")
+    yield from sorted(found, key=lambda row: row.kind == "ceiling")
     yield from baseline_rows(of, seed)
 
 

@@ -22,7 +22,7 @@ from fdbcore.runtime.numbers import whole_of
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, TurnText, spoken_turns, texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"
@@ -31,11 +31,12 @@ RECORDINGS: Final = "recordings"
 
 @dataclass(frozen=True, slots=True)
 class SaidTurn:
-    """A turn of a call with its words. number: among the turns of its side, from 1."""
+    """A turn of a call. number: among those of its side, from 1. text: its words, None if unknown; words_by: whose."""
 
     turn: SpokenTurn
     number: int
-    words: TurnText
+    text: str | None
+    words_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +170,15 @@ def _said(
 ) -> Iterator[SaidTurn]:
     own = [turn for turn in spoken if turn.side == side]
     held = [turn for turn in own if turn.part != ASIDE]
-    words = texts(reading, side, own, held, transcriber, language)
+    words_by, words = texts(reading, side, own, held, transcriber, language)
     for number, (turn, text) in enumerate(zip(held, words, strict=True), 1):
-        yield SaidTurn(turn, number, text)
+        yield SaidTurn(turn, number, text, words_by)
 
 
 def _without_words(call: CallTurns) -> Iterator[Problem]:
     """A problem for each side that has turns whose words nobody knows."""
     for side in SIDES:
-        if count := sum(each.words.text is None for each in call.of(side)):
+        if count := sum(each.text is None for each in call.of(side)):
             reason = (
                 f"expected the words of {side}, got none of {count} of its {len(call.of(side))} turns: --asr hears them"
             )

@@ -138,19 +138,19 @@ def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]
     """Each turn with words, as a reply to what the other side said last; what was said before is its background."""
     for call in calls:
         for said in call.turns:
-            if said.words.text:
+            if said.text:
                 background, heard = _said_before(call, said.turn.side, said.turn.start_tick)
                 name, speaker = turn_id(call, said), _speaker(call, said.turn.side)
-                yield Record(name, heard, (), background), Response(name, speaker, said.words.text)
+                yield Record(name, heard, (), background), Response(name, speaker, said.text)
 
 
 def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
     """What a side that speaks at a tick answers, after its background."""
-    before = [each for each in call.turns if each.words.text and each.turn.start_tick < tick]
+    before = [each for each in call.turns if each.text and each.turn.start_tick < tick]
     partner = [each for each in before if each.turn.side != side][-1:]
     told = [each for each in before if each not in partner][-CONTEXT:]
-    background = "\n".join(f"{each.turn.side}: {each.words.text}" for each in told)
-    return background, "".join(str(each.words.text) for each in partner)
+    background = "\n".join(f"{each.turn.side}: {each.text}" for each in told)
+    return background, "".join(str(each.text) for each in partner)
 
 
 def _speaker(call: CallTurns, side: Side) -> str:
@@ -191,7 +191,7 @@ def _responses(
                 problems.append(Lost.of(where, reason, (name, call.system)))
             elif replied is None:
                 responses.append(replace(silent, reason="no turn of B after it"))
-            elif replied.words.text is None:
+            elif replied.text is None:
                 problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
                 responses.append(_response(silent, call, replied, asked.turn, acts))
@@ -206,7 +206,7 @@ def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
 def _response(silent: Response, call: CallTurns, replied: SaidTurn, turn: int, acts: Annotations) -> Response:
     asked = next((each.turn for each in call.of("A") if each.number == turn), None)
     live, annotations = live_reply(call.path, asked, [replied.turn]), acts.get(turn_id(call, replied), ())
-    return replace(silent, text=replied.words.text, annotations=annotations, live=live)
+    return replace(silent, text=replied.text, annotations=annotations, live=live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
@@ -229,10 +229,10 @@ def _turn_json(said: SaidTurn, annotations: Sequence[Annotation]) -> TurnJson:
         "after": said.turn.after,
         "start_s": said.turn.start_s,
         "end_s": said.turn.end_s,
-        "text": said.words.text,
-        "words_by": said.words.by,
+        "text": said.text,
+        "words_by": said.words_by,
         "acts": [
-            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.words.text)}
+            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.text)}
             for one in annotations
         ],
     }

@@ -93,14 +93,6 @@ MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around a turn a recogniser hears, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnText:
-    """The words of a turn, and whose they are: `told`, or the name of a recogniser. text is None if nobody knows."""
-
-    text: str | None
-    by: str
-
-
 def told_texts(reading: Reading, side: Side, turns: Sequence[SpokenTurn]) -> list[str]:
     """What the party of a side told that it said in each of these turns of it: each line in the turn nearest to it."""
     lines = [TimedWord(line["text"], at := line["start_tick"] * TICK_MS, at) for line in told_lines(reading, side)]
@@ -114,25 +106,24 @@ def texts(
     wanted: Sequence[SpokenTurn],
     transcriber: Transcriber | None,
     language: str,
-) -> list[TurnText]:
-    """The words of the wanted turns of a side: told; else as the recogniser hears them; without one, as stored.
+) -> tuple[str, Sequence[str | None]]:
+    """Whose the words of a side are, `told` or a recogniser's name, and those of its wanted turns; None: nobody knows.
 
+    They are those that its party told; else as the recogniser hears them; without one, as stored.
     turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the recogniser hears
     nothing has the text "". Errors are those of `Transcriber.transcribe`.
     """
     told = dict(zip(turns, told_texts(reading, side, turns), strict=True))
     if any(told.values()):
-        return [TurnText(told[turn] or None, TOLD) for turn in wanted]
+        return TOLD, [told[turn] or None for turn in wanted]
     if transcriber is not None:
-        return [
-            TurnText(text, transcriber.name) for text in _heard(reading, side, turns, wanted, transcriber, language)
-        ]
+        return transcriber.name, _heard(reading, side, turns, wanted, transcriber, language)
     stored = transcripts(reading.path, side)[-1:]
     if not stored:
-        return [TurnText(None, "")] * len(wanted)
+        return "", [None] * len(wanted)
     words = [word for word in stored[0].words if not word.is_doubtful]
     placed = dict(zip(turns, _placed(words, turns), strict=True))
-    return [TurnText(as_text(placed[turn]), stored[0].transcriber) for turn in wanted]
+    return stored[0].transcriber, [as_text(placed[turn]) for turn in wanted]
 
 
 def _placed(words: Sequence[TimedWord], turns: Sequence[SpokenTurn]) -> list[list[TimedWord]]:
