@@ -14,8 +14,8 @@ from fdbcore.protocols import Model
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.estimates import expected_use, tokens_of
 from fdbcore.runs.expected_words import expected_hearing
-from fdbcore.suites.dialogue_acts.inputs import helpers, material, to_annotate
-from fdbcore.suites.dialogue_acts.models.annotate import by_set, first_requests, of_every_set
+from fdbcore.suites.dialogue_acts.inputs import helpers, material
+from fdbcore.suites.dialogue_acts.models.annotate import by_set, first_requests, of_every_set, to_annotate
 from fdbcore.suites.dialogue_acts.models.content_judge import (
     JUDGED,
     JudgedReply,

@@ -13,37 +13,23 @@ from fdbcore.registry import transcriber
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.models.annotate import (
-    Annotated,
-    Annotating,
     Named,
     all_took,
-    annotate,
+    annotate_set,
     annotated_with,
     by_set,
     named,
     of_every_set,
-    references,
 )
 from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, judge_options, replies_to_judge
 from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, Unheard, hearing_took
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
+from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
-from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
-from fdbcore.suites.dialogue_acts.sets import (
-    GENERATED,
-    RECORDS,
-    SHIPPED,
-    RecordSet,
-    own_responses,
-    owners,
-    read_sets,
-    sets_of_runs,
-    without_response,
-)
+from fdbcore.suites.dialogue_acts.sets import GENERATED, RECORDS, SHIPPED, RecordSet, read_sets, sets_of_runs
 from fdbcore.suites.dialogue_acts.turns.scores import ANNOTATIONS, KEPT, live_timing, score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
@@ -88,7 +74,7 @@ def _scored(
     used: list[AnnotatedWith] = []
     again: list[str] = []
     for task in by_set(chosen, sets, responses, options):
-        responses, found = _annotated(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
+        responses, found = annotate_set(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
         problems += found.problems
         used.append(annotated_with(task, found.usage))
         again += [f"{task.set.name}: {one}" for one in found.told]
@@ -166,45 +152,3 @@ def material(
 def _one_each(names: Mapping[Path, str]) -> list[Path]:
     """The first of the files of each set."""
     return list({name: file for file, name in reversed(list(names.items()))}.values())[::-1]
-
-
-def to_annotate(
-    task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], repeats: int
-) -> tuple[list[Response], list[bool]]:
-    """The responses and the reference texts of a set, and which of them a model has yet to label by these prompts."""
-    of, annotator, prompts = task
-    unread = without_response(of.records.values(), own_responses(of, sets, responses), REFERENCE)
-    asked = [*responses, *references(unread, of.name)]
-    rules = prompts.annotation_hash
-    return asked, [owners(sets, r) == [of] and not annotated_by(r, annotator.name, repeats, rules) for r in asked]
-
-
-def _annotated(
-    task: Annotating,
-    sets: Sequence[RecordSet],
-    responses: Sequence[Response],
-    kept_in: Path,
-    repeats: int,
-    jobs: int,
-    show: Callable[[str], None],
-) -> tuple[list[Response], Annotated]:
-    """The responses and the reference texts of a set, with annotations of a model, and how these were made.
-
-    Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
-    several, are not scored, and so not annotated.
-    """
-    of, annotator, prompts = task
-    asked, open_ones = to_annotate(task, sets, responses, repeats)
-    found = annotate(
-        [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
-        of.records.values(),
-        annotator,
-        kept_in,
-        repeats=repeats,
-        jobs=jobs,
-        prompts=prompts,
-        watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
-    )
-    labelled = iter(found.responses)
-    merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
-    return merged, found

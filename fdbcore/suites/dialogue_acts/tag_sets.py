@@ -156,13 +156,12 @@ def paper_acts() -> TagSet:
 
 
 def tags_in(folder: Path | None) -> TagSet:
-    """The tag set in a folder of prompts; without one, the shipped seven acts. InputError if it cannot be used."""
+    """The tag set in a folder of prompts; without one, the shipped seven acts.
+
+    InputError, which names the first fault, if it cannot be used.
+    """
     own = folder is not None and (folder / FILE).is_file()
-    return read_tag_set(folder / FILE if folder and own else DATA / FILE)
-
-
-def read_tag_set(path: Path) -> TagSet:
-    """The tag set in a TOML file. InputError, which names the first fault, if it has any."""
+    path = folder / FILE if folder and own else DATA / FILE
     content, found = checked(path)
     if found:
         more = f" (and {len(found) - 1} more: fdbcore acts validate {path})" if len(found) > 1 else ""

@@ -33,7 +33,8 @@ from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for,
 from fdbcore.suites.dialogue_acts.models.checks import parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
-from fdbcore.suites.dialogue_acts.sets import RecordSet, check_locale, own_responses, rules_of
+from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
+from fdbcore.suites.dialogue_acts.sets import RecordSet, check_locale, own_responses, owners, rules_of, without_response
 from fdbcore.types import Problem, Request
 from fdbcore.types.usage import ModelUsage, Unit
 
@@ -228,6 +229,48 @@ def by_set(
             yield Annotating(of, annotator, rules_of(of, options["prompts"]))
 
 
+def to_annotate(
+    task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], repeats: int
+) -> tuple[list[Response], list[bool]]:
+    """The responses and the reference texts of a set, and which of them a model has yet to label by these prompts."""
+    of, annotator, prompts = task
+    unread = without_response(of.records.values(), own_responses(of, sets, responses), REFERENCE)
+    asked = [*responses, *references(unread, of.name)]
+    rules = prompts.annotation_hash
+    return asked, [owners(sets, r) == [of] and not annotated_by(r, annotator.name, repeats, rules) for r in asked]
+
+
+def annotate_set(
+    task: Annotating,
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    kept_in: Path,
+    repeats: int,
+    jobs: int,
+    show: Callable[[str], None],
+) -> tuple[list[Response], Annotated]:
+    """The responses and the reference texts of a set, with annotations of a model, and how these were made.
+
+    Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
+    several, are not scored, and so not annotated.
+    """
+    of, annotator, prompts = task
+    asked, open_ones = to_annotate(task, sets, responses, repeats)
+    found = annotate(
+        [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
+        of.records.values(),
+        annotator,
+        kept_in,
+        repeats=repeats,
+        jobs=jobs,
+        prompts=prompts,
+        watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
+    )
+    labelled = iter(found.responses)
+    merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
+    return merged, found
+
+
 def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
     """Who annotated a set by what, and what that took, be it asked now or earlier."""
     about = task.model.describe()
@@ -269,9 +312,9 @@ def all_took(used: Sequence[AnnotatedWith]) -> list[str]:
     tokens_in, tokens_out = (sum(one[way] for one in used) for way in ("tokens_in", "tokens_out"))
     priced = [one["usd"] for one in used if one["usd"] is not None]
     usd = usd_text(sum(priced)) if priced else "unpriced"
-    without = f", without {len(used) - len(priced)} unpriced" if 0 < len(priced) < len(used) else ""
+    unpriced = f", without {len(used) - len(priced)} unpriced" if 0 < len(priced) < len(used) else ""
     answers = counted(sum(one["answers"] for one in used), "answer")
-    return [*told, f"in all {answers}: {tokens_in:,} tokens in, {tokens_out:,} out, {usd}{without}"]
+    return [*told, f"in all {answers}: {tokens_in:,} tokens in, {tokens_out:,} out, {usd}{unpriced}"]
 
 
 def _maker(of: RecordSet, responses: Sequence[Response]) -> list[Model]:

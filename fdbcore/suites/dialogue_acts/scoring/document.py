@@ -86,8 +86,11 @@ def document(
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
         "notes": [
-            *_of_references(every_reference, rows, responses, settings),
-            *_of_credit(sets, credited, rows, responses, settings),
+            *(
+                f"{one.name}: WED {what}: {told}"
+                for one, other, what in _choices(every_reference, sets, credited, settings)
+                if (told := _means_by(one, other, rows, responses))
+            ),
             *_of_trials(answers),
             *_of_clusters(sets),
             *_of_live(responses),
@@ -140,46 +143,31 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
             )
 
 
-def _of_references(
-    sets: Sequence[RecordSet], rows: Sequence[SystemScores], responses: Sequence[Response], settings: ScoringSettings
-) -> Iterator[str]:
-    """For each set with several good replies to a record: the mean WED by the nearest, and by the first alone."""
-    for of in sets:
-        if all(len(record.references) == 1 for record in of.records.values()):
-            continue
-        told = _means_by(of, first_references(of), rows, responses)
-        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
-        if told:
-            yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
-
-
-def _of_credit(
-    plain: Sequence[RecordSet],
+def _choices(
+    every_reference: Sequence[RecordSet],
+    sets: Sequence[RecordSet],
     credited: Sequence[RecordSet],
-    rows: Sequence[SystemScores],
-    responses: Sequence[Response],
     settings: ScoringSettings,
-) -> Iterator[str]:
-    """For each set whose tag set has related acts: the mean WED without and with partial credit for them."""
-    for of, with_tags in zip(plain, credited, strict=True):
+) -> Iterator[tuple[RecordSet, RecordSet, str]]:
+    """Both forms of each set between which the settings chose, and what these are: all references of a record or the
+    first, where some record has several; and without and with partial credit, where the tag set has related acts.
+    """
+    used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
+    for of in every_reference:
+        if any(len(record.references) > 1 for record in of.records.values()):
+            yield of, first_references(of), f"by the nearest of several references, and by the first alone ({used})"
+    used = "with credit here" if settings.partial_credit else "without credit here"
+    for of, with_tags in zip(sets, credited, strict=True):
         if with_tags.tags.related and of.records:
-            without = replace(of, tags=of.tags.without_credit)
-            told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
-            used = "with credit here" if settings.partial_credit else "without credit here"
-            if told:
-                yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
+            without, with_credit = replace(of, tags=of.tags.without_credit), replace(of, tags=with_tags.tags)
+            yield without, with_credit, f"without, and with partial credit for related acts ({used})"
 
 
 def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], responses: Sequence[Response]) -> str:
     """The mean WED of each system on a set in two forms: "good 0.314 and 0.413"."""
     told = []
     for row in rows:
-        if (
-            row.set == one.name
-            and row.kind == "system"
-            and row.weights == "given"
-            and row.annotator not in (None, NOBODY)
-        ):
+        if (row.set, row.kind, row.weights) == (one.name, "system", "given") and row.annotator not in (None, NOBODY):
             means = []
             for chosen in (one, other):
                 (own,) = (answers for answers in matched([chosen], responses)[0] if answers.system == row.system)

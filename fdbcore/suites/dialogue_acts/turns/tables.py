@@ -15,13 +15,7 @@ from fdbcore.stats.bootstrap import bootstrap_ci
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import (
-        CallOfTurns,
-        QuarterShares,
-        SideShares,
-        TurnJson,
-        WhatFollows,
-    )
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, QuarterShares, SideShares, TurnJson, WhatFollows
 
 QUARTERS: Final = 4
 
