@@ -21,7 +21,7 @@ from fdbcore.suites.dialogue_acts.models.annotate import (
     named,
     of_every_set,
 )
-from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, judge_options, replies_to_judge
+from fdbcore.suites.dialogue_acts.models.content_judge import judge_content, judge_options
 from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, Unheard, hearing_took
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, check_language
@@ -77,19 +77,15 @@ def _scored(
         responses, found = annotate_set(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
         problems += found.problems
         used.append(annotated_with(task, found.usage))
-        again += [f"{task.set.name}: {one}" for one in found.told]
+        again += [f"{task.set.name}: {told}" for told in found.told]
     settings = ScoringSettings.of(options)
     content = document(sets, responses, problems, settings, options["published"], used)
     calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
         content["timing"] = timing
-    told = [*all_took(used), *again]
-    if judging.judges:
-        judged = judge_content(replies_to_judge(sets, responses), judging, out / JUDGED, jobs, show)
-        judged.put_into(content, sets, settings)
-        told += judged.told
+    judged = judge_content(content, sets, responses, settings, judging, out, jobs, show)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, told)
+    return Scored(content, files, [*all_took(used), *again, *judged])
 
 
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -29,7 +28,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, ScoringSett
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
-from fdbcore.types import Problem, Rubric, RubricQuestion
+from fdbcore.types import Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
@@ -63,34 +62,6 @@ class JudgedReply(NamedTuple):
     place: ReplyPlace
     where: str
     question: JudgeQuestion | None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedContent:
-    """The verdicts on replies, and what is told of them. problems: verdicts that the judge did not give."""
-
-    judging: JudgedBy
-    verdicts: Verdicts
-    problems: Sequence[Problem]
-    told: Sequence[str]
-
-    def put_into(self, content: ActsDocument, sets: Sequence[RecordSet], settings: ScoringSettings) -> None:
-        """The verdicts into a document, beside the acts of their replies, with their shares and tests.
-
-        Holm's family then is the comparisons of the acts and of the content together.
-        """
-        compared = [one for of in sets for one in content_comparisons(of, self.verdicts, settings)]
-        correct(family := [*content["comparisons"], *compared])
-        content["settings"]["family"] = len(family)
-        rows = [row for of in sets for row in content_rows(of, self.verdicts)]
-        content["judging"] = {**self.judging, "rows": rows, "comparisons": compared}
-        for item in content["items"]:
-            verdict = self.verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
-            if verdict is not None:
-                item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
-                if len(verdict.repeats) > 1:
-                    item["response"]["verdict"]["repeats"] = list(verdict.repeats)
-        content["problems"] += [{"where": each.where, "reason": each.reason} for each in self.problems]
 
 
 def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
@@ -170,26 +141,60 @@ def _requests(replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Pa
 
 
 def judge_content(
-    replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path, jobs: int, show: Callable[[str], None]
-) -> JudgedContent:
-    """Ask the judge about all replies; what it has answered before is in `kept_in`, and is not asked again.
+    content: ActsDocument,
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    settings: ScoringSettings,
+    options: JudgeOptions,
+    out: Path,
+    jobs: int,
+    show: Callable[[str], None],
+) -> Sequence[str]:
+    """Ask the judge, if there is one, about all replies, put its verdicts into their document, and say what that took.
 
-    SettingsError if it cannot be asked at all.
+    What it has answered before is in the results folder `out`, and is not asked again. SettingsError if it cannot be
+    asked at all.
     """
-    desk = Desk(options.limit_usd)
-    requests = _requests(replies, options, kept_in)
+    if not options.judges:
+        return []
+    desk, replies = Desk(options.limit_usd), replies_to_judge(sets, responses)
+    requests = _requests(replies, options, out / JUDGED)
     asked = ask_each_once(requests, desk, jobs, show)
     answers = iter(asked.answers)
     verdicts: dict[ReplyPlace, Verdict] = {}
-    problems = []
     for each in replies:
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
-        found = verdict_of(own) if own else NOT_GIVEN
-        verdicts[each.place] = found
+        verdicts[each.place] = found = verdict_of(own) if own else NOT_GIVEN
         if found.right is None:
-            problems.append(Problem(each.where, f"{each.place.system}: content unscored: {found.reason}"))
+            reason = f"{each.place.system}: content unscored: {found.reason}"
+            content["problems"].append({"where": each.where, "reason": reason})
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
-    return JudgedContent(judging, verdicts, problems, [asked.told, judging_took(judging, "these replies")])
+    _put_into(content, judging, verdicts, sets, settings)
+    return [asked.told, judging_took(judging, "these replies")]
+
+
+def _put_into(
+    content: ActsDocument,
+    judging: JudgedBy,
+    verdicts: Verdicts,
+    sets: Sequence[RecordSet],
+    settings: ScoringSettings,
+) -> None:
+    """The verdicts into a document, beside the acts of their replies, with their shares and tests.
+
+    Holm's family then is the comparisons of the acts and of the content together.
+    """
+    compared = [one for of in sets for one in content_comparisons(of, verdicts, settings)]
+    correct(family := [*content["comparisons"], *compared])
+    content["settings"]["family"] = len(family)
+    rows = [row for of in sets for row in content_rows(of, verdicts)]
+    content["judging"] = {**judging, "rows": rows, "comparisons": compared}
+    for item in content["items"]:
+        verdict = verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
+        if verdict is not None:
+            item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
+            if len(verdict.repeats) > 1:
+                item["response"]["verdict"]["repeats"] = list(verdict.repeats)
 
 
 def content_rows(of: RecordSet, verdicts: Verdicts) -> list[ContentRow]:

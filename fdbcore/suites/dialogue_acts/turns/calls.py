@@ -30,16 +30,6 @@ RECORDINGS: Final = "recordings"
 
 
 @dataclass(frozen=True, slots=True)
-class SaidTurn:
-    """A turn of a call. number: among those of its side, from 1. text: its words, None if unknown; words_by: whose."""
-
-    turn: SpokenTurn
-    number: int
-    text: str | None
-    words_by: str
-
-
-@dataclass(frozen=True, slots=True)
 class CallTurns:
     """The turns of a call in their order.
 
@@ -53,12 +43,12 @@ class CallTurns:
     trial: int
     path: Path
     length_s: float
-    turns: Sequence[SaidTurn]
+    turns: Sequence[SpokenTurn]
     asides: dict[Side, int]
 
-    def of(self, side: Side) -> list[SaidTurn]:
+    def of(self, side: Side) -> list[SpokenTurn]:
         """The turns of a side."""
-        return [each for each in self.turns if each.turn.side == side]
+        return [each for each in self.turns if each.side == side]
 
 
 def turns_of_calls(
@@ -158,7 +148,7 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
     spoken = spoken_turns(reading)
     said = sorted(
         (each for side in SIDES for each in _said(reading, side, spoken, transcriber, language)),
-        key=lambda each: (each.turn.start_tick, each.turn.side),
+        key=lambda each: (each.start_tick, each.side),
     )
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
     trial = whole_of(call.columns.get("trial") or "1")
@@ -167,12 +157,12 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
 
 def _said(
     reading: Reading, side: Side, spoken: Sequence[SpokenTurn], transcriber: Transcriber | None, language: str
-) -> Iterator[SaidTurn]:
+) -> Iterator[SpokenTurn]:
     own = [turn for turn in spoken if turn.side == side]
     held = [turn for turn in own if turn.part != ASIDE]
     words_by, words = texts(reading, side, own, held, transcriber, language)
-    for number, (turn, text) in enumerate(zip(held, words, strict=True), 1):
-        yield SaidTurn(turn, number, text, words_by)
+    for turn, text in zip(held, words, strict=True):
+        yield replace(turn, text=text, words_by=words_by)
 
 
 def _without_words(call: CallTurns) -> Iterator[Problem]:

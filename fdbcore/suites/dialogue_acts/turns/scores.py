@@ -13,7 +13,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.suites.dialogue_acts.models.annotate import Annotating, all_took, annotate, annotated_with, references
-from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, replies_to_judge
+from fdbcore.suites.dialogue_acts.models.content_judge import judge_content
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
@@ -29,8 +29,9 @@ from fdbcore.suites.dialogue_acts.replies import live_reply
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
-from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, SaidTurn, turns_of_calls
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, turns_of_calls
 from fdbcore.suites.dialogue_acts.turns.references import Asked, read_turn_references
+from fdbcore.suites.dialogue_acts.turns.spoken import SpokenTurn
 from fdbcore.suites.dialogue_acts.turns.tables import follows, quarters, shares
 from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
@@ -97,11 +98,7 @@ def score_turns(
     responses, unmatched = _responses(calls, given, acts)
     settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    told = [*all_took(used), *again]
-    if judging.judges:
-        judged = judge_content(replies_to_judge([scored], responses), judging, out / JUDGED, jobs, show)
-        judged.put_into(content, [scored], settings)
-        told += judged.told
+    judged = judge_content(content, [scored], responses, settings, judging, out, jobs, show)
     told_calls = [_call_json(call, acts) for call in calls]
     if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
         content["timing"] = timing
@@ -112,7 +109,7 @@ def score_turns(
         "follows": list(follows(told_calls, prompts.tags.names)),
         "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
-    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, told)
+    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, [*all_took(used), *again, *judged])
 
 
 def live_timing(calls: Sequence[tuple[str, str]]) -> Iterator[LiveTiming]:
@@ -129,9 +126,9 @@ def prompts_of(options: Mapping[str, Any]) -> Prompts:
     return Prompts(options["locale"] or JAPANESE, folder_of(options["prompts"]))
 
 
-def turn_id(call: CallTurns, said: SaidTurn) -> str:
+def turn_id(call: CallTurns, said: SpokenTurn) -> str:
     """The id of a turn among all turns of a document."""
-    return f"{call.system}/{call.call}/{said.turn.side}{said.number}"
+    return f"{call.system}/{call.call}/{said.side}{said.number}"
 
 
 def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]:
@@ -139,17 +136,17 @@ def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]
     for call in calls:
         for said in call.turns:
             if said.text:
-                background, heard = _said_before(call, said.turn.side, said.turn.start_tick)
-                name, speaker = turn_id(call, said), _speaker(call, said.turn.side)
+                background, heard = _said_before(call, said.side, said.start_tick)
+                name, speaker = turn_id(call, said), _speaker(call, said.side)
                 yield Record(name, heard, (), background), Response(name, speaker, said.text)
 
 
 def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
     """What a side that speaks at a tick answers, after its background."""
-    before = [each for each in call.turns if each.text and each.turn.start_tick < tick]
-    partner = [each for each in before if each.turn.side != side][-1:]
+    before = [each for each in call.turns if each.text and each.start_tick < tick]
+    partner = [each for each in before if each.side != side][-1:]
     told = [each for each in before if each not in partner][-CONTEXT:]
-    background = "\n".join(f"{each.turn.side}: {each.text}" for each in told)
+    background = "\n".join(f"{each.side}: {each.text}" for each in told)
     return background, "".join(str(each.text) for each in partner)
 
 
@@ -164,9 +161,7 @@ def _with_references(
     for asked, good in given.items():
         own = [call for call in calls if asked.call in (call.call, call.user)]
         if own:
-            starts = (
-                (call, said.turn.start_tick) for call in own for said in call.of("A") if said.number == asked.turn
-            )
+            starts = ((call, said.start_tick) for call in own for said in call.of("A") if said.number == asked.turn)
             call, start_tick = next(starts, (own[0], -1))
             name, (background, heard) = f"{asked.call} {asked.turn}", _said_before(call, "B", start_tick + 1)
             yield name, Record(name, heard, good, background, asked.call, locale, user=own[0].user)
@@ -198,14 +193,14 @@ def _responses(
     return responses, problems
 
 
-def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
+def _reply(call: CallTurns, turn: int) -> SpokenTurn | None:
     """B's first turn after a turn of A and before the next one; after 0, before A's first one."""
-    return next((each for each in call.turns if each.turn.answers(turn)), None)
+    return next((each for each in call.turns if each.answers(turn)), None)
 
 
-def _response(silent: Response, call: CallTurns, replied: SaidTurn, turn: int, acts: Annotations) -> Response:
-    asked = next((each.turn for each in call.of("A") if each.number == turn), None)
-    live, annotations = live_reply(call.path, asked, [replied.turn]), acts.get(turn_id(call, replied), ())
+def _response(silent: Response, call: CallTurns, replied: SpokenTurn, turn: int, acts: Annotations) -> Response:
+    asked = next((each for each in call.of("A") if each.number == turn), None)
+    live, annotations = live_reply(call.path, asked, [replied]), acts.get(turn_id(call, replied), ())
     return replace(silent, text=replied.text, annotations=annotations, live=live)
 
 
@@ -221,14 +216,14 @@ def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
     }
 
 
-def _turn_json(said: SaidTurn, annotations: Sequence[Annotation]) -> TurnJson:
+def _turn_json(said: SpokenTurn, annotations: Sequence[Annotation]) -> TurnJson:
     return {
-        "side": said.turn.side,
+        "side": said.side,
         "number": said.number,
-        "part": said.turn.part,
-        "after": said.turn.after,
-        "start_s": said.turn.start_s,
-        "end_s": said.turn.end_s,
+        "part": said.part,
+        "after": said.after,
+        "start_s": said.start_s,
+        "end_s": said.end_s,
         "text": said.text,
         "words_by": said.words_by,
         "acts": [

@@ -31,7 +31,8 @@ ASIDE: Final = "aside"
 class SpokenTurn:
     """A turn of a side, or what it said aside, in ticks of the session.
 
-    after: how many turns of the other side had begun before it.
+    after: how many turns of the other side had begun before it. number: among the turns of its side, from 1; 0 of an
+    aside. text: its words, None if nobody knows them; words_by: whose they are, `told` or the name of a recogniser.
     """
 
     side: Side
@@ -39,6 +40,9 @@ class SpokenTurn:
     end_tick: int
     part: Part
     after: int
+    number: int = 0
+    text: str | None = None
+    words_by: str = ""
 
     def answers(self, asked: int) -> bool:
         """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
@@ -65,11 +69,11 @@ def spoken_turns(reading: Reading) -> list[SpokenTurn]:
     for side in SIDES:
         partner = [start for start, _ in held[other_side(side)]]
         last = 0
-        for start, end in held[side]:
+        for number, (start, end) in enumerate(held[side], 1):
             after = sum(each < start for each in partner)
             part: Part = "before" if not after else "reply" if after > last else "further"
             last = after
-            found.append(SpokenTurn(side, start, end, part, after))
+            found.append(SpokenTurn(side, start, end, part, after, number))
         for start, end in reading.dialogue.asides(side):
             found.append(SpokenTurn(side, start, end, ASIDE, sum(each < start for each in partner)))
     return sorted(found, key=lambda turn: (turn.start_tick, turn.side))
