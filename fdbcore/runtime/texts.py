@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.whole_files import read_whole
 
 _NOT_WINDOWS: Final = frozenset({*range(9), *range(14, 26), *range(27, 32), 0x82, 0x83})
@@ -43,3 +43,13 @@ def text_of(path: Path, note: Callable[[str, list[str]], object] = lambda what, 
         ) from None
     note("files that are not in UTF-8, read as Windows-1252", [path.name])
     return text
+
+
+def utf8_text(path: Path, otherwise: str = "cannot be read") -> str:
+    """The text of a file in UTF-8. InputError if it is none; `otherwise` says what it means if it cannot be read."""
+    try:
+        return read_whole(path).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {otherwise}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error

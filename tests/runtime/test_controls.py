@@ -18,7 +18,7 @@ from fdbcore.report.svg.charts import Axis, Point, plane
 from fdbcore.report.svg.trend import TrendPoint, trend
 from fdbcore.runtime.redaction import on_screen
 from fdbcore.suites.dialogue_acts.page.picture import Block, _block
-from fdbcore.suites.dialogue_acts.tag_sets import Tag
+from fdbcore.suites.dialogue_acts.tag_sets import TagJson
 
 HOSTILE = 'x\x1b]0;t\x07\x1b[2J\r\x9b31m\x7f\x85\u202ecod\u2066\u2028\u200f<b>&"'
 KEPT = "שלום مرحبا 👩\u200d💻 é 日本 \t\r\n"
@@ -100,10 +100,11 @@ def test_junit_is_well_formed(folder: Path) -> None:
 
 def test_texts_of_drawings_are_texts() -> None:
     point = Point(HOSTILE, 0.5, 0.5, HOSTILE)
+    tag = TagJson(name="A" * 20, short="<b>\x1b", colour='"#<', definition={})
     drawn = [
         trend(HOSTILE, "", [TrendPoint(HOSTILE, at, 1.0, None, HOSTILE, HOSTILE) for at in (0, 1)]).svg,
         plane(HOSTILE, "", Axis(0, 1, 0.1, [0], HOSTILE, HOSTILE), [point]).svg,
-        _block(Block("Inform", 1.0, 0, 70, "kept"), Tag("A" * 20, "<b>\x1b", '"#<', {}), 0),
+        _block(Block("Inform", 1.0, 0, 70, "kept"), tag, 0),
     ]
     for text in drawn:
         root = ElementTree.fromstring(text.encode())

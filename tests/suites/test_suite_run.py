@@ -360,13 +360,13 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     assert (response.text, problems) == ("はい、タイマーを始めました。", [])
     assert response.live is not None
     starts = {text: (start + 1) / 100 for start, (text, _) in SAID.items()}
-    told = {each.text: (each.part, each.start_s) for each in response.live.apart}
+    told = {each["text"]: (each["part"], each["start_s"]) for each in response.live["apart"]}
     places = ["aside", "further", "further"]
     others = [text for text in starts if text != response.text]
     assert told == {text: (place, starts[text]) for text, place in zip(others, places, strict=True)}
-    assert (response.live.start_s, response.live.end_s) == pytest.approx((6.01, 8.01), abs=0.02)
+    assert (response.live["start_s"], response.live["end_s"]) == pytest.approx((6.01, 8.01), abs=0.02)
     user_s = len(clip(tmp_path / "one" / "timer-1.wav")) / 24_000 - 0.12
-    assert response.live.after_s == pytest.approx(6.01 - user_s, abs=0.02)
+    assert response.live["after_s"] == pytest.approx(6.01 - user_s, abs=0.02)
     (whole,), _ = responses_of(tmp_path / "run", Hearing(is_whole=True))
     assert whole.text == "".join(text for text, _ in SAID.values())
     out = tmp_path / "scores"
@@ -377,8 +377,8 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     (timing,) = content["timing"]
     assert (timing["system"], timing["calls"]) == ("p", 1)
     latency = timing["measures"]["response_latency_ms"]
-    assert response.live.after_s is not None
-    assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live.after_s))
+    assert response.live["after_s"] is not None
+    assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live["after_s"]))
 
 
 def test_a_recogniser_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: p
     (shipped / "smoke" / RECORDS).write_text(jsonl(THE_RECORDS[:1]), encoding="utf-8")
     for name in ("system", "user"):
         (shipped / f"respond_{name}.ja.txt").write_text("短く。", encoding="utf-8")
-    monkeypatch.setattr(users, "DATA", shipped)
+    monkeypatch.setattr(users, "SHIPPED", shipped / "smoke")
     monkeypatch.setattr(users, "SPEAKER", f"exec:{TALKER}")
     before = sorted(tmp_path.rglob("*"))
     dry = run(*FAST, "--dry-run", "--json", "--system", "echo", out=tmp_path / "run")

@@ -144,7 +144,7 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
     if faults:
         return False
     tags = parsed(content)
-    languages = ", ".join(tags.acts[0].definition)
+    languages = ", ".join(tags.acts[0]["definition"])
     console.say(
         f"{tags.name}: {counted(len(tags.acts), 'act')}, {counted(len(tags.related), 'related pair')}, "
         f"defined in {languages}"

@@ -1,4 +1,4 @@
-"""The types of the documents of the suite: scored responses, and the agreement of two annotators.
+"""The types of the documents of the suite: scored responses, the agreement of two annotators, and people's ratings.
 
 They need msgspec, and are for type checkers: nothing at run time imports this module.
 """
@@ -11,10 +11,9 @@ from msgspec import Meta
 
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.analysis.summary_types import Measures
-from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval
+from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval, LiveReplyJson, TurnsJson
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson
-from fdbcore.suites.dialogue_acts.turns.turn_types import TurnsJson
 
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
@@ -146,25 +145,6 @@ class ReferenceJson(TypedDict):
     index: int
 
 
-class SaidApartJson(TypedDict):
-    """What a live party said beside its reply."""
-
-    part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
-    start_s: float
-    end_s: float
-    text: Annotated[str | None, Meta(description="null if its words are not known")]
-
-
-class LiveReplyJson(TypedDict):
-    """Where a reply lies in its call."""
-
-    call: Annotated[str, Meta(description="the folder of the recording")]
-    start_s: Annotated[float | None, Meta(description="null if there is no reply")]
-    end_s: float | None
-    after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
-    apart: list[SaidApartJson]
-
-
 class ContentVerdict(TypedDict):
     """What a judge says of the content of a reply."""
 
@@ -238,8 +218,8 @@ class TopicScores(TypedDict):
     wed: float
 
 
-class ActErrors(TypedDict):
-    """Which acts the replies lack, add and swap, as weight per reply."""
+class Diagnosis(TypedDict):
+    """The errors of one system, as one annotator labels its replies."""
 
     acts: list[str]
     matrix: Annotated[list[list[float]], Meta(description="[act of the reference][act of the reply]; the last is none")]
@@ -247,11 +227,6 @@ class ActErrors(TypedDict):
     redundant: dict[str, float]
     swapped: list[SwapJson]
     topics: list[TopicScores]
-
-
-class Diagnosis(ActErrors):
-    """The errors of one system, as one annotator labels its replies."""
-
     set: str
     system: str
     annotator: str
@@ -336,4 +311,39 @@ class ActsAgreement(TypedDict):
     measures: dict[str, AgreementMeasure]
     acts: list[str]
     confusion: list[list[int]]
+    problems: list[LeftOut]
+
+
+class ReplyRaterJson(TypedDict):
+    """A person."""
+
+    name: str
+    replies: Annotated[int, Meta(description="that were rated, and are scored")]
+
+
+class ReplyComparison(TypedDict):
+    """How well a measure goes with ratings, or ratings go with each other."""
+
+    set: str
+    annotator: Annotated[str | None, Meta(description="by whom the measure is; null: people alone are compared")]
+    system: Annotated[str | None, Meta(description="whose replies; null: those of all systems")]
+    measure: Annotated[Literal["wlcs", "wed", "f1"] | None, Meta(description="null: people alone are compared")]
+    raters: Annotated[list[str], Meta(description="'people' is the mean of all who rated a reply")]
+    n: Annotated[int, Meta(description="replies that have both; of more than two people, that two have rated")]
+    records: int
+    clusters: NotRequired[Clusters]
+    pearson: Annotated[AgreementMeasure | None, Meta(description="null: there are more than two raters")]
+    spearman: AgreementMeasure | None
+    alpha: Annotated[AgreementMeasure | None, Meta(description="Krippendorff's, interval scale; null for a measure")]
+
+
+class RepliesRated(TypedDict):
+    """How well WLCS, WED and F1 go with people's ratings of the same replies.
+
+    Intervals resample records; of turns, recorded users.
+    """
+
+    schema: Literal["fdbcore.acts_ratings/1"]
+    raters: list[ReplyRaterJson]
+    comparisons: list[ReplyComparison]
     problems: list[LeftOut]

@@ -14,17 +14,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
 from fdbcore.runtime.redaction import clean
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson, LiveReplyJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -142,29 +142,6 @@ class Record:
         }
 
 
-class SaidApart(NamedTuple):
-    """What a live party said beside its reply: before it, in a further turn, or aside. text: None if unknown."""
-
-    part: str
-    start_s: float
-    end_s: float
-    text: str | None
-
-
-class LiveReply(NamedTuple):
-    """Where the reply of a live party lies in its call, and what else the party said there.
-
-    call: the folder of the recording. start_s, end_s: None if there is no reply. after_s: from the end of the user's
-    turn to the reply; negative if both spoke.
-    """
-
-    call: str
-    start_s: float | None
-    end_s: float | None
-    after_s: float | None
-    apart: Sequence[SaidApart]
-
-
 @dataclass(frozen=True, slots=True)
 class Response:
     """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
@@ -182,7 +159,7 @@ class Response:
     set: str = ""
     trial: int = 1
     where: str = field(default="", compare=False)
-    live: LiveReply | None = field(default=None, compare=False)
+    live: LiveReplyJson | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:
@@ -315,7 +292,7 @@ def _read(
     found: dict[object, Line] = {}
     problems: list[Problem] = []
     for where, text in _lines(path):
-        named = where
+        named, line = where, dict[str, Any]()
         try:
             line = _object(text)
             named = f"{where} ({_writable(line['id'])})" if isinstance(line.get("id"), str) else where
@@ -324,31 +301,24 @@ def _read(
                 raise InputError("expected an id only once, got it again")
             found[key(item)] = item
         except InputError as error:
-            problems.append(_problem(named, text, error))
+            problems.append(_problem(named, line, error))
     if not found:
         first = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"{path}: expected JSON lines, found none that can be used{first}")
     return list(found.values()), problems
 
 
-def _problem(where: str, text: str, error: InputError) -> Problem:
+def _problem(where: str, line: Mapping[str, Any], error: InputError) -> Problem:
     """What is wrong with a line, and for a response, which one it is."""
     hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
     try:
-        line = _object(text)
         return Lost.of(where, f"{error}{hint}", (_text(line, "id"), _text(line, "system")))
-    except (InputError, KeyError):
+    except InputError:
         return Problem(where, f"{error}{hint}")
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    try:
-        text = read_whole(path).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
-    numbered = enumerate(text.split("\n"), 1)  # not splitlines: a text may hold other separators
+    numbered = enumerate(utf8_text(path).split("\n"), 1)  # not splitlines: a text may hold other separators
     return [(f"{_writable(str(path))}, line {number}", line) for number, line in numbered if line.strip()]
 
 

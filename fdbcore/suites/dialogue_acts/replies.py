@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +15,15 @@ from fdbcore.recording.files import REFUSAL, REPLY
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
-from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
+from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, answering, spoken_turns
-from fdbcore.suites.dialogue_acts.turns.words import texts, told_texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
+    from fdbcore.suites.dialogue_acts.act_types import LiveReplyJson
 
 JAPANESE: Final = "ja"
 MISSED: Final = "missed"
@@ -57,18 +58,15 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     responses: list[Response] = []
     problems: list[Problem] = []
     for case in planned_cases(plan):
-        system, path = case["system"], run / case["name"]
+        path = run / case["name"]
         try:
-            name = _id_of(case)
+            silent = Response(_id_of(case), case["system"], None, trial=case["trial"], where=str(path))
             with one_call(path):
-                reply = _reply(path, hearing, languages.get(name, JAPANESE))
-            responses.append(
-                Response(name, system, reply.text, (), reply.reason, "", case["trial"], str(path), reply.live)
-            )
+                responses.append(_reply(silent, path, hearing, languages.get(silent.id, JAPANESE)))
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
         except FdbError as error:
-            lost = Lost.of(str(path), str(error), (_id_of(case), system)) if case["clip"] else None
+            lost = Lost.of(str(path), str(error), (_id_of(case), case["system"])) if case["clip"] else None
             problems.append(lost or Problem(str(path), str(error)))
     return responses, problems
 
@@ -79,17 +77,8 @@ def _id_of(case: PlannedCase) -> str:
     return str(case["clip"]["labels"].get("id", case["clip"]["name"]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """What B replied in a case; None, and the reason."""
-
-    text: str | None
-    reason: str = ""
-    live: LiveReply | None = None
-
-
-def _reply(path: Path, hearing: Hearing, language: str) -> _Reply:
-    """What B replied in a case. InputError if this is not known."""
+def _reply(silent: Response, path: Path, hearing: Hearing, language: str) -> Response:
+    """What B replied in a case; without a reply, `silent` with the reason. InputError if this is not known."""
     outcome = outcome_in(path)
     if outcome is None:
         raise InputError("expected a conversation, got none yet: the run is not finished")
@@ -102,11 +91,11 @@ def _reply(path: Path, hearing: Hearing, language: str) -> _Reply:
         raise InputError(f"{outcome['reason']}; what there is of it is kept (run --again failed asks again)")
     if outcome["kind"] == "failed":
         if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in of_b):
-            return _Reply(None, str(outcome["reason"]))
+            return replace(silent, reason=str(outcome["reason"]))
         raise InputError(f"expected a conversation, got a failed one: {outcome['reason']}")
     if text := "\n".join(replies).strip():
-        return _Reply(text)
-    return _spoken(reading, hearing, language)
+        return replace(silent, text=text)
+    return _spoken(silent, reading, hearing, language)
 
 
 def _is_heard_whole(reading: Reading, outcome: Outcome) -> bool:
@@ -116,7 +105,7 @@ def _is_heard_whole(reading: Reading, outcome: Outcome) -> bool:
     return outcome["side"] is None and samples is not None and all(tick * FRAME_SAMPLES >= samples for tick in missed)
 
 
-def _spoken(reading: Reading, hearing: Hearing, language: str) -> _Reply:
+def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str) -> Response:
     """The reply of a live party: its first turn after the user's, or with `is_whole` everything that it said."""
     turns = spoken_turns(reading)
     asked = [turn for turn in turns if turn.side == "A" and turn.part != ASIDE]
@@ -125,17 +114,27 @@ def _spoken(reading: Reading, hearing: Hearing, language: str) -> _Reply:
         raise InputError("expected a turn of the user, found no speech of A")
     replied = own if hearing.is_whole else [turn for turn in own if turn.part == "reply"]
     told = told_texts(reading, "B", own)
-    apart = [
-        SaidApart(turn.part, turn.start_s, turn.end_s, text or None)
+    live = live_reply(reading.path, asked[-1] if asked else None, replied)
+    live["apart"] = [
+        {"part": turn.part, "start_s": turn.start_s, "end_s": turn.end_s, "text": text or None}
         for turn, text in zip(own, told, strict=True)
         if turn not in replied
     ]
     if not replied:
-        return _Reply(None, "nothing said after the user's turn", LiveReply(str(reading.path), None, None, None, apart))
-    heard = texts(reading, "B", own, replied, hearing.transcriber, language)
-    if any(each.text is None for each in heard):
+        return replace(silent, reason="nothing said after the user's turn", live=live)
+    _, heard = texts(reading, "B", own, replied, hearing.transcriber, language)
+    if None in heard:
         raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
-    after_s = None if not asked else replied[0].start_s - asked[-1].end_s
-    live = LiveReply(str(reading.path), replied[0].start_s, replied[-1].end_s, after_s, apart)
-    text = as_text(TimedWord(each.text, 0, 0) for each in heard if each.text)
-    return _Reply(text, live=live) if text else _Reply(None, "no words in its speech", live)
+    text = as_text(TimedWord(each, 0, 0) for each in heard if each)
+    return replace(silent, text=text or None, reason="" if text else "no words in its speech", live=live)
+
+
+def live_reply(call: Path, asked: SpokenTurn | None, replied: Sequence[SpokenTurn]) -> LiveReplyJson:
+    """Where the turns of a reply lie in a call, and how long after the turn that they answer."""
+    return {
+        "call": str(call),
+        "start_s": replied[0].start_s if replied else None,
+        "end_s": replied[-1].end_s if replied else None,
+        "after_s": replied[0].start_s - asked.end_s if replied and asked else None,
+        "apart": [],
+    }

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.dialogue_acts.agree.rating_agreement import SCHEMA
-from fdbcore.suites.dialogue_acts.agree.rating_types import RepliesRated
-from fdbcore.suites.dialogue_acts.document_types import ActsDocument
+from fdbcore.suites.dialogue_acts.document_types import ActsDocument, RepliesRated
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
 
 DOCUMENTS: Final = {"acts_ratings": (RepliesRated, SCHEMA), "dialogue_acts": (ActsDocument, DOCUMENT_SCHEMA)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,14 +14,14 @@ from fdbcore.recording.places import located
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
-from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, tags_in
+from fdbcore.suites.dialogue_acts.tag_sets import DATA, TagSet, paper_acts, tags_in
 from fdbcore.types import Problem
 
 RECORDS: Final = "records.jsonl"
 PROMPTS: Final = "prompts"
 GENERATED: Final = "generate.json"
 GENERATED_SCHEMA: Final = "fdbcore.generate/1"
-SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "smoke"
+SHIPPED: Final = DATA / "smoke"
 """The set that ships: records, and authored responses of two systems and of the ceiling with their annotations."""
 
 
@@ -89,7 +88,7 @@ def read_sets(
             RecordSet(
                 name,
                 {record.id: record for record in records},
-                made_with(file.parent),
+                generated(file.parent)["settings"],
                 prompts_in(file.parent),
                 tags,
             )
@@ -146,16 +145,13 @@ def prompts_in(folder: Path) -> Path | None:
     return folder / PROMPTS if (folder / PROMPTS).is_dir() else None
 
 
-def made_with(folder: Path) -> Mapping[str, Any]:
-    """The settings of `fdbcore dataset generate` in the folder of a set, or of a run that keeps them; empty without."""
+def generated(folder: Path) -> Mapping[str, Any]:
+    """What `fdbcore dataset generate` wrote of a set into its folder, or a run that keeps it; empty without."""
     path = folder / GENERATED
-    if not path.is_file():
-        return {}
-    there = read_json(path)
+    there: Mapping[str, Any] = read_json(path) if path.is_file() else {"schema": GENERATED_SCHEMA, "settings": {}}
     if there.get("schema") != GENERATED_SCHEMA:
         raise SettingsError(f"{path}: expected schema {GENERATED_SCHEMA}, got {there.get('schema')!r}")
-    settings: Mapping[str, Any] = there["settings"]
-    return settings
+    return there
 
 
 def sets_of_runs(runs: Iterable[Path]) -> dict[Path, str]:

@@ -120,7 +120,7 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
         """Those of the recogniser, of the annotators and of the judge."""
-        from fdbcore.suites.dialogue_acts.inputs import expected
+        from fdbcore.suites.dialogue_acts.estimates import expected
 
         return list(expected(paths, options, out))
 
@@ -133,15 +133,13 @@ class DialogueActs(Suite):
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of the annotators, of the judge and of the recogniser."""
-        from fdbcore.suites.dialogue_acts.inputs import services
-
-        return services(options)
+        return self.services_of((), options)
 
     def services_of(self, paths: Sequence[Path], options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of the annotators, of which some are known by the sets alone, of the judge and of the recogniser."""
         from fdbcore.suites.dialogue_acts.inputs import services
 
-        return services(options, paths)
+        return services(paths, options)
 
     def holds_labels(self, path: Path) -> bool:
         """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
@@ -153,37 +151,36 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-        from fdbcore.suites.dialogue_acts.agree import rating_screen
         from fdbcore.suites.dialogue_acts.agree.agreement import agreement, read_labels
-        from fdbcore.suites.dialogue_acts.agree.agreement_screen import screen
         from fdbcore.suites.dialogue_acts.agree.rating_agreement import rating_agreement
         from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.agree.screens import agreement_screen, ratings_screen
         from fdbcore.suites.dialogue_acts.models.prompts import folder_of
         from fdbcore.suites.dialogue_acts.sets import prompts_in
         from fdbcore.suites.dialogue_acts.tag_sets import tags_in
 
         if any(map(holds_ratings, paths)):
             rated = rating_agreement(paths, show)
-            return cast("Mapping[str, Any]", rated), rating_screen.screen(rated, width)
+            return cast("Mapping[str, Any]", rated), ratings_screen(rated, width)
         if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
             raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
         tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
         a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
         b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
         content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
-        return content, screen(content, width)
+        return content, agreement_screen(content, width)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
         from fdbcore.suites.dialogue_acts.page.card import card
-        from fdbcore.suites.dialogue_acts.turns import card as turn_card
+        from fdbcore.suites.dialogue_acts.turns import view
 
         found = cast("ActsDocument", document)
-        return turn_card.card(found) if "turns" in found and not found["rows"] else card(found)
+        return view.card(found) if "turns" in found and not found["rows"] else card(found)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
-        from fdbcore.suites.dialogue_acts.page.screen import details
+        from fdbcore.suites.dialogue_acts.page.section import details
 
         return details(cast("ActsDocument", document), width)
 
@@ -219,7 +216,7 @@ class DialogueActs(Suite):
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
         """The examples, and the drawings of acts against acts."""
-        from fdbcore.suites.dialogue_acts.page.figures import figures
+        from fdbcore.suites.dialogue_acts.page.section import figures
 
         return figures(cast("ActsDocument", document))
 

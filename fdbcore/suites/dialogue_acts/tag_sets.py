@@ -34,9 +34,11 @@ import numpy.typing as npt
 from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
 from fdbcore.runtime.shape import misfits, unexpected
+from fdbcore.runtime.texts import utf8_text
 from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
 
+DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
+"""What ships with the suite."""
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
 """What stands in the place of an act where there is none, so no act can have this name."""
@@ -46,7 +48,6 @@ MAX_SHORT: Final = 6
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
-_DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
 
 
 class TagJson(TypedDict):
@@ -74,38 +75,29 @@ class TagSetJson(TypedDict):
     rules: NotRequired[dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """An act of a tag set. short: its name where there is little room. colour: "#rrggbb". definition: by language."""
-
-    name: str
-    short: str
-    colour: str
-    definition: Mapping[str, str]
-
-
 @dataclass(frozen=True)
 class TagSet:
     """The acts that replies are labelled with. related: of pairs of acts, the factor of a swap, from 0 to 1.
 
+    short: the name of an act where there is little room. colour: "#rrggbb". definition: by language.
     A factor is on the mean weight of the two acts, which is what a swap costs in the paper; of any other pair it is 1.
     rules: how to annotate, by language.
     """
 
     name: str
-    acts: tuple[Tag, ...]
+    acts: tuple[TagJson, ...]
     related: Mapping[frozenset[str], float] = field(default_factory=dict)
     rules: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the acts; the position of an act is its code in packed arrays."""
-        return tuple(act.name for act in self.acts)
+        return tuple(act["name"] for act in self.acts)
 
     @cached_property
-    def by_name(self) -> Mapping[str, Tag]:
+    def by_name(self) -> Mapping[str, TagJson]:
         """The acts by name."""
-        return {act.name: act for act in self.acts}
+        return {act["name"]: act for act in self.acts}
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -130,19 +122,16 @@ class TagSet:
 
     def told(self, language: str) -> str:
         """What a model is told in a language: the acts with their definitions, then the rules. "" if there are none."""
-        if any(language not in act.definition for act in self.acts):
+        if any(language not in act["definition"] for act in self.acts):
             return ""
-        lines = [f"- {act.name}: {act.definition[language]}" for act in self.acts]
+        lines = [f"- {act['name']}: {act['definition'][language]}" for act in self.acts]
         return "\n\n".join(filter(None, ["\n".join(lines), self.rules.get(language, "").strip()]))
 
     def to_json(self) -> TagSetJson:
         """The set as a scores document has it: what the file has, without the rules."""
         return {
             "name": self.name,
-            "acts": [
-                {"name": act.name, "short": act.short, "colour": act.colour, "definition": dict(act.definition)}
-                for act in self.acts
-            ],
+            "acts": list(self.acts),
             "related": [{"acts": sorted(pair), "factor": factor} for pair, factor in self.related.items()],
         }
 
@@ -151,7 +140,10 @@ def parsed(content: TagSetJson) -> TagSet:
     """The tag set of a file that has no `faults`, or of a scores document."""
     return TagSet(
         content["name"],
-        tuple(Tag(act["name"], act["short"], act["colour"], act["definition"]) for act in content["acts"]),
+        tuple(
+            TagJson(name=act["name"], short=act["short"], colour=act["colour"], definition=act["definition"])
+            for act in content["acts"]
+        ),
         {frozenset(pair["acts"]): float(pair["factor"]) for pair in content.get("related", ())},
         content.get("rules", {}),
     )
@@ -164,13 +156,12 @@ def paper_acts() -> TagSet:
 
 
 def tags_in(folder: Path | None) -> TagSet:
-    """The tag set in a folder of prompts; without one, the shipped seven acts. InputError if it cannot be used."""
+    """The tag set in a folder of prompts; without one, the shipped seven acts.
+
+    InputError, which names the first fault, if it cannot be used.
+    """
     own = folder is not None and (folder / FILE).is_file()
-    return read_tag_set(folder / FILE if folder and own else _DATA / FILE)
-
-
-def read_tag_set(path: Path) -> TagSet:
-    """The tag set in a TOML file. InputError, which names the first fault, if it has any."""
+    path = folder / FILE if folder and own else DATA / FILE
     content, found = checked(path)
     if found:
         more = f" (and {len(found) - 1} more: fdbcore acts validate {path})" if len(found) > 1 else ""
@@ -180,12 +171,9 @@ def read_tag_set(path: Path) -> TagSet:
 
 def checked(path: Path) -> tuple[TagSetJson, list[str]]:
     """What a TOML file has, and its faults, a line each. InputError if it cannot be read."""
+    text = utf8_text(path)
     try:
-        content: Any = toml_values(read_whole(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
+        content: Any = toml_values(text)
     except ValueError as error:
         raise InputError(f"{path}: expected TOML: {error}") from error
     return content, list(faults(content))

@@ -12,7 +12,7 @@ import numpy as np
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
@@ -27,7 +27,7 @@ from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement
+    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement, AgreementMeasure
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
 
@@ -119,7 +119,7 @@ def agreement(
         raise InputError("expected replies that both have labelled, got none")
     sides = [[labels[key].annotation.sequence for key in keys] for labels in (a, b)]
     scores, alignments = score_pairs(packed(sides[0], "given", tags), packed(sides[1], "given", tags))
-    confusions, gaps = confusion_counts(alignments), importance_gaps(alignments)
+    confusions, gaps = paired_acts(alignments)
     same = [[act for act, _ in left] == [act for act, _ in right] for left, right in zip(*sides, strict=True)]
     ids, side = np.array([key[0] for key in keys]), len(alignments.references.tags.names) + 1
     measured: dict[str, tuple[Floats, Statistic]] = {
@@ -130,10 +130,6 @@ def agreement(
         "kappa": (confusions, kappa),
         "importance_difference": (gaps, ratio_of_sums),
     }
-    estimates = {
-        name: bootstrap_ci(values, ids, statistic, resamples=resamples)
-        for name, (values, statistic) in measured.items()
-    }
     return {
         "schema": AGREEMENT_SCHEMA,
         "annotators": [labels[keys[0]].annotation.annotator for labels in (a, b)],
@@ -141,13 +137,18 @@ def agreement(
         "replies": len({key[:2] for key in keys}),
         "records": len(set(ids.tolist())),
         "measures": {
-            name: {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
-            for name, estimate in estimates.items()
+            name: measure_json(bootstrap_ci(values, ids, statistic, resamples=resamples))
+            for name, (values, statistic) in measured.items()
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
         "problems": [{"where": each.where, "reason": each.reason} for each in dict.fromkeys((*problems, *left_out))],
     }
+
+
+def measure_json(estimate: Estimate) -> AgreementMeasure:
+    """An estimate as JSON values."""
+    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
 
 
 def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:
@@ -169,31 +170,21 @@ def _reply(key: Key) -> str:
     return f"the reply of {system} to {id}" + (f", annotation {repeat}" if repeat > 1 else "")
 
 
-def confusion_counts(alignments: ActAlignments) -> Floats:
+def paired_acts(alignments: ActAlignments) -> tuple[Floats, Floats]:
     """How often each act of the first is paired with each act of the second: (replies, n²), row by row of (n, n).
 
-    n: how many acts there are, and one for none.
+    n: how many acts there are, and one for none. And the summed absolute difference of importance of matched acts, and
+    how many acts match: (replies, 2).
     """
     none = len(alignments.references.tags.names)
-    counts = np.zeros((len(alignments), (none + 1) ** 2))
+    counts, gaps = np.zeros((len(alignments), (none + 1) ** 2)), np.zeros((len(alignments), 2))
     for reply, pairs in enumerate(_pairs(alignments)):
         for left, right in pairs:
             codes = [none if act is None else act[0] for act in (left, right)]
             counts[reply, (none + 1) * codes[0] + codes[1]] += 1
-    return counts
-
-
-def importance_gaps(alignments: ActAlignments) -> Floats:
-    """The summed absolute difference of importance of matched acts, and how many acts match: (replies, 2)."""
-    gaps = np.zeros((len(alignments), 2))
-    for reply, pairs in enumerate(_pairs(alignments)):
-        matched = [
-            abs(left[1] - right[1]) / UNITS_PER_WEIGHT
-            for left, right in pairs
-            if left and right and left[0] == right[0]
-        ]
-        gaps[reply] = sum(matched), len(matched)
-    return gaps
+        both = [(left[1], right[1]) for left, right in pairs if left and right and left[0] == right[0]]
+        gaps[reply] = sum(abs(a - b) / UNITS_PER_WEIGHT for a, b in both), len(both)
+    return counts, gaps
 
 
 def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:

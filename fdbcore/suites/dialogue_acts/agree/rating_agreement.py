@@ -23,12 +23,17 @@ from fdbcore.errors import SettingsError
 from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, pearson, spearman
+from fdbcore.suites.dialogue_acts.agree.agreement import measure_json
 from fdbcore.suites.dialogue_acts.agree.rating_tables import NEEDED, ReplyKey, ReplyRater, holds_ratings, read_ratings
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.agree.rating_types import RepliesRated, ReplyComparison
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, AgreementMeasure
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        AgreementMeasure,
+        RepliesRated,
+        ReplyComparison,
+    )
 
 SCHEMA: Final = "fdbcore.acts_ratings/1"
 PEOPLE: Final = "people"
@@ -145,5 +150,4 @@ def _comparison(
 def _estimate(marks: Floats, unit_of: npt.NDArray[np.signedinteger], statistic: Statistic) -> AgreementMeasure:
     """marks: (replies, raters). unit_of: (replies,), the number of what is resampled with each."""
     sizes = np.bincount(unit_of)
-    found = bootstrap_times(lambda times: statistic(marks, times[:, unit_of]), len(sizes), sizes=sizes)
-    return {"value": found.value, "ci95": found.interval, "reason": found.reason}
+    return measure_json(bootstrap_times(lambda times: statistic(marks, times[:, unit_of]), len(sizes), sizes=sizes))

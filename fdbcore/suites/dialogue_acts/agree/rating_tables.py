@@ -57,8 +57,7 @@ def read_ratings(paths: Sequence[Path], scores: ActsDocument) -> tuple[list[Repl
     problems: list[Problem] = []
     for path in paths:
         for where, row in rated_rows(path, NEEDED):
-            reason = _take(row, where, scored, people)
-            if reason:
+            if reason := _take(row, where, scored, people):
                 problems.append(Problem(where, reason))
     return list(people.values()), problems
 
@@ -74,12 +73,12 @@ def _take(
         return "expected an id, a system and a rater, got an empty cell"
     if not row.get("rating"):
         return ""
-    rating = _number(row["rating"])
-    if rating is None:
+    try:
+        rating = number_of(row["rating"])
+    except ValueError:
         return f"rating: expected a number, got {row['rating']!r}"
     sets = scored.get((row["id"], row["system"]), set())
-    named = row.get("set")
-    if named:
+    if named := row.get("set"):
         sets = sets & {named}
     if not sets:
         of_set = f" of {named}" if named else ""
@@ -95,10 +94,3 @@ def _take(
             f"got {rater.marks[reply]:g} and {rating:g}"
         )
     return ""
-
-
-def _number(text: str) -> float | None:
-    try:
-        return number_of(text)
-    except ValueError:
-        return None

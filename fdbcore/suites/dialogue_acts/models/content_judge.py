@@ -1,39 +1,38 @@
-"""Has a judge say whether the content of each reply is right, which acts do not show.
+"""Has a judge say whether the content of each reply is right, which acts do not show, and what its verdicts come to.
 
 What the judge did not answer is unscored: it is a problem, and no number. Who gave no reply is not asked about, and is
-not right.
+not right. A record that a system replied to in several trials counts by the mean of their verdicts. What has no verdict
+is left out, also of the tests: these take the records on which both systems have one.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.report.judging import judging_took
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
+from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
-from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings, correct
-from fdbcore.suites.dialogue_acts.scoring.content import (
-    NOT_GIVEN,
-    ReplyPlace,
-    Verdicts,
-    content_comparisons,
-    content_rows,
-)
-from fdbcore.suites.dialogue_acts.scoring.scores import no_reply
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, ScoringSettings, correct, paired
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
-from fdbcore.types import Problem, Rubric, RubricQuestion
+from fdbcore.suites.dialogue_acts.tag_sets import DATA
+from fdbcore.types import Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, JudgedBy
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, ComparisonJson, ContentRow, JudgedBy
 
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
@@ -41,6 +40,20 @@ TOKENS_OF_A_VERDICT: Final = 60
 """About what a judge writes for a verdict with its reason."""
 LANGUAGES: Final = ("ja", "en")
 """In which a judge is told the rubric; the second for texts in any other language."""
+NOT_GIVEN: Final = Verdict(False, "")
+"""On a reply that was not given: no judge is asked."""
+
+
+class ReplyPlace(NamedTuple):
+    """Which reply a verdict is on."""
+
+    set: str
+    id: str
+    system: str
+    trial: int
+
+
+Verdicts = Mapping[ReplyPlace, Verdict]
 
 
 class JudgedReply(NamedTuple):
@@ -49,34 +62,6 @@ class JudgedReply(NamedTuple):
     place: ReplyPlace
     where: str
     question: JudgeQuestion | None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedContent:
-    """The verdicts on replies, and what is told of them. problems: verdicts that the judge did not give."""
-
-    judging: JudgedBy
-    verdicts: Verdicts
-    problems: Sequence[Problem]
-    told: Sequence[str]
-
-    def put_into(self, content: ActsDocument, sets: Sequence[RecordSet], settings: ScoringSettings) -> None:
-        """The verdicts into a document, beside the acts of their replies, with their shares and tests.
-
-        Holm's family then is the comparisons of the acts and of the content together.
-        """
-        compared = [one for of in sets for one in content_comparisons(of, self.verdicts, settings)]
-        correct(family := [*content["comparisons"], *compared])
-        content["settings"]["family"] = len(family)
-        rows = [row for of in sets for row in content_rows(of, self.verdicts)]
-        content["judging"] = {**self.judging, "rows": rows, "comparisons": compared}
-        for item in content["items"]:
-            verdict = self.verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
-            if verdict is not None:
-                item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
-                if len(verdict.repeats) > 1:
-                    item["response"]["verdict"]["repeats"] = list(verdict.repeats)
-        content["problems"] += [{"where": each.where, "reason": each.reason} for each in self.problems]
 
 
 def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
@@ -124,7 +109,7 @@ def _question(record: Record, reply: str | None) -> JudgeQuestion:
 def rubric(language: str) -> Rubric:
     """What a judge is told, in our words: in Japanese, or else in English."""
     own = language if language in LANGUAGES else LANGUAGES[-1]
-    text = (files("fdbcore.suites.dialogue_acts") / "data" / f"judge.{own}.txt").read_text(encoding="utf-8")
+    text = (DATA / f"judge.{own}.txt").read_text(encoding="utf-8")
     question = RubricQuestion("The content of the reply is right", (), ("right",))
     return Rubric("content", text, VERDICT, [question], language=own)
 
@@ -156,23 +141,118 @@ def _requests(replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Pa
 
 
 def judge_content(
-    replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path, jobs: int, show: Callable[[str], None]
-) -> JudgedContent:
-    """Ask the judge about all replies; what it has answered before is in `kept_in`, and is not asked again.
+    content: ActsDocument,
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    settings: ScoringSettings,
+    options: JudgeOptions,
+    out: Path,
+    jobs: int,
+    show: Callable[[str], None],
+) -> Sequence[str]:
+    """Ask the judge, if there is one, about all replies, put its verdicts into their document, and say what that took.
 
-    SettingsError if it cannot be asked at all.
+    What it has answered before is in the results folder `out`, and is not asked again. SettingsError if it cannot be
+    asked at all.
     """
-    desk = Desk(options.limit_usd)
-    requests = _requests(replies, options, kept_in)
+    if not options.judges:
+        return []
+    desk, replies = Desk(options.limit_usd), replies_to_judge(sets, responses)
+    requests = _requests(replies, options, out / JUDGED)
     asked = ask_each_once(requests, desk, jobs, show)
     answers = iter(asked.answers)
     verdicts: dict[ReplyPlace, Verdict] = {}
-    problems = []
     for each in replies:
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
-        found = verdict_of(own) if own else NOT_GIVEN
-        verdicts[each.place] = found
+        verdicts[each.place] = found = verdict_of(own) if own else NOT_GIVEN
         if found.right is None:
-            problems.append(Problem(each.where, f"{each.place.system}: content unscored: {found.reason}"))
+            reason = f"{each.place.system}: content unscored: {found.reason}"
+            content["problems"].append({"where": each.where, "reason": reason})
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
-    return JudgedContent(judging, verdicts, problems, [asked.told, judging_took(judging, "these replies")])
+    _put_into(content, judging, verdicts, sets, settings)
+    return [asked.told, judging_took(judging, "these replies")]
+
+
+def _put_into(
+    content: ActsDocument,
+    judging: JudgedBy,
+    verdicts: Verdicts,
+    sets: Sequence[RecordSet],
+    settings: ScoringSettings,
+) -> None:
+    """The verdicts into a document, beside the acts of their replies, with their shares and tests.
+
+    Holm's family then is the comparisons of the acts and of the content together.
+    """
+    compared = [one for of in sets for one in content_comparisons(of, verdicts, settings)]
+    correct(family := [*content["comparisons"], *compared])
+    content["settings"]["family"] = len(family)
+    rows = [row for of in sets for row in content_rows(of, verdicts)]
+    content["judging"] = {**judging, "rows": rows, "comparisons": compared}
+    for item in content["items"]:
+        verdict = verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
+        if verdict is not None:
+            item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
+            if len(verdict.repeats) > 1:
+                item["response"]["verdict"]["repeats"] = list(verdict.repeats)
+
+
+def content_rows(of: RecordSet, verdicts: Verdicts) -> list[ContentRow]:
+    """A row for each system; intervals are over records, or over recorded users where records are turns of these."""
+    return [_row(of, system, verdicts) for system in _systems(of, verdicts)]
+
+
+def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSettings) -> list[ComparisonJson]:
+    """Each two systems, paired by record; `p_holm` is still missing."""
+    means = {system: _means(of, system, verdicts) for system in _systems(of, verdicts)}
+    names = list(combinations(means, 2))
+    differences = [(means[a] - means[b])[:, None, None] for a, b in names]
+    return list(paired(of.name, None, [CONTENT], names, differences, of.clusters, settings))
+
+
+def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
+    return list(dict.fromkeys(place.system for place in verdicts if place.set == of.name))
+
+
+def _known(of: RecordSet, system: str, verdicts: Verdicts) -> dict[str, list[bool]]:
+    """The verdicts on the replies of a system, by record; none if the judge gave none at all: replies that were not
+    given, of which it is not asked, would make a share of their own.
+    """
+    own = {place: each for place, each in verdicts.items() if (place.set, place.system) == (of.name, system)}
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    judged = [each.right is not None for each in own.values() if each is not NOT_GIVEN]
+    if any(judged) or not judged:
+        for place, verdict in own.items():
+            if verdict.right is not None:
+                found[place.id].append(verdict.right)
+    return found
+
+
+def _means(of: RecordSet, system: str, verdicts: Verdicts) -> Floats:
+    """The mean verdict of each record, (records,); NaN where there is none."""
+    known = _known(of, system, verdicts)
+    return np.array([fmean(known[id]) if id in known else np.nan for id in of.records])
+
+
+def _row(of: RecordSet, system: str, verdicts: Verdicts) -> ContentRow:
+    given = sum((place.set, place.system) == (of.name, system) for place in verdicts)
+    known = _known(of, system, verdicts)
+    units = dict(zip(of.records, of.clusters or range(len(of.records)), strict=True))
+    by_unit: defaultdict[int, list[bool]] = defaultdict(list)
+    for id, own in known.items():
+        by_unit[units[id]] += own
+    pooled: Sequence[Sequence[bool]] = list(by_unit.values())
+    n, right = sum(map(len, pooled)), sum(map(sum, pooled))
+    interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
+    row: ContentRow = {
+        "set": of.name,
+        "system": system,
+        "n": n,
+        "right": right,
+        "unscored": given - n,
+        "share": right / n if n else None,
+        "ci95": None if interval is None else (interval.low, interval.high),
+    }
+    if of.clusters is not None:
+        row["clusters"] = len(pooled)
+    return row

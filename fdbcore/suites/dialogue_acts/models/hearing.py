@@ -1,4 +1,4 @@
-"""A recogniser that adds up what it is sent, and what that costs."""
+"""Recognisers that add up what they are sent, and what that costs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ
+from fdbcore.errors import InputError
 from fdbcore.protocols import Transcriber
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runs.estimates import expected_usd
@@ -40,6 +41,19 @@ class TalliedTranscriber(Transcriber):
         """What it took, as JSON values."""
         usd = expected_usd(self.services(), self._seconds)
         return {"asr": self.name, "pieces": self._pieces, "seconds": self._seconds, "usd": usd}
+
+
+class Unheard(Transcriber):
+    """Hears nothing, but adds up what a recogniser would be sent. What that one has heard before is still taken."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lengths_s: list[float] = []
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        """See `Transcriber.transcribe`. InputError for everything."""
+        self.lengths_s.append(len(wav) / 2 / RECOGNISER_RATE_HZ)
+        raise InputError("expected the words of B, got speech that nobody has heard yet")
 
 
 def hearing_took(heard: HeardWith) -> str:

@@ -12,15 +12,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.records import Record
-from fdbcore.suites.dialogue_acts.tag_sets import FILE, TagSet, paper_acts, tags_in
+from fdbcore.suites.dialogue_acts.tag_sets import DATA, FILE, TagSet, paper_acts, tags_in
 from fdbcore.types import Request
 
 PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
@@ -103,12 +102,12 @@ class Prompts:
     def record_request(self, topic: Topic, seed: int) -> Request:
         """The request for one record."""
         task = self._fill("task", topic=topic.name, instruction=topic.instruction)
-        return Request(task, self._system, schema=self._record_schema, seed=seed % _SEEDS)
+        return Request(task, self._system, schema=record_schema(self.locale, self.tags), seed=seed % _SEEDS)
 
     def annotation_request(self, background: str, user: str, reply: str, seed: int) -> Request:
         """The request for the acts of a reply to what `user` said."""
         text = self._fill("annotate", acts=self._acts, background=background, user=user, reply=reply)
-        return Request(text, schema=self._steps_schema, seed=seed % _SEEDS)
+        return Request(text, schema=steps_schema(self.tags), seed=seed % _SEEDS)
 
     def again(self, request: Request, previous: str, error: str, asked: int) -> Request:
         """The request after `asked` answers that could not be used; its seed differs, or the same answer might come
@@ -185,14 +184,6 @@ class Prompts:
         shown = "\n".join(json.dumps(example, ensure_ascii=False) for example in self.examples)
         return self._fill("system", acts=self._acts, examples=shown)
 
-    @cached_property
-    def _record_schema(self) -> Mapping[str, Any]:
-        return record_schema(self.locale, self.tags)
-
-    @cached_property
-    def _steps_schema(self) -> Mapping[str, Any]:
-        return steps_schema(self.tags)
-
     @property
     def _acts(self) -> str:
         """What a model is told of the acts."""
@@ -205,9 +196,8 @@ class Prompts:
     @cached_property
     def _told_of_acts(self) -> str:
         """What the tag set of the folder says, unless a file of its own does; "" if neither the folder has."""
-        if self.folder is None or (self.folder / f"acts.{self._language}.txt").is_file():
-            return ""
-        if not (self.folder / FILE).is_file():
+        own = f"acts.{self._language}.txt"
+        if self.folder is None or (self.folder / own).is_file() or not (self.folder / FILE).is_file():
             return ""
         told = self.tags.told(self._language)
         if not told:
@@ -232,7 +222,7 @@ class Prompts:
     def _text(self, file: str) -> str:
         if self.folder is not None and (self.folder / file).is_file():
             return _read(self.folder / file, "a prompt")
-        packaged = files("fdbcore.suites.dialogue_acts") / "data" / file
+        packaged = DATA / file
         if not packaged.is_file():
             raise InputError(f"locale {self.locale}: expected {file} in a folder of prompts, found none")
         return packaged.read_text(encoding="utf-8")
@@ -247,7 +237,7 @@ def folder_of(given: Path | None) -> Path | None:
         return given
     if str(given) not in SHIPPED:
         raise SettingsError(f"--prompts {given}: expected a folder of prompts, {' or '.join(SHIPPED)}")
-    return Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / given
+    return DATA / given
 
 
 def _hash(*told: str) -> str:
@@ -255,9 +245,4 @@ def _hash(*told: str) -> str:
 
 
 def _read(path: Path, what: str) -> str:
-    try:
-        return read_whole(path).decode("utf-8-sig").replace("\r\n", "\n")
-    except OSError as error:
-        raise InputError(f"{path}: expected {what}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
+    return utf8_text(path, f"expected {what}").replace("\r\n", "\n")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.dialogue_acts.models.annotators import annotation_took
+from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
-from fdbcore.suites.dialogue_acts.page.published import CAUTION
-from fdbcore.suites.dialogue_acts.page.terms import CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, acts_of
+from fdbcore.suites.dialogue_acts.page.terms import CAUTION, CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
+from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
-from fdbcore.suites.dialogue_acts.scoring.content import CONTENT as CONTENT_MEASURE
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT as CONTENT_MEASURE
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.types import Problem
@@ -313,13 +312,11 @@ def language(document: ActsDocument, name: str) -> str:
 
 def _tags(item: ItemJson, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The acts of an item: all of them, and by what happened to them."""
-    references, replies = acts_of(item)
     found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
-    for step in item["path"]:
-        for steps, index in ((references, step["reference_index"]), (replies, step["prediction_index"])):
-            if index is not None:
-                found["act"].add(steps[index]["act"])
-                found[OPERATIONS[step["operation"]]].add(steps[index]["act"])
+    for operation, asked, given, _ in steps_of(item):
+        for act in filter(None, (asked, given)):
+            found["act"].add(act["act"])
+            found[OPERATIONS[operation]].add(act["act"])
     return {name: tuple(act for act in names if act in acts) for name, acts in found.items()}
 
 

@@ -84,11 +84,9 @@ def _made_by(row: RowJson, document: ActsDocument) -> str:
     return name if row["annotator"] in (maker, None) else f"{name}, annotated by {row['annotator']}"
 
 
-def _cells(measures: Mapping[str, MeanJson]) -> Iterator[str]:
-    for name in WITH_SD:
-        yield f"{mean(measures[name]['mean'])} ({mean(measures[name].get('sd'))})"
-    for name in PARTS:
-        yield mean(measures[name]["mean"])
+def _cells(measures: Mapping[str, MeanJson]) -> list[str]:
+    wlcs, wlcs_sd, wed, wed_sd, *parts = map(mean, _values(measures))
+    return [f"{wlcs} ({wlcs_sd})", f"{wed} ({wed_sd})", *parts]
 
 
 def _values(measures: Mapping[str, MeanJson]) -> Iterator[float | None]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.languages import sayer
 from fdbcore.suites.dialogue_acts.page.svg import drawing
-from fdbcore.suites.dialogue_acts.page.told_acts import verdict_view, why
+from fdbcore.suites.dialogue_acts.page.told_acts import live_view, verdict_view, why
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
-from fdbcore.suites.dialogue_acts.tag_sets import Tag, TagSet, paper_acts, parsed
-from fdbcore.suites.dialogue_acts.turns.live_replies import live_view
+from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
 from fdbcore.types.scorecard import ScoredCase
 
 if TYPE_CHECKING:
@@ -132,7 +131,8 @@ class _Pen:
         for step in path:
             above, below = _ends(step, reference, reply)
             if above and below:
-                self.parts.append(_link(above, below, self.tags.by_name[above.act].colour, top, bottom, step["cost"]))
+                colour = self.tags.by_name[above.act]["colour"]
+                self.parts.append(_link(above, below, colour, top, bottom, step["cost"]))
             elif above:
                 self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
             elif below:
@@ -158,7 +158,7 @@ class _Pen:
             whole = sum(block.importance for block in sides)
             for block in sides if step["cost"] else ():
                 cost = step["cost"] * block.importance / whole
-                colour = self.tags.by_name[block.act].colour
+                colour = self.tags.by_name[block.act]["colour"]
                 self.parts.append(_cost(block, colour, cost, x, cost * unit, self.y))
                 x += cost * unit
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
@@ -169,15 +169,15 @@ def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) ->
     return (None if above is None else reference[above]), (None if below is None else reply[below])
 
 
-def _block(block: Block, tag: Tag, y: float) -> str:
+def _block(block: Block, tag: TagJson, y: float) -> str:
     title = f"{block.act} {weight(block.importance)}, {block.operation}"
     middle, room = block.x + block.width / 2, block.width - PADDING
-    name = next((name for name in (tag.name, tag.short) if _fits(name, NAME_PX, room)), "")
+    name = next((name for name in (tag["name"], tag["short"]) if _fits(name, NAME_PX, room)), "")
     value = weight(block.importance)
     texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{xml(name)}</text>' if name else ""
     if _fits(value, WEIGHT_PX, room):
         texts += f'<text class="weight" x="{number(middle)}" y="{number(y + (31 if name else 24))}">{value}</text>'
-    return _piece(block, tag.colour, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
+    return _piece(block, tag["colour"], block.x, block.width, y, BLOCK_HEIGHT, title, texts)
 
 
 def _piece(

@@ -1,17 +1,20 @@
-"""What only the page of this suite shows: how to read its pictures, and which acts go wrong."""
+"""What this suite shows beside its scorecard: which acts go wrong, on the screen, on the page, and in figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
-from fdbcore.suites.dialogue_acts.page.card import name_of, several_conditions, tags_of
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions
+from fdbcore.report.judging import judging_took
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
+from fdbcore.report.svg.text import number, xml
+from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
+from fdbcore.suites.dialogue_acts.page.picture import picture
+from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions, drawing, standalone
 from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
-from fdbcore.suites.dialogue_acts.scoring.confusion import confusion
-from fdbcore.suites.dialogue_acts.turns import live_timing
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
 
 if TYPE_CHECKING:
@@ -19,6 +22,17 @@ if TYPE_CHECKING:
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
+LARGEST: Final = 3  # on the screen
+
+
+def details(document: ActsDocument, width: int) -> list[list[str]]:
+    """Blocks of lines in at most `width` columns (60 or more)."""
+    blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
+    if "timing" in document:
+        blocks.append(turn_view.timing_details(document["timing"], width))
+    if "judging" in document:
+        blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
+    return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
 
 
 def style() -> str:
@@ -31,7 +45,7 @@ def legend(document: ActsDocument) -> str:
 
     Signs are the acts with their colours, and what happened to them.
     """
-    acts = [(act.name, "", act.colour) for act in tags_of(document).acts]
+    acts = [(act["name"], "", act["colour"]) for act in tags_of(document).acts]
     signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
     return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
@@ -39,7 +53,7 @@ def legend(document: ActsDocument) -> str:
 def section(document: ActsDocument) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
     turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
-    turns += live_timing.section(document["timing"]) if "timing" in document else ""
+    turns += turn_view.timing_section(document["timing"]) if "timing" in document else ""
     if "turns" in document and not document["rows"]:
         return turns
     several = several_conditions(document)
@@ -53,21 +67,45 @@ def section(document: ActsDocument) -> str:
                 "place": f"{found['set']}, {found['annotator']}" if several else "",
                 "drawn": confusion(found, tags_of(document)),
                 "lists": [
-                    _ranked("Missing", _total(document, found, "insertion"), found["missing"].items()),
-                    _ranked("Redundant", _total(document, found, "deletion"), found["redundant"].items()),
-                    _ranked(
-                        "Swapped",
-                        _total(document, found, "substitution"),
-                        (
-                            (f"{swap['predicted']} instead of {swap['reference']}", swap["weight"])
-                            for swap in found["swapped"]
-                        ),
-                    ),
+                    _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
+                    for part, weights in _errors(found, "{predicted} instead of {reference}").items()
                 ],
             }
             for number, found in enumerate(document["diagnosis"])
         ],
     )
+
+
+def figures(document: ActsDocument) -> dict[str, str]:
+    """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
+
+    Of several sets, the examples of set N are case-KIND-N.svg.
+    """
+    found, tags = {}, tags_of(document)
+    places = {of["name"]: number for number, of in enumerate(document["sets"], 1)}
+    for case in document["cases"]:
+        item = document["items"][case["item"]]
+        of = f"-{places[item['set']]}" if len(places) > 1 else ""
+        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(document, item["set"]), tags))
+    for nth, diagnosis in enumerate(document["diagnosis"], 1):
+        found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, tags))
+    return found
+
+
+def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
+    for one in found:
+        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
+        yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)
+        for part, weights in _errors(one, "{reference} by {predicted}").items():
+            largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
+            text = ", ".join(f"{act} {weight:.3f}" for act, weight in largest) or "nothing"
+            yield from wrapped(f"  {PARTS[part]:<11}{text}", width, 13)
+
+
+def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
+    """The weights of acts, for each part of the distance. swap: how a swap is written."""
+    swapped = {swap.format(**one): one["weight"] for one in found["swapped"]}
+    return {"insertion": found["missing"], "deletion": found["redundant"], "substitution": swapped}
 
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
@@ -80,11 +118,64 @@ def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | No
     )
 
 
-def _ranked(title: str, total: float | None, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    listed = sorted(pairs, key=lambda pair: -pair[1])
+def _ranked(title: str, total: float | None, weights: Mapping[str, float]) -> dict[str, Any]:
+    listed = sorted(weights.items(), key=lambda pair: -pair[1])
     return {
         "title": title,
         "total": mean(total),
         "first": [(name, mean(value)) for name, value in listed[:MOST]],
         "more": len(listed) - MOST,
     }
+
+
+CELL_WIDTH, CELL_HEIGHT, LEFT, TOP = 47, 30, 116, 44
+
+
+def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
+    """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
+    weights.
+    """
+    acts: Sequence[str] = diagnosis["acts"]
+    values: Sequence[Sequence[float]] = diagnosis["matrix"]
+    top = max((value for row in values for value in row), default=0.0)
+    parts = _heads(acts, tags or paper_acts())
+    for i, row in enumerate(values):
+        y = TOP + i * CELL_HEIGHT
+        parts.append(f'<text class="end" x="{LEFT - 8}" y="{y + 20}">{_head(acts[i], "redundant")}</text>')
+        for j, value in enumerate(row):
+            parts.append(_cell(acts[i], acts[j], value, top, LEFT + j * CELL_WIDTH, y))
+    width, height = LEFT + len(acts) * CELL_WIDTH, TOP + len(acts) * CELL_HEIGHT
+    about = f"Acts of the reference against acts of {diagnosis['system']}"
+    return drawing("".join(parts), width + 2, height + 2, about, "matrix")
+
+
+def _heads(acts: Sequence[str], tags: TagSet) -> list[str]:
+    middle = LEFT + len(acts) * CELL_WIDTH / 2
+    return [
+        f'<text class="caption middle" x="{number(middle)}" y="14">the reply has</text>',
+        f'<text class="caption end" x="{LEFT - 8}" y="{TOP - 10}">the reference has</text>',
+        *(
+            f'<text class="middle small" x="{number(LEFT + (j + 0.5) * CELL_WIDTH)}" y="{TOP - 10}">'
+            f"{_head(tags.by_name[act]['short'] if act in tags.by_name else act, 'missing')}</text>"
+            for j, act in enumerate(acts)
+        ),
+    ]
+
+
+def _head(act: str, none: str) -> str:
+    return none if act == NO_ACT else xml(act)
+
+
+def _cell(reference: str, reply: str, value: float, top: float, x: float, y: float) -> str:
+    if reference == reply == NO_ACT:
+        return ""
+    share = value / top if top else 0.0
+    css = "cell same" if reference == reply else "cell"
+    size = f'width="{CELL_WIDTH - 2}" height="{CELL_HEIGHT - 2}"'
+    text = f'<text class="middle small" x="{x + CELL_WIDTH / 2:g}" y="{y + 20}">{mean(value)}</text>' if value else ""
+    return (
+        f"<g><title>{xml(reference)} in the reference, {xml(reply)} in the reply: {mean(value)}</title>"
+        f'<rect class="{css}" x="{x + 1}" y="{y + 1}" {size} fill-opacity="{0.04 + 0.7 * share:.3f}"/>'
+        + (f'<rect class="frame" x="{x + 1}" y="{y + 1}" {size}/>' if reference == reply else "")
+        + f"{text}</g>"
+    )

@@ -20,6 +20,13 @@ CONTENT_LEGEND: Final = (
     "not given is not right."
 )
 
+CAUTION: Final = (
+    "Where acts are annotated by acts.ja.txt, as in the shipped set and by --annotator, it decides borders that the "
+    "paper leaves open (advice that was asked for is a Suggestion, 「分かりません」 a Commissive, and so on): such "
+    "scores cannot be compared with the paper's."
+)
+"""The warning that stands beside the rows of the paper."""
+
 TERMS: Final = {
     "Dialogue act": "What a part of a reply does: one of "
     "Question (質問), Check-Question (確認質問), Answer (回答), Inform (情報提供), Request (依頼), Suggestion (提案), "

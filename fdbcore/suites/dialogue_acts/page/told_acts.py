@@ -1,4 +1,6 @@
-"""What stands below a picture: each act with its words and its annotator's reason, and the verdict of a judge."""
+"""What stands below a picture: a judge's verdict, where the reply lies in its call, and each act with its words and its
+annotator's reason.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,11 @@ from fdbcore.report.svg.text import xml
 from fdbcore.suites.dialogue_acts.page.words import acts_of, weight
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
+    from fdbcore.suites.dialogue_acts.act_types import ActJson, LiveReplyJson
     from fdbcore.suites.dialogue_acts.document_types import ContentVerdict, ItemJson
 
+IN_WORDS: Final = {"before": "before the user's turn", "further": "in a further turn", "aside": "aside"}
+UNKNOWN: Final = "(words not known)"
 NO_QUOTE: Final = "(what the annotator quotes is not in the reply)"
 
 
@@ -38,6 +42,26 @@ def verdict_view(verdict: ContentVerdict, lang: str) -> str:
     found = {True: "right", False: "not right", None: "unscored"}[verdict["right"]]
     reason = f': <span lang="{xml(lang)}">{xml(verdict["reason"])}</span>' if verdict["reason"] else ""
     return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
+
+
+def live_view(live: LiveReplyJson) -> str:
+    """Where a reply lies in its call, and what else was said there, as HTML."""
+    lines = []
+    if live["start_s"] is not None and live["end_s"] is not None:
+        after = "" if live["after_s"] is None else f", {_after(live['after_s'])}"
+        lines.append(f"The reply is at {live['start_s']:.2f} to {live['end_s']:.2f} s of the call{after}.")
+    lines += [
+        f"Not scored, {IN_WORDS.get(each['part'], each['part'])}, {each['start_s']:.2f} to {each['end_s']:.2f} s: "
+        f"{each['text'] or UNKNOWN}"
+        for each in live["apart"]
+    ]
+    return "".join(f'<p class="note">{xml(line)}</p>' for line in lines)
+
+
+def _after(seconds: float) -> str:
+    if seconds < 0:
+        return f"{-seconds:.2f} s before the user's turn ended"
+    return f"{seconds:.2f} s after the user's turn"
 
 
 def _told(step: ActJson, lang: str) -> str:

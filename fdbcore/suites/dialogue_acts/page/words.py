@@ -10,6 +10,7 @@ from fdbcore.report.format import NONE
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.act_types import ActJson
     from fdbcore.suites.dialogue_acts.document_types import ItemJson
+    from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
@@ -43,6 +44,19 @@ def acts_of(item: ItemJson) -> tuple[Sequence[ActJson], Sequence[ActJson]]:
     return item["reference"]["steps"], item["response"]["steps"]
 
 
+def steps_of(item: ItemJson) -> Iterator[tuple[Operation, ActJson | None, ActJson | None, float]]:
+    """Each step of the alignment: the acts of the reference and of the reply that it takes, if any, and its cost."""
+    references, replies = acts_of(item)
+    for step in item["path"]:
+        asked, given = step["reference_index"], step["prediction_index"]
+        yield (
+            step["operation"],
+            None if asked is None else references[asked],
+            None if given is None else replies[given],
+            step["cost"],
+        )
+
+
 def headline(item: ItemJson) -> str:
     """The distance as a sum: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
     scores = item["scores"]
@@ -54,8 +68,8 @@ def reasons(item: ItemJson) -> list[str]:
     """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
     if not item["response"]["steps"]:
         return ["No reply, so all of the reference is missing and nothing is in common."]
-    missing = [asked for asked, _, _ in _steps(item, "insertion") if asked]
-    redundant = [given for _, given, _ in _steps(item, "deletion") if given]
+    missing = [asked for operation, asked, _, _ in steps_of(item) if asked and operation == "insertion"]
+    redundant = [given for operation, _, given, _ in steps_of(item) if given and operation == "deletion"]
     sentences = []
     if missing:
         sentences.append(f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(missing)}.")
@@ -67,7 +81,11 @@ def reasons(item: ItemJson) -> list[str]:
 
 
 def _swapped(item: ItemJson) -> str:
-    pairs = [(asked, given, cost) for asked, given, cost in _steps(item, "substitution") if asked and given]
+    pairs = [
+        (asked, given, cost)
+        for operation, asked, given, cost in steps_of(item)
+        if asked and given and operation == "substitution"
+    ]
     whole = sum(asked["importance"] + given["importance"] for asked, given, _ in pairs) / 2
     total = item["scores"]["substitution"]
     half = "half of both weights" + (", less for related acts" if whole > total + 1e-9 else "")
@@ -83,23 +101,10 @@ def _common(item: ItemJson) -> str:
         f"In common, in the same order: {weight(scores['wlcs'])} of the reply (weighted LCS), "
         f"{weight(scores['recall'])} of the reference (recall)"
     )
-    kept = sum(given["importance"] for _, given, _ in _steps(item, "match") if given)
+    kept = sum(given["importance"] for operation, _, given, _ in steps_of(item) if given and operation == "match")
     if kept < scores["wlcs"] - 1e-9:
         text += f"; the cheapest alignment, drawn here, keeps {weight(kept)} of the reply"
     return f"{text}."
-
-
-def _steps(item: ItemJson, operation: str) -> Iterator[tuple[ActJson | None, ActJson | None, float]]:
-    """The act of the reference, the act of the reply and the cost of each step of an operation."""
-    references, replies = acts_of(item)
-    for step in item["path"]:
-        if step["operation"] == operation:
-            asked, given = step["reference_index"], step["prediction_index"]
-            yield (
-                None if asked is None else references[asked],
-                None if given is None else replies[given],
-                step["cost"],
-            )
 
 
 def _listed(acts: Sequence[ActJson]) -> str:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +85,7 @@ class PackedActs:
         return len(self.offsets) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class AlignmentStep:
+class AlignmentStep(NamedTuple):
     """One step of the script that turns the prediction into the reference; without an act, its index is None."""
 
     operation: Operation

@@ -12,6 +12,7 @@ from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
+from fdbcore.suites.dialogue_acts.scoring.forms import has_neighbours
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 
 if TYPE_CHECKING:
@@ -30,15 +31,14 @@ def cautions(
     compared: Sequence[ComparisonJson],
 ) -> list[str]:
     """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
-    labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
-    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    labelled = _annotated(sets, responses)
     sets = [of for of in sets if of.records]  # turns of calls need no good replies
     return [
         *(text for of in sets for text in _too_small(of, rows, compared)),
         *(text for of in sets for text in _no_ceiling(of, rows)),
         *(text for of in sets for text in _above_ceiling(of, rows)),
-        *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
-        *_quotes(sets, responses),
+        *(text for name, own in labelled.items() for text in _importances(name, [annotation for _, annotation in own])),
+        *(text for name, own in labelled.items() for text in _quotes(name, own)),
     ]
 
 
@@ -91,6 +91,23 @@ def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
                 )
 
 
+def repeated_acts(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
+    """A warning for each set, and for the responses, in which an act follows itself. is_merged: it will be merged."""
+    for name, own in _annotated(sets, responses).items():
+        if count := sum(has_neighbours(annotation) for _, annotation in own):
+            done = "such steps were merged" if is_merged else "such steps are scored apart"
+            yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
+
+
+def _annotated(sets: Sequence[RecordSet], responses: Sequence[Response]) -> dict[str, list[tuple[str, Annotation]]]:
+    """The annotated texts of each set, and of the responses, with their annotations."""
+    found: defaultdict[str, list[tuple[str, Annotation]]] = defaultdict(list)
+    for of in sets:
+        found[of.name] += [(one.text, one.annotation) for record in of.records.values() for one in record.references]
+    found["responses"] += [(response.text or "", one) for response in responses for one in response.annotations]
+    return found
+
+
 def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
     scaled = sum(annotation.scaled_from is not None for annotation in annotations)
     sums = [math.fsum(step.importance for step in annotation.steps) for annotation in annotations]
@@ -100,13 +117,8 @@ def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
             yield f"{name}: the importances of {count} of {len(sums)} annotations do not sum to 1 and {what}"
 
 
-def _quotes(sets: Sequence[RecordSet], responses: Sequence[Response]) -> Iterator[str]:
+def _quotes(name: str, annotated: Sequence[tuple[str, Annotation]]) -> Iterator[str]:
     """A warning if the words that annotators quote are not in the replies."""
-    quoted: defaultdict[str, list[bool]] = defaultdict(list)
-    good = [(of.name, one.text, one.annotation) for of in sets for r in of.records.values() for one in r.references]
-    own = [("responses", response.text or "", one) for response in responses for one in response.annotations]
-    for name, text, annotation in (*good, *own):
-        quoted[name] += [step.words in text for step in annotation.steps if step.words]
-    for name, are_quotes in quoted.items():
-        if wrong := are_quotes.count(False):
-            yield f"{name}: the words of {wrong} of {len(are_quotes)} acts are not in their reply, and are not shown"
+    are_quotes = [step.words in text for text, annotation in annotated for step in annotation.steps if step.words]
+    if wrong := are_quotes.count(False):
+        yield f"{name}: the words of {wrong} of {len(are_quotes)} acts are not in their reply, and are not shown"

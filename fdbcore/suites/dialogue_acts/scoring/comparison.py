@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 COMPARED: Final = ("wlcs", "wed", "f1")
 """The measures by which systems are compared. Holm's family is all comparisons of a document."""
+
+CONTENT: Final = "content"
+"""The measure of the comparisons: 1 for a reply whose content is right, 0 for one whose content is not."""
 
 SD_DDOF: Final = 1
 COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
@@ -41,6 +44,11 @@ class ScoringSettings:
     partial_credit: bool = False
     resamples: int = RESAMPLES
     seed: int = SEED
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The settings that the options of the suite say."""
+        return cls(options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"])
 
 
 def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:

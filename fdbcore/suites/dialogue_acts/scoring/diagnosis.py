@@ -6,51 +6,53 @@ Everything is computed from the `items` of a document.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.page.words import steps_of
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActErrors,
-        CaseJson,
-        ItemJson,
-        SwapJson,
-        TopicScores,
-    )
+    from fdbcore.suites.dialogue_acts.document_types import CaseJson, Diagnosis, ItemJson, SwapJson, TopicScores
 
 CASES: Final = ("insertion", "deletion", "substitution", "smallest")
 """The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
 
 
-def diagnosis(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> ActErrors:
-    """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic.
+def diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
+    """For each system and annotator, which acts the replies lack, add and swap, as weight per reply, and the scores by
+    topic.
 
-    acts: the names of the tag set.
+    items: those of one system and annotator stand together. acts: the names of the tag set.
     """
-    matrix, none = act_matrix(items, acts), len(acts)
-    swapped: list[SwapJson] = [
-        {"reference": acts[r], "predicted": acts[p], "weight": matrix[r, p]}
-        for r, p in np.argwhere(matrix[:none, :none] > 0).tolist()
-        if r != p
-    ]
-    return {
-        "acts": [*acts, NO_ACT],
-        "matrix": matrix.tolist(),
-        "missing": {act: matrix[k, none] for k, act in enumerate(acts) if matrix[k, none] > 0},
-        "redundant": {act: matrix[none, k] for k, act in enumerate(acts) if matrix[none, k] > 0},
-        "swapped": sorted(swapped, key=lambda one: -one["weight"]),
-        "topics": _topics(items),
-    }
+    none = len(acts)
+    for (of, system, annotator), found in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
+        own = list(found)
+        matrix = _act_matrix(own, acts)
+        swapped: list[SwapJson] = [
+            {"reference": acts[r], "predicted": acts[p], "weight": matrix[r, p]}
+            for r, p in np.argwhere(matrix[:none, :none] > 0).tolist()
+            if r != p
+        ]
+        yield {
+            "set": of,
+            "system": system,
+            "annotator": annotator,
+            "kind": own[0]["kind"],
+            "acts": [*acts, NO_ACT],
+            "matrix": matrix.tolist(),
+            "missing": {act: matrix[k, none] for k, act in enumerate(acts) if matrix[k, none] > 0},
+            "redundant": {act: matrix[none, k] for k, act in enumerate(acts) if matrix[none, k] > 0},
+            "swapped": sorted(swapped, key=lambda one: -one["weight"]),
+            "topics": _topics(own),
+        }
 
 
-def act_matrix(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> Floats:
+def _act_matrix(items: Sequence[ItemJson], acts: Sequence[str]) -> Floats:
     """The mean weight per reply of each [act of the reference][act of the reply], (n, n); the last of both is none.
 
     A deleted or inserted act weighs its importance, a matched pair the mean of the two, a substituted pair what it
@@ -59,18 +61,11 @@ def act_matrix(items: Sequence[ItemJson], acts: Sequence[str] = ACTS) -> Floats:
     """
     codes: dict[str | None, int] = {act: code for code, act in enumerate((*acts, None))}
     matrix = np.zeros((len(codes),) * 2)
-    for item in items:
-        references, replied = item["reference"]["steps"], item["response"]["steps"]
-        for step in item["path"]:
-            asked, given = _step(references, step["reference_index"]), _step(replied, step["prediction_index"])
-            weights = [one["importance"] for one in (asked, given) if one]
-            weight = step["cost"] if step["operation"] == "substitution" else sum(weights) / len(weights)
-            matrix[codes[asked and asked["act"]], codes[given and given["act"]]] += weight
-    return matrix / max(len(items), 1)
-
-
-def _step(steps: Sequence[ActJson], index: int | None) -> ActJson | None:
-    return None if index is None else steps[index]
+    for operation, asked, given, cost in (step for item in items for step in steps_of(item)):
+        weights = [one["importance"] for one in (asked, given) if one]
+        weight = cost if operation == "substitution" else sum(weights) / len(weights)
+        matrix[codes[asked and asked["act"]], codes[given and given["act"]]] += weight
+    return matrix / len(items)
 
 
 def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:

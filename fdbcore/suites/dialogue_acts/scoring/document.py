@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -13,27 +14,27 @@ from fdbcore._version import __version__
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
-from fdbcore.suites.dialogue_acts.page.published import published
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
-from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions
+from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
 from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnosis
-from fdbcore.suites.dialogue_acts.scoring.forms import first_references, has_neighbours, merged_responses, merged_set
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
+from fdbcore.suites.dialogue_acts.scoring.forms import first_references, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
-from fdbcore.suites.dialogue_acts.turns.live_replies import live_json, live_notes
+from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
         ActsDocument,
         AnnotatedWith,
-        Diagnosis,
         ItemJson,
+        PublishedRow,
         ResponseJson,
         ScoredSet,
         ScoredWith,
+        StepJson,
     )
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
@@ -54,7 +55,7 @@ def document(
     annotate is already among the problems.
     """
     settings = settings or ScoringSettings()
-    neighbours = list(_neighbours(sets, responses, settings.merged))
+    neighbours = list(repeated_acts(sets, responses, settings.merged))
     if settings.merged:
         sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
     credited = sets
@@ -80,31 +81,30 @@ def document(
         "comparisons": compared,
         "items": items,
         "cases": [case for of in sets for case in cases(items, of.name)],
-        "diagnosis": list(_diagnoses(items, credited[0].tags.names)),
+        "diagnosis": list(diagnoses(items, credited[0].tags.names)),
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
-        "warnings": [
-            *cautions(sets, responses, summaries, compared),
-            *neighbours,
-        ],
+        "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
         "notes": [
-            *_of_references(every_reference, rows, responses, settings),
-            *_of_credit(sets, credited, rows, responses, settings),
+            *(
+                f"{one.name}: WED {what}: {told}"
+                for one, other, what in _choices(every_reference, sets, credited, settings)
+                if (told := _means_by(one, other, rows, responses))
+            ),
             *_of_trials(answers),
             *_of_clusters(sets),
-            *live_notes(responses),
+            *_of_live(responses),
         ],
     }
 
 
-def _neighbours(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
-    """A warning for each set, and for the responses, in which an act follows itself."""
-    labelled = {of.name: [r.annotation for one in of.records.values() for r in one.references] for of in sets}
-    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
-    for name, own in labelled.items():
-        if count := sum(map(has_neighbours, own)):
-            done = "such steps were merged" if is_merged else "such steps are scored apart"
-            yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
+def published() -> list[PublishedRow]:
+    """The rows of the paper's Table 1: set, system, and measures with mean and, if the paper gives it, SD.
+
+    The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
+    """
+    rows: list[PublishedRow] = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["rows"]
+    return rows
 
 
 def _has_trials(one: Answers) -> bool:
@@ -132,46 +132,42 @@ def _of_clusters(sets: Sequence[RecordSet]) -> Iterator[str]:
             )
 
 
-def _of_references(
-    sets: Sequence[RecordSet], rows: Sequence[SystemScores], responses: Sequence[Response], settings: ScoringSettings
-) -> Iterator[str]:
-    """For each set with several good replies to a record: the mean WED by the nearest, and by the first alone."""
-    for of in sets:
-        if all(len(record.references) == 1 for record in of.records.values()):
-            continue
-        told = _means_by(of, first_references(of), rows, responses)
-        used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
-        if told:
-            yield f"{of.name}: WED by the nearest of several references, and by the first alone ({used}): {told}"
+def _of_live(responses: Sequence[Response]) -> Iterator[str]:
+    """For each system: in how many calls it said more than its turn after the user's."""
+    for system in dict.fromkeys(one.system for one in responses):
+        own = [one.live for one in responses if one.system == system and one.live is not None]
+        if count := sum(bool(live["apart"]) for live in own):
+            yield (
+                f"{system}: in {count} of {len(own)} calls it said more than its turn after the user's; that is shown "
+                "with the reply and not scored (--whole-call scores all)"
+            )
 
 
-def _of_credit(
-    plain: Sequence[RecordSet],
+def _choices(
+    every_reference: Sequence[RecordSet],
+    sets: Sequence[RecordSet],
     credited: Sequence[RecordSet],
-    rows: Sequence[SystemScores],
-    responses: Sequence[Response],
     settings: ScoringSettings,
-) -> Iterator[str]:
-    """For each set whose tag set has related acts: the mean WED without and with partial credit for them."""
-    for of, with_tags in zip(plain, credited, strict=True):
+) -> Iterator[tuple[RecordSet, RecordSet, str]]:
+    """Both forms of each set between which the settings chose, and what these are: all references of a record or the
+    first, where some record has several; and without and with partial credit, where the tag set has related acts.
+    """
+    used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
+    for of in every_reference:
+        if any(len(record.references) > 1 for record in of.records.values()):
+            yield of, first_references(of), f"by the nearest of several references, and by the first alone ({used})"
+    used = "with credit here" if settings.partial_credit else "without credit here"
+    for of, with_tags in zip(sets, credited, strict=True):
         if with_tags.tags.related and of.records:
-            without = replace(of, tags=of.tags.without_credit)
-            told = _means_by(without, replace(of, tags=with_tags.tags), rows, responses)
-            used = "with credit here" if settings.partial_credit else "without credit here"
-            if told:
-                yield f"{of.name}: WED without, and with partial credit for related acts ({used}): {told}"
+            without, with_credit = replace(of, tags=of.tags.without_credit), replace(of, tags=with_tags.tags)
+            yield without, with_credit, f"without, and with partial credit for related acts ({used})"
 
 
 def _means_by(one: RecordSet, other: RecordSet, rows: Sequence[SystemScores], responses: Sequence[Response]) -> str:
     """The mean WED of each system on a set in two forms: "good 0.314 and 0.413"."""
     told = []
     for row in rows:
-        if (
-            row.set == one.name
-            and row.kind == "system"
-            and row.weights == "given"
-            and row.annotator not in (None, NOBODY)
-        ):
+        if (row.set, row.kind, row.weights) == (one.name, "system", "given") and row.annotator not in (None, NOBODY):
             means = []
             for chosen in (one, other):
                 (own,) = (answers for answers in matched([chosen], responses)[0] if answers.system == row.system)
@@ -187,8 +183,7 @@ def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[Syst
         return
     own = [one for one in answers if one.set.name == of.name]
     found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
-    yield from (row for row in found if row.kind == "system")
-    yield from (row for row in found if row.kind == "ceiling")
+    yield from sorted(found, key=lambda row: row.kind == "ceiling")
     yield from baseline_rows(of, seed)
 
 
@@ -220,22 +215,18 @@ def _settings_json(
     settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
 ) -> ScoredWith:
     labelled = [row for row in rows if row.annotator is not None]
-    return {
+    found = {
         "fdbcore": __version__,
         "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
         "repeats": max((len(row.repeats) for row in labelled), default=1),
         "annotated_with": list(annotated_with),
-        "as_given": settings.as_given,
-        "merged": settings.merged,
-        "first_reference": settings.first_reference,
-        "partial_credit": settings.partial_credit,
-        "resamples": settings.resamples,
-        "seed": settings.seed,
+        **asdict(settings),
         "level": LEVEL,
         "power": POWER,
         "sd_ddof": SD_DDOF,
         "family": compared,
     }
+    return cast("ScoredWith", found)
 
 
 def _set_json(of: RecordSet) -> ScoredSet:
@@ -279,15 +270,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
             },
             "response": _response_json(response, str(row.annotator), repeat),
             "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": [
-                {
-                    "operation": step.operation,
-                    "reference_index": step.reference_index,
-                    "prediction_index": step.prediction_index,
-                    "cost": step.cost,
-                }
-                for step in row.scored.alignment(number).path
-            ],
+            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
         }
         if _has_trials(one):
             item["trial"] = response.trial
@@ -302,17 +285,5 @@ def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJ
     if response.reason:
         found["reason"] = response.reason
     if response.live is not None:
-        found["live"] = live_json(response.live)
+        found["live"] = response.live
     return found
-
-
-def _diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
-    for (of, system, annotator), own in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
-        listed = list(own)
-        yield {
-            "set": of,
-            "system": system,
-            "annotator": annotator,
-            "kind": listed[0]["kind"],
-            **diagnosis(listed, acts),
-        }

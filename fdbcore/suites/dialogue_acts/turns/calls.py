@@ -22,21 +22,11 @@ from fdbcore.runtime.numbers import whole_of
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns
-from fdbcore.suites.dialogue_acts.turns.words import TurnText, texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"
 """Where in the results folder the replays of audio are."""
-
-
-@dataclass(frozen=True, slots=True)
-class SaidTurn:
-    """A turn of a call with its words. number: among the turns of its side, from 1."""
-
-    turn: SpokenTurn
-    number: int
-    words: TurnText
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +43,12 @@ class CallTurns:
     trial: int
     path: Path
     length_s: float
-    turns: Sequence[SaidTurn]
+    turns: Sequence[SpokenTurn]
     asides: dict[Side, int]
 
-    def of(self, side: Side) -> list[SaidTurn]:
+    def of(self, side: Side) -> list[SpokenTurn]:
         """The turns of a side."""
-        return [each for each in self.turns if each.turn.side == side]
+        return [each for each in self.turns if each.side == side]
 
 
 def turns_of_calls(
@@ -80,9 +70,9 @@ def turns_of_calls(
         for path, name in zip(paths, names, strict=True)
     ]
     calls = [
-        _Named(call, name, system)
+        _Named(call, name, call.columns.get("system") or name)
         for run, name in zip(runs, names, strict=True)
-        for call, system in _systems(run, name)
+        for call in run.calls
     ]
     _refuse_twice([real_path(each.call.path) for each in calls])
     found: list[CallTurns] = []
@@ -107,7 +97,7 @@ def turns_of_calls(
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A call, the name of the input that has it, and of its system."""
+    """A call, the name of the input that has it, and of its system: what the call says, else the input's name."""
 
     call: Call
     of: str
@@ -124,12 +114,6 @@ def _refuse_twice(paths: Sequence[Path]) -> None:
     again = next((path for path, count in Counter(paths).items() if count > 1), None)
     if again is not None:
         raise SettingsError(f"{again}: expected each call once, got it {paths.count(again)} times")
-
-
-def _systems(run: Run, name: str) -> Iterator[tuple[Call, str]]:
-    """The calls of an input with their systems: what the calls say, else the input's name."""
-    for call in run.calls:
-        yield call, call.columns.get("system") or name
 
 
 def _told_apart(calls: Sequence[_Named]) -> list[_Named]:
@@ -164,7 +148,7 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
     spoken = spoken_turns(reading)
     said = sorted(
         (each for side in SIDES for each in _said(reading, side, spoken, transcriber, language)),
-        key=lambda each: (each.turn.start_tick, each.turn.side),
+        key=lambda each: (each.start_tick, each.side),
     )
     asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
     trial = whole_of(call.columns.get("trial") or "1")
@@ -173,18 +157,18 @@ def _turns(call: Call, system: str, transcriber: Transcriber | None, language: s
 
 def _said(
     reading: Reading, side: Side, spoken: Sequence[SpokenTurn], transcriber: Transcriber | None, language: str
-) -> Iterator[SaidTurn]:
+) -> Iterator[SpokenTurn]:
     own = [turn for turn in spoken if turn.side == side]
     held = [turn for turn in own if turn.part != ASIDE]
-    words = texts(reading, side, own, held, transcriber, language)
-    for number, (turn, text) in enumerate(zip(held, words, strict=True), 1):
-        yield SaidTurn(turn, number, text)
+    words_by, words = texts(reading, side, own, held, transcriber, language)
+    for turn, text in zip(held, words, strict=True):
+        yield replace(turn, text=text, words_by=words_by)
 
 
 def _without_words(call: CallTurns) -> Iterator[Problem]:
     """A problem for each side that has turns whose words nobody knows."""
     for side in SIDES:
-        if count := sum(each.words.text is None for each in call.of(side)):
+        if count := sum(each.text is None for each in call.of(side)):
             reason = (
                 f"expected the words of {side}, got none of {count} of its {len(call.of(side))} turns: --asr hears them"
             )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.analysis.score import read_quantities, summarise
 from fdbcore.errors import SettingsError
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.suites.dialogue_acts.models.annotate import annotate, references
-from fdbcore.suites.dialogue_acts.models.annotators import Annotating, all_took, annotated_with
-from fdbcore.suites.dialogue_acts.models.content_judge import JUDGED, judge_content, replies_to_judge
+from fdbcore.suites.dialogue_acts.models.annotate import Annotating, all_took, annotate, annotated_with, references
+from fdbcore.suites.dialogue_acts.models.content_judge import judge_content
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
-    LiveReply,
     Lost,
     Record,
     Reference,
@@ -24,19 +25,20 @@ from fdbcore.suites.dialogue_acts.records import (
     jsonl,
     steps_json,
 )
+from fdbcore.suites.dialogue_acts.replies import live_reply
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
-from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, SaidTurn, turns_of_calls
-from fdbcore.suites.dialogue_acts.turns.live_timing import live_timing
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, turns_of_calls
 from fdbcore.suites.dialogue_acts.turns.references import Asked, read_turn_references
+from fdbcore.suites.dialogue_acts.turns.spoken import SpokenTurn
 from fdbcore.suites.dialogue_acts.turns.tables import follows, quarters, shares
 from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-    from fdbcore.suites.dialogue_acts.turns.turn_types import CallOfTurns, TurnJson
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, TurnJson
+    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith, LiveTiming
 
 SET: Final = "turns"
 """The name of the set of good replies by turn."""
@@ -94,15 +96,9 @@ def score_turns(
     acts = {response.id: response.annotations for response in labelled}
     ceiling = [response for response in labelled if response.system == REFERENCE]
     responses, unmatched = _responses(calls, given, acts)
-    settings = ScoringSettings(
-        options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"]
-    )
+    settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    told = [*all_took(used), *again]
-    if judging.judges:
-        judged = judge_content(replies_to_judge([scored], responses), judging, out / JUDGED, jobs, show)
-        judged.put_into(content, [scored], settings)
-        told += judged.told
+    judged = judge_content(content, [scored], responses, settings, judging, out, jobs, show)
     told_calls = [_call_json(call, acts) for call in calls]
     if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
         content["timing"] = timing
@@ -113,7 +109,16 @@ def score_turns(
         "follows": list(follows(told_calls, prompts.tags.names)),
         "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
-    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, told)
+    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, [*all_took(used), *again, *judged])
+
+
+def live_timing(calls: Sequence[tuple[str, str]]) -> Iterator[LiveTiming]:
+    """The measures of each system, pooled over its calls. calls: system, and folder of the recording."""
+    for system in dict.fromkeys(name for name, _ in calls):
+        own = [read_quantities(Reading(Path(path)))[0] for name, path in calls if name == system]
+        scored = [quantities for quantities in own if quantities]
+        if scored:
+            yield {"system": system, "calls": len(scored), "measures": dict(summarise(scored))}
 
 
 def prompts_of(options: Mapping[str, Any]) -> Prompts:
@@ -121,28 +126,28 @@ def prompts_of(options: Mapping[str, Any]) -> Prompts:
     return Prompts(options["locale"] or JAPANESE, folder_of(options["prompts"]))
 
 
-def turn_id(call: CallTurns, said: SaidTurn) -> str:
+def turn_id(call: CallTurns, said: SpokenTurn) -> str:
     """The id of a turn among all turns of a document."""
-    return f"{call.system}/{call.call}/{said.turn.side}{said.number}"
+    return f"{call.system}/{call.call}/{said.side}{said.number}"
 
 
 def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]:
     """Each turn with words, as a reply to what the other side said last; what was said before is its background."""
     for call in calls:
         for said in call.turns:
-            if said.words.text:
-                background, heard = _said_before(call, said.turn.side, said.turn.start_tick)
-                name, speaker = turn_id(call, said), _speaker(call, said.turn.side)
-                yield Record(name, heard, (), background), Response(name, speaker, said.words.text)
+            if said.text:
+                background, heard = _said_before(call, said.side, said.start_tick)
+                name, speaker = turn_id(call, said), _speaker(call, said.side)
+                yield Record(name, heard, (), background), Response(name, speaker, said.text)
 
 
 def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
     """What a side that speaks at a tick answers, after its background."""
-    before = [each for each in call.turns if each.words.text and each.turn.start_tick < tick]
-    partner = [each for each in before if each.turn.side != side][-1:]
+    before = [each for each in call.turns if each.text and each.start_tick < tick]
+    partner = [each for each in before if each.side != side][-1:]
     told = [each for each in before if each not in partner][-CONTEXT:]
-    background = "\n".join(f"{each.turn.side}: {each.words.text}" for each in told)
-    return background, "".join(str(each.words.text) for each in partner)
+    background = "\n".join(f"{each.side}: {each.text}" for each in told)
+    return background, "".join(str(each.text) for each in partner)
 
 
 def _speaker(call: CallTurns, side: Side) -> str:
@@ -156,9 +161,7 @@ def _with_references(
     for asked, good in given.items():
         own = [call for call in calls if asked.call in (call.call, call.user)]
         if own:
-            starts = (
-                (call, said.turn.start_tick) for call in own for said in call.of("A") if said.number == asked.turn
-            )
+            starts = ((call, said.start_tick) for call in own for said in call.of("A") if said.number == asked.turn)
             call, start_tick = next(starts, (own[0], -1))
             name, (background, heard) = f"{asked.call} {asked.turn}", _said_before(call, "B", start_tick + 1)
             yield name, Record(name, heard, good, background, asked.call, locale, user=own[0].user)
@@ -177,30 +180,28 @@ def _responses(
         for call in own:
             replied = _reply(call, asked.turn)
             name, where = f"{asked.call} {asked.turn}", str(call.path)
+            silent = Response(name, call.system, None, set=SET, trial=call.trial, where=where)
             if asked.turn > len(call.of("A")):
                 reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
                 problems.append(Lost.of(where, reason, (name, call.system)))
             elif replied is None:
-                why = "no turn of B after it"
-                responses.append(Response(name, call.system, None, (), why, SET, call.trial, where))
-            elif replied.words.text is None:
+                responses.append(replace(silent, reason="no turn of B after it"))
+            elif replied.text is None:
                 problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
-                responses.append(_response(call, replied, asked.turn, name, acts))
+                responses.append(_response(silent, call, replied, asked.turn, acts))
     return responses, problems
 
 
-def _reply(call: CallTurns, turn: int) -> SaidTurn | None:
+def _reply(call: CallTurns, turn: int) -> SpokenTurn | None:
     """B's first turn after a turn of A and before the next one; after 0, before A's first one."""
-    return next((each for each in call.turns if each.turn.answers(turn)), None)
+    return next((each for each in call.turns if each.answers(turn)), None)
 
 
-def _response(call: CallTurns, replied: SaidTurn, turn: int, name: str, acts: Annotations) -> Response:
-    asked = next((each.turn for each in call.of("A") if each.number == turn), None)
-    after_s = None if asked is None else replied.turn.start_s - asked.end_s
-    live = LiveReply(str(call.path), replied.turn.start_s, replied.turn.end_s, after_s, ())
-    annotations = acts.get(turn_id(call, replied), ())
-    return Response(name, call.system, replied.words.text, annotations, "", SET, call.trial, str(call.path), live)
+def _response(silent: Response, call: CallTurns, replied: SpokenTurn, turn: int, acts: Annotations) -> Response:
+    asked = next((each for each in call.of("A") if each.number == turn), None)
+    live, annotations = live_reply(call.path, asked, [replied]), acts.get(turn_id(call, replied), ())
+    return replace(silent, text=replied.text, annotations=annotations, live=live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
@@ -215,18 +216,18 @@ def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
     }
 
 
-def _turn_json(said: SaidTurn, annotations: Sequence[Annotation]) -> TurnJson:
+def _turn_json(said: SpokenTurn, annotations: Sequence[Annotation]) -> TurnJson:
     return {
-        "side": said.turn.side,
+        "side": said.side,
         "number": said.number,
-        "part": said.turn.part,
-        "after": said.turn.after,
-        "start_s": said.turn.start_s,
-        "end_s": said.turn.end_s,
-        "text": said.words.text,
-        "words_by": said.words.by,
+        "part": said.part,
+        "after": said.after,
+        "start_s": said.start_s,
+        "end_s": said.end_s,
+        "text": said.text,
+        "words_by": said.words_by,
         "acts": [
-            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.words.text)}
+            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.text)}
             for one in annotations
         ],
     }

@@ -1,12 +1,24 @@
-"""The turns of both sides of a call, by its turn events: what a side says while it has the floor, up to a lapse."""
+"""The turns of both sides of a call, by its turn events: what a side says while it has the floor, up to a lapse.
+
+Their words are as the party itself tells them, as a transcript stored with the call has them, or as heard.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from fdbcore.analysis.speech_pieces import audio_of
+from fdbcore.analysis.told import told_lines
+from fdbcore.audio.speech import wav_to_recognise
 from fdbcore.measures.reading import Reading
-from fdbcore.types import SIDES, TICKS_PER_S, Side, other_side
+from fdbcore.protocols import Transcriber
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.words import transcripts
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
+from fdbcore.types.words import TimedWord, as_text
 
 Part: TypeAlias = Literal["before", "reply", "further", "aside"]
 """before: a turn before the other side's first. reply: the first turn after one of the other side. further: a turn
@@ -19,7 +31,8 @@ ASIDE: Final = "aside"
 class SpokenTurn:
     """A turn of a side, or what it said aside, in ticks of the session.
 
-    after: how many turns of the other side had begun before it.
+    after: how many turns of the other side had begun before it. number: among the turns of its side, from 1; 0 of an
+    aside. text: its words, None if nobody knows them; words_by: whose they are, `told` or the name of a recogniser.
     """
 
     side: Side
@@ -27,6 +40,9 @@ class SpokenTurn:
     end_tick: int
     part: Part
     after: int
+    number: int = 0
+    text: str | None = None
+    words_by: str = ""
 
     def answers(self, asked: int) -> bool:
         """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
@@ -53,11 +69,11 @@ def spoken_turns(reading: Reading) -> list[SpokenTurn]:
     for side in SIDES:
         partner = [start for start, _ in held[other_side(side)]]
         last = 0
-        for start, end in held[side]:
+        for number, (start, end) in enumerate(held[side], 1):
             after = sum(each < start for each in partner)
             part: Part = "before" if not after else "reply" if after > last else "further"
             last = after
-            found.append(SpokenTurn(side, start, end, part, after))
+            found.append(SpokenTurn(side, start, end, part, after, number))
         for start, end in reading.dialogue.asides(side):
             found.append(SpokenTurn(side, start, end, ASIDE, sum(each < start for each in partner)))
     return sorted(found, key=lambda turn: (turn.start_tick, turn.side))
@@ -71,3 +87,88 @@ def answering(turns: list[SpokenTurn]) -> list[SpokenTurn]:
     of_b = [turn for turn in turns if turn.side == "B"]
     asked = sum(turn.side == "A" and turn.part != ASIDE for turn in turns)
     return [replace(turn, part="before") if turn.part != ASIDE and turn.after < asked else turn for turn in of_b]
+
+
+HEARD: Final = "derived/turns_heard.json"
+"""What recognisers heard in turns. It is stored, so that no recogniser is asked twice for one turn."""
+TOLD: Final = "told"
+"""Who gives the words that a party tells of itself."""
+MARGIN_TICKS: Final = TICKS_PER_S // 5
+"""How much around a turn a recogniser hears, too."""
+
+
+def told_texts(reading: Reading, side: Side, turns: Sequence[SpokenTurn]) -> list[str]:
+    """What the party of a side told that it said in each of these turns of it: each line in the turn nearest to it."""
+    lines = [TimedWord(line["text"], at := line["start_tick"] * TICK_MS, at) for line in told_lines(reading, side)]
+    return [as_text(own) for own in _placed(lines, turns)]
+
+
+def texts(
+    reading: Reading,
+    side: Side,
+    turns: Sequence[SpokenTurn],
+    wanted: Sequence[SpokenTurn],
+    transcriber: Transcriber | None,
+    language: str,
+) -> tuple[str, Sequence[str | None]]:
+    """Whose the words of a side are, `told` or a recogniser's name, and those of its wanted turns; None: nobody knows.
+
+    They are those that its party told; else as the recogniser hears them; without one, as stored.
+    turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the recogniser hears
+    nothing has the text "". Errors are those of `Transcriber.transcribe`.
+    """
+    told = dict(zip(turns, told_texts(reading, side, turns), strict=True))
+    if any(told.values()):
+        return TOLD, [told[turn] or None for turn in wanted]
+    if transcriber is not None:
+        return transcriber.name, _heard(reading, side, turns, wanted, transcriber, language)
+    stored = transcripts(reading.path, side)[-1:]
+    if not stored:
+        return "", [None] * len(wanted)
+    words = [word for word in stored[0].words if not word.is_doubtful]
+    placed = dict(zip(turns, _placed(words, turns), strict=True))
+    return stored[0].transcriber, [as_text(placed[turn]) for turn in wanted]
+
+
+def _placed(words: Sequence[TimedWord], turns: Sequence[SpokenTurn]) -> list[list[TimedWord]]:
+    """The words of each turn: those that lie nearer to it than to any other."""
+    own: list[list[TimedWord]] = [[] for _ in turns]
+    for word in words if turns else ():
+        middle = (word.start_ms + word.end_ms) / 2 / TICK_MS
+        distances = [max(turn.start_tick - middle, middle - turn.end_tick, 0) for turn in turns]
+        own[distances.index(min(distances))].append(word)
+    return own
+
+
+def _heard(
+    reading: Reading,
+    side: Side,
+    turns: Sequence[SpokenTurn],
+    wanted: Sequence[SpokenTurn],
+    transcriber: Transcriber,
+    language: str,
+) -> list[str]:
+    """What a recogniser hears in each wanted turn; what it has heard before is not sent to it again."""
+    path = reading.path / HEARD
+    known: dict[str, str] = read_json(path) if path.is_file() else {}
+    found: dict[Span, str] = {}
+    spans = dict(zip(turns, _with_margins(turns, reading.n_ticks), strict=True))
+    own = [spans[turn] for turn in wanted]
+    for span, pcm in audio_of(reading, side, own):
+        wav = wav_to_recognise(pcm)
+        key = f"{transcriber.name} {language} {hashlib.sha256(wav).hexdigest()}"
+        if key not in known:
+            known[key] = transcriber.transcribe(wav, language).strip()
+            write_json(path, known)
+        found[span] = known[key]
+    return [found.get(span, "") for span in own]
+
+
+def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
+    """The spans that a recogniser hears: none reaches into the next turn of its side. turns: by their start."""
+    bounds = [0, *(turn.end_tick for turn in turns)]
+    starts = [max(turn.start_tick - MARGIN_TICKS, bound) for turn, bound in zip(turns, bounds, strict=False)]
+    ends = [*starts, n_ticks][1:]
+    return [
+        (start, min(turn.end_tick + MARGIN_TICKS, end)) for turn, start, end in zip(turns, starts, ends, strict=True)
+    ]

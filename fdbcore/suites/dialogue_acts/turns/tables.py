@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fdbcore.stats.bootstrap import bootstrap_ci
-from fdbcore.types import SIDES
+from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.turns.turn_types import (
-        CallOfTurns,
-        QuarterShares,
-        SideShares,
-        TurnJson,
-        WhatFollows,
-    )
+    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, QuarterShares, SideShares, TurnJson, WhatFollows
 
 QUARTERS: Final = 4
 
@@ -36,42 +30,26 @@ def weights(turn: TurnJson, annotator: str, acts: Sequence[str]) -> Mapping[str,
     }
 
 
-def annotators_of(calls: Sequence[CallOfTurns]) -> list[str]:
-    """Who annotated turns."""
-    return list(dict.fromkeys(one["annotator"] for call in calls for turn in call["turns"] for one in turn["acts"]))
-
-
 def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[SideShares]:
     """The acts of each system's side B and of its users' side A. Calls with one recorded user are one cluster."""
-    for system, own in _by_system(calls):
-        for annotator in annotators_of(own):
-            for side in reversed(SIDES):
-                found = [
-                    (call, weight)
-                    for call in own
-                    for turn in call["turns"]
-                    if turn["side"] == side and (weight := weights(turn, annotator, acts)) is not None
-                ]
-                if not found:
-                    continue
-                users = [call["user"] for call, _ in found]
-                values = {act: np.array([weight[act] for _, weight in found]) for act in acts}
-                estimates = {act: bootstrap_ci(value, users) for act, value in values.items()}
-                yield {
-                    "system": system,
-                    "side": side,
-                    "annotator": annotator,
-                    "calls": len({call["path"] for call, _ in found}),
-                    "turns": len(found),
-                    "acts": {
-                        act: {
-                            "share": float(value.mean()),
-                            "ci95": None if (ci := estimates[act].interval) is None else (ci.low, ci.high),
-                            "turns": float((value > 0).mean()),
-                        }
-                        for act, value in values.items()
-                    },
+    for system, annotator, side, found in _sides(calls, acts):
+        users = [call["user"] for call, _, _ in found]
+        values = {act: np.array([weight[act] for _, _, weight in found]) for act in acts}
+        yield {
+            "system": system,
+            "side": side,
+            "annotator": annotator,
+            "calls": len({call["path"] for call, _, _ in found}),
+            "turns": len(found),
+            "acts": {
+                act: {
+                    "share": float(value.mean()),
+                    "ci95": bootstrap_ci(value, users).interval,
+                    "turns": float((value > 0).mean()),
                 }
+                for act, value in values.items()
+            },
+        }
 
 
 def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[WhatFollows]:
@@ -80,56 +58,64 @@ def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[WhatF
     A turn of A that B did not answer before A's next one has no reply. A's last turn in a call counts only if B
     answered it: the call may have ended before.
     """
-    for system, own in _by_system(calls):
-        for annotator in annotators_of(own):
-            pairs = [pair for call in own for pair in _answered(call, annotator, acts)]
-            for act in acts:
-                having = [(asked[act], replied) for asked, replied in pairs if asked[act] > 0]
-                total = sum(weight for weight, _ in having)
-                if not having:
-                    continue
-                yield {
-                    "system": system,
-                    "annotator": annotator,
-                    "act": act,
-                    "turns": len(having),
-                    "next": {
-                        other: sum(weight * replied[other] for weight, replied in having if replied) / total
-                        for other in acts
-                    },
-                    "no_reply": sum(weight for weight, replied in having if not replied) / total,
-                }
+    for system, annotator, own in _by_annotator(calls):
+        pairs = [pair for call in own for pair in _answered(call, annotator, acts)]
+        for act in acts:
+            having = [(asked[act], replied) for asked, replied in pairs if asked[act] > 0]
+            total = sum(weight for weight, _ in having)
+            if not having:
+                continue
+            yield {
+                "system": system,
+                "annotator": annotator,
+                "act": act,
+                "turns": len(having),
+                "next": {
+                    other: sum(weight * replied[other] for weight, replied in having if replied) / total
+                    for other in acts
+                },
+                "no_reply": sum(weight for weight, replied in having if not replied) / total,
+            }
 
 
 def quarters(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[QuarterShares]:
     """The acts of each side in the quarters of calls, by where turns begin."""
-    for system, own in _by_system(calls):
-        for annotator in annotators_of(own):
-            for side in reversed(SIDES):
-                found: list[list[Mapping[str, float]]] = [[] for _ in range(QUARTERS)]
-                for call in own:
-                    for turn in call["turns"]:
-                        weight = weights(turn, annotator, acts) if turn["side"] == side else None
-                        if weight is not None:
-                            place = int(QUARTERS * turn["start_s"] / call["length_s"])
-                            found[min(place, QUARTERS - 1)].append(weight)
-                for number, each in enumerate(found if any(found) else (), 1):
-                    means: dict[str, float] = {}
-                    for act in acts if each else ():
-                        means[act] = sum(weight[act] for weight in each) / len(each)
-                    yield {
-                        "system": system,
-                        "side": side,
-                        "annotator": annotator,
-                        "quarter": number,
-                        "turns": len(each),
-                        "acts": means,
-                    }
+    for system, annotator, side, found in _sides(calls, acts):
+        begun = [min(int(QUARTERS * turn["start_s"] / call["length_s"]), QUARTERS - 1) for call, turn, _ in found]
+        for quarter in range(QUARTERS):
+            own = [weight for (_, _, weight), number in zip(found, begun, strict=True) if number == quarter]
+            yield {
+                "system": system,
+                "side": side,
+                "annotator": annotator,
+                "quarter": quarter + 1,
+                "turns": len(own),
+                "acts": {act: sum(weight[act] for weight in own) / len(own) for act in acts if own},
+            }
 
 
-def _by_system(calls: Sequence[CallOfTurns]) -> list[tuple[str, list[CallOfTurns]]]:
-    names = dict.fromkeys(call["system"] for call in calls)
-    return [(name, [call for call in calls if call["system"] == name]) for name in names]
+def _sides(
+    calls: Sequence[CallOfTurns], acts: Sequence[str]
+) -> Iterator[tuple[str, str, Side, list[tuple[CallOfTurns, TurnJson, Mapping[str, float]]]]]:
+    """Each system, annotator and side that has annotated turns: these with their calls and the weights of acts."""
+    for system, annotator, own in _by_annotator(calls):
+        for side in reversed(SIDES):
+            found = [
+                (call, turn, weight)
+                for call in own
+                for turn in call["turns"]
+                if turn["side"] == side and (weight := weights(turn, annotator, acts)) is not None
+            ]
+            if found:
+                yield system, annotator, side, found
+
+
+def _by_annotator(calls: Sequence[CallOfTurns]) -> Iterator[tuple[str, str, list[CallOfTurns]]]:
+    """Each system with each annotator of its turns, and its calls."""
+    for system in dict.fromkeys(call["system"] for call in calls):
+        own = [call for call in calls if call["system"] == system]
+        acts = (one for call in own for turn in call["turns"] for one in turn["acts"])
+        yield from ((system, annotator, own) for annotator in dict.fromkeys(one["annotator"] for one in acts))
 
 
 def _answered(

@@ -33,7 +33,7 @@ from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED, Bad, Good, Le
 from fdbcore.suites.dialogue_acts.models.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
-from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, RECORDS
+from fdbcore.suites.dialogue_acts.sets import GENERATED, GENERATED_SCHEMA, PROMPTS, RECORDS, generated
 
 DROPPED, REPLIES = "dropped.jsonl", "replies.jsonl"
 
@@ -231,16 +231,13 @@ def _count(progress: GenerationProgress, item: Item, draft: Draft) -> None:
 
 def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
     """SettingsError if the folder has something else, or replies from other settings or for more records."""
-    path = folder / GENERATED
-    if not path.is_file():
+    if not (folder / GENERATED).is_file():
         if folder.exists() and (
             not folder.is_dir() or {item.name for item in folder.iterdir()} - {REPLIES, f"{GENERATED}.part"}
         ):
             raise SettingsError(f"{folder}: expected a new folder or that of a generated set, got something else")
         return
-    there = read_json(path)
-    if there.get("schema") != GENERATED_SCHEMA:
-        raise SettingsError(f"{path}: expected schema {GENERATED_SCHEMA}, got {there.get('schema')!r}")
+    there = generated(folder)
     if not _has_replies(folder):
         return
     for name, value in settings.items():
@@ -270,7 +267,7 @@ def _write(
     """Write the results. Records that are complete are not written again, since people may have edited them."""
     for name, text in progress.plan.prompts.own.items():
         write_text(part_of(folder, PROMPTS, name), text)
-    was = read_json(folder / GENERATED) if (folder / GENERATED).is_file() else {}
+    was = generated(folder)
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))
         lines = (json.dumps(clean(dropped), ensure_ascii=False) for dropped in progress.dropped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -19,9 +18,10 @@ from fdbcore.suites.dialogue_acts.sets import (
     GENERATED,
     GENERATED_SCHEMA,
     PROMPTS,
+    SHIPPED,
     RecordSet,
     check_locale,
-    made_with,
+    generated,
     prompts_in,
     records_in,
     rules_of,
@@ -29,8 +29,7 @@ from fdbcore.suites.dialogue_acts.sets import (
 from fdbcore.suites.dialogue_acts.writing.speak import RECORDS, SPEAK, speak_records, wav_path
 from fdbcore.types import Clip, Material, SideA
 
-DATA: Final = files("fdbcore.suites.dialogue_acts") / "data"
-SMOKE, SPEAKER = "smoke", "open-jtalk"
+SPEAKER: Final = "open-jtalk"
 
 TAIL_S: Final = 30
 """How long a user waits for a reply to be given and said."""
@@ -58,7 +57,7 @@ def side_a(data: str) -> SideA:
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
     _refuse_unspoken(clips, folder)
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
-    if made := made_with(folder):  # without what changes when records are added
+    if made := generated(folder)["settings"]:  # without what changes when records are added
         texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
     of = RecordSet(folder.name, {record.id: record for record in records}, made, prompts_in(folder))
     check_locale(of, locale)
@@ -72,7 +71,7 @@ def side_a(data: str) -> SideA:
 
 def shipped(folder: Path, show: Callable[[str], None]) -> None:
     """Put the shipped set into `folder`, spoken by Open JTalk, unless it is there already."""
-    write_text(folder / RECORDS, (DATA / SMOKE / RECORDS).read_text(encoding="utf-8"))
+    write_text(folder / RECORDS, (SHIPPED / RECORDS).read_text(encoding="utf-8"))
     records, _ = records_in(folder)
     for where, reason in speak_records(records, folder, registry.speaker(SPEAKER), show):
         raise InputError(f"{where}: {reason}")
