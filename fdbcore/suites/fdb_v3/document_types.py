@@ -8,10 +8,10 @@ from msgspec import Meta
 
 from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging, V3Verdicts
 from fdbcore.suites.fdb_v3.ours.ours_types import OursComparison, OursPasses, OursRanks, OursRow
-from fdbcore.suites.fdb_v3.ours.terms import FailureClass
 from fdbcore.suites.fdb_v3.published_types import V3Published
 from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
+from fdbcore.suites.fdb_v3.terms import FailureClass
 
 Label: TypeAlias = Annotated[
     Literal["as_released", "repaired"], Meta(description="which of the two labels decides what is expected")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.screen import number_text
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES
+from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types.scorecard import Scorecard, ScoreRow
 
 if TYPE_CHECKING:

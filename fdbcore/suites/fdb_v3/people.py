@@ -12,8 +12,8 @@ import numpy as np
 
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.stats.raters import spearman
-from fdbcore.suites.fdb_v3.ours.terms import COMPARED, MEASURES
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES
 from fdbcore.types import SideA
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
-from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.released.folder import counts_of
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
+from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
@@ -46,8 +46,8 @@ def scores(
     records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
 ) -> list[str]:
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
-    shown = [term for term in TERMS if term.name not in _JUDGED]
-    rows = [["system", "n", *(term.title for term in shown), "Pass@1 repaired", "final state"]]
+    shown = [each for name, each in PUBLISHED.items() if name not in _JUDGED]
+    rows = [["system", "n", *(each.label for each in shown), "Pass@1 repaired", "final state"]]
     passed: dict[str, dict[str, CompatRate]] = {}
     for provider, found in results.items():
         mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
@@ -55,9 +55,9 @@ def scores(
         released = compat_scores(logs)
         fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
         right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
-        of_terms = [_cell(getattr(released, term.name)) for term in shown]
+        published = [_cell(getattr(released, each.id)) for each in shown]
         ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
-        rows.append([provider, str(len(mine)), *of_terms, *ours])
+        rows.append([provider, str(len(mine)), *published, *ours])
         passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
     failed = {name: sum(each.has_failed for each in found.values()) for name, found in results.items()}
     names = [name for name in ORDER if any(name in each for each in passed.values())]
@@ -74,7 +74,7 @@ def _transposed(rows: list[list[str]], columns: int) -> list[str]:
     return cells_table(list(zip(*rows, strict=True)), columns)
 
 
-def _notes(shown: list[CompatTerm], failed: Mapping[str, int], columns: int) -> Iterator[str]:
+def _notes(shown: list[V3Measure], failed: Mapping[str, int], columns: int) -> Iterator[str]:
     for name, count in failed.items():
         if count:
             yield f"{name}: {counted(count, 'run')} of it not completed; scored by what was logged"
@@ -83,7 +83,7 @@ def _notes(shown: list[CompatTerm], failed: Mapping[str, int], columns: int) -> 
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
     )
     yield filled(about, columns)
-    yield from (filled(f"  {term.title} [{term.over}]: {term.defect}", columns, "    ") for term in shown)
+    yield from (filled(f"  {each.label} [{each.over}]: {each.meaning}", columns, "    ") for each in shown)
 
 
 def _cell(value: CompatRate | LatencySummary | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.report.html.templates import render
 from fdbcore.report.svg import text as svg
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES
+from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase

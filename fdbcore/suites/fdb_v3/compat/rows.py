@@ -21,9 +21,9 @@ from fdbcore.suites.fdb_v3.compat.measures import (
     tool_selection,
     turn_taken,
 )
-from fdbcore.suites.fdb_v3.compat.terms import TERMS
 from fdbcore.suites.fdb_v3.released.results import wanted
 from fdbcore.suites.fdb_v3.slices import passed_by_slice
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import Label, V3Compat, V3Latency, V3Rate, V3Slice
@@ -54,12 +54,12 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
         every, known = compat_scores([log for _, log in logs]), compat_scores(heard)
         rates: dict[str, V3Rate] = {}
         latencies: dict[str, V3Latency | None] = {}
-        for term in TERMS:
-            value = getattr(every if term.name in WORDLESS else known, term.name)
+        for name in PUBLISHED:
+            value = getattr(every if name in WORDLESS else known, name)
             if isinstance(value, CompatRate):
-                rates[term.name] = {"value": value.rate, "n": value.n}
+                rates[name] = {"value": value.rate, "n": value.n}
             else:
-                latencies[term.name] = None if value is None else _latency(value)
+                latencies[name] = None if value is None else _latency(value)
         yield {
             "system": system,
             "label": label,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat.terms import TERMS
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
 from fdbcore.types.scorecard import Scorecard
 
 
@@ -11,7 +11,7 @@ def defects(card: Scorecard, width: int) -> list[str]:
     """Lines of at most `width` columns. In brackets: the recordings that a measure is taken over."""
     shown = {scale.id for scale in card.scales}
     lines = ["as published, with its known defects [over which recordings]:"]
-    for term in TERMS:
-        if f"compat_{term.name}" in shown:
-            lines += filled(f"  {term.title} [{term.over}]: {term.defect}", width, "    ").splitlines()
+    for each in PUBLISHED.values():
+        if f"compat_{each.id}" in shown:
+            lines += filled(f"  {each.label} [{each.over}]: {each.meaning}", width, "    ").splitlines()
     return lines

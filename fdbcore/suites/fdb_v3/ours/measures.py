@@ -1,9 +1,9 @@
 """Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
 
-What each measure is stands in `ours_terms`, and how calls belong to the label in `ours_calls`. The user's end is that
-of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what needs
-them is not known. Without speech the times of words count as speech. A system without speech, words and transcript is
-silent: it fails, whatever it called.
+What each measure is stands in data/measures.toml, and how calls belong to the label in `ours.calls`. The user's end is
+that of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what
+needs them is not known. Without speech the times of words count as speech. A system without speech, words and
+transcript is silent: it fails, whatever it called.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
 from fdbcore.suites.fdb_v3.ours.calls import CallReview, MadeCall, made_calls, review
-from fdbcore.suites.fdb_v3.ours.terms import MEASURES, FailureClass
 from fdbcore.suites.fdb_v3.ours.times import latencies
+from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:

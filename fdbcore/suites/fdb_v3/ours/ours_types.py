@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.suites.fdb_v3.ours.terms import FailureClass
+from fdbcore.suites.fdb_v3.terms import FailureClass
 
 WiderInterval: TypeAlias = Annotated[
     tuple[float, float] | None, Meta(description="95 %, the wider of both kinds of clusters; null where there is none")

@@ -23,8 +23,8 @@ from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.ours.measures import LabelKind, failure, figures
-from fdbcore.suites.fdb_v3.ours.terms import COMPARED, FAILURES, MEASURES, FailureClass
 from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
+from fdbcore.suites.fdb_v3.terms import COMPARED, FAILURES, MEASURES, FailureClass
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
