@@ -15,8 +15,15 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Document, V3Group, V3Item, V3Played
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursComparison, OursRow
+    from fdbcore.suites.fdb_v3.document_types import (
+        OursComparison,
+        OursRow,
+        V3Compat,
+        V3Document,
+        V3Group,
+        V3Item,
+        V3Played,
+    )
     from fdbcore.suites.fdb_v3.scenario_types import DataCard
 
 TEST: Final = (

@@ -12,8 +12,7 @@ from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types.scorecard import Scorecard, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursFigure, OursPasses
+    from fdbcore.suites.fdb_v3.document_types import OursFigure, OursPasses, V3Document, V3Group
 
 
 def findings(card: Scorecard, document: V3Document) -> Iterator[str]:

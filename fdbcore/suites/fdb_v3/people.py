@@ -17,7 +17,7 @@ from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES
 from fdbcore.types import SideA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursRanks
+    from fdbcore.suites.fdb_v3.document_types import OursRanks
     from fdbcore.suites.fdb_v3.ours.rows import OursItem
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 

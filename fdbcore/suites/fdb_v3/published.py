@@ -13,7 +13,7 @@ from fdbcore.suites.fdb_v3.terms import PUBLISHED
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.published_types import V3Published, V3PublishedStudy
+    from fdbcore.suites.fdb_v3.document_types import V3Published, V3PublishedStudy
 
 CONDITION: Final = "published"
 

@@ -32,9 +32,7 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost, V3Played
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging
-    from fdbcore.suites.fdb_v3.published_types import V3Published
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Judging, V3Lost, V3Played, V3Published
     from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
 
 SCHEMA: Final = "fdbcore.fdb_v3/1"

@@ -31,7 +31,7 @@ from fdbcore.suites.fdb_v3.released.released_types import Disfluency
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement, TagAgreement
+    from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement, TagAgreement
 
 SCHEMA: Final = "fdbcore.disfluency_agreement/1"
 RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"

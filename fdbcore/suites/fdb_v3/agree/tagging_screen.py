@@ -10,7 +10,7 @@ from fdbcore.report.scorecard.screen import interval_text, number_text, problem_
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement
+    from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement
 
 LEGEND: Final = (
     "n: recordings that two raters or more tagged. tagged: by how many of them each rater has that class. identical: "

@@ -17,7 +17,7 @@ from fdbcore.suites.fdb_v3.agree.verdict_tables import METRICS, RatedMetric, Ver
 from fdbcore.suites.fdb_v3.judging.agreement import figure_of
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.verdict_agreement_types import VerdictAgreement, VerdictComparison
+    from fdbcore.suites.fdb_v3.agree.agreement_types import VerdictAgreement, VerdictComparison
 
 SCHEMA: Final = "fdbcore.verdict_agreement/1"
 PEOPLE: Final = "people"

@@ -13,8 +13,8 @@ from fdbcore.suites.fdb_v3.agree.verdict_agreement import PEOPLE
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.verdict_agreement_types import VerdictAgreement, VerdictComparison
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3AgreementFigure
+    from fdbcore.suites.fdb_v3.agree.agreement_types import VerdictAgreement, VerdictComparison
+    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure
 
 LEGEND: Final = (
     "n: calls on which both gave a verdict; of more than two raters, those on which two did. yes: of these, by each. "

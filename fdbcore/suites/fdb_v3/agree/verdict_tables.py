@@ -27,8 +27,7 @@ from fdbcore.suites.fdb_v3.judging.agreement import MATCHER
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Item
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Verdict
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Item, V3Verdict
 
 RatedMetric: TypeAlias = Literal["arguments", "response", "interruption", "turn_take"]
 METRICS: Final[Sequence[RatedMetric]] = get_args(RatedMetric)

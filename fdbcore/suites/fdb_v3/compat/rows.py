@@ -22,18 +22,18 @@ from fdbcore.suites.fdb_v3.compat.measures import (
     turn_taken,
 )
 from fdbcore.suites.fdb_v3.released.results import wanted
+from fdbcore.suites.fdb_v3.scenario_types import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.slices import passed_by_slice
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import Label, V3Compat, V3Latency, V3Rate, V3Slice
+    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Latency, V3Rate, V3Slice
 
-LABELS: Final[tuple[Label, ...]] = ("as_released", "repaired")
 WORDLESS: Final = ("tool_selection_all", "passed", "preemptive")
 """What can be told without words of the system."""
 
 
-def log_of(case: V3Case, label: Label) -> SystemLog:
+def log_of(case: V3Case, label: LabelKind) -> SystemLog:
     """The log of a case with the calls that one of the labels expects, and the verdicts on them."""
     if label == "as_released":
         return case.log

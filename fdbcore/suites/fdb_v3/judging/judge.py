@@ -37,7 +37,7 @@ from fdbcore.types import Problem
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
     from fdbcore.suites.fdb_v3.compat.logs import SystemLog
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging, V3SaidPart, V3Verdict, V3Verdicts
+    from fdbcore.suites.fdb_v3.document_types import V3Judging, V3SaidPart, V3Verdict, V3Verdicts
     from fdbcore.suites.fdb_v3.judging.verdicts import SaidPart
 
 DEFAULT_REQUESTS: Final = 4

@@ -12,8 +12,7 @@ from fdbcore.suites.fdb_v3.judging.screen import LEGEND, compared
 from fdbcore.suites.fdb_v3.published import study_table
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
+    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure, V3Document, V3JudgeAgreement, V3PassedBy
 
 
 def section(document: V3Document) -> str:

@@ -11,7 +11,7 @@ from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3AgreementFigure, V3JudgeAgreement, V3Judging
+    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure, V3JudgeAgreement, V3Judging
 
 LEGEND: Final = (
     "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "

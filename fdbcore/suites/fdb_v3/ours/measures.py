@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
@@ -22,9 +22,8 @@ from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, LabelKind
 
-LabelKind: TypeAlias = Literal["as_released", "repaired"]
 CORRECTION: Final = "SELF_CORRECTION"
 
 

@@ -22,14 +22,14 @@ from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
-from fdbcore.suites.fdb_v3.ours.measures import LabelKind, failure, figures
+from fdbcore.suites.fdb_v3.ours.measures import failure, figures
 from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
 from fdbcore.suites.fdb_v3.terms import COMPARED, FAILURES, MEASURES, FailureClass
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursComparison, OursFigure, OursPasses, OursRow
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.document_types import OursComparison, OursFigure, OursPasses, OursRow
+    from fdbcore.suites.fdb_v3.scenario_types import LabelKind, RecordedScenarioEntry
 
 Pooling: TypeAlias = Literal["share", "mean", "median"]
 
