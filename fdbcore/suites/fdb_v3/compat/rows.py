@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import (
     CompatRate,
-    LatencySummary,
     argument_accuracy,
     compat_scores,
     completion_s,
@@ -59,7 +58,7 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
             if isinstance(value, CompatRate):
                 rates[name] = {"value": value.rate, "n": value.n}
             else:
-                latencies[name] = None if value is None else _latency(value)
+                latencies[name] = None if value is None else cast("V3Latency", value._asdict())
         yield {
             "system": system,
             "label": label,
@@ -69,17 +68,6 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
             "latencies": latencies,
             "failures": {name: count for name, count in every.failures.items()},
         }
-
-
-def _latency(value: LatencySummary) -> V3Latency:
-    return {
-        "n": value.n,
-        "mean_s": value.mean_s,
-        "stdev_s": value.stdev_s,
-        "least_s": value.least_s,
-        "most_s": value.most_s,
-        "upper_median_s": value.upper_median_s,
-    }
 
 
 def slices_of_cases(system: str, cases: Sequence[V3Case]) -> Iterator[V3Slice]:

@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, plain_value, state_differences
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import functions_of
+from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
 from fdbcore.worlds.faults import ERROR
 
 if TYPE_CHECKING:
@@ -278,7 +277,7 @@ def _defaults() -> Mapping[str, Mapping[str, Any]]:
             for each in inspect.signature(function).parameters.values()
             if each.default is not inspect.Parameter.empty
         }
-        for name, function in functions_of(ReleasedServices()).items()
+        for name, function in FUNCTIONS.items()
     }
 
 

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.world.outcome import ANY, FunctionCall, outcome
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import functions_of
+from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})", re.ASCII)
-FUNCTIONS: Final = functions_of(ReleasedServices())
-"""What a label can expect, by name."""
 
 
 def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[ExpectedCallEntry], list[RepairEntry]]:

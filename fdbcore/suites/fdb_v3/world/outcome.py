@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import Changed, changed_in, functions_of
+from fdbcore.suites.fdb_v3.world.services import Changed, ReleasedServices, changed_in, functions_of
 
 ANY: Final = "$ANY"
 """An argument whose value no label says: every value is right."""

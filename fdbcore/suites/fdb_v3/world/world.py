@@ -13,9 +13,13 @@ from typing import Any, Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import parsed
-from fdbcore.suites.fdb_v3.world.paper_services import PaperServices
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import ToolServices, changed_in, functions_of
+from fdbcore.suites.fdb_v3.world.services import (
+    PaperServices,
+    ReleasedServices,
+    ToolServices,
+    changed_in,
+    functions_of,
+)
 from fdbcore.worlds.function_world import SETTINGS, FunctionWorld
 from fdbcore.worlds.latency import LATENCY, PROFILES
 
