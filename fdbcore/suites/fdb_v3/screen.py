@@ -1,9 +1,9 @@
-"""An imported folder as text: how many recordings there are, what was repaired, and what systems' results are worth."""
+"""An imported folder as text: its recordings, what was repaired, and what systems' results are worth."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -83,7 +83,13 @@ def _notes(shown: list[V3Measure], failed: Mapping[str, int], columns: int) -> I
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
     )
     yield filled(about, columns)
-    yield from (filled(f"  {each.label} [{each.over}]: {each.meaning}", columns, "    ") for each in shown)
+    yield from defects(shown, columns)
+
+
+def defects(measures: Iterable[V3Measure], width: int) -> list[str]:
+    """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
+    told = (f"  {each.label} [{each.over}]: {each.meaning}" for each in measures)
+    return [line for text in told for line in filled(text, width, "    ").splitlines()]
 
 
 def _cell(value: CompatRate | LatencySummary | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -79,10 +79,6 @@ def _comparison(metric: RatedMetric, between: Between, raters: Sequence[VerdictR
     }
 
 
-def _kappa_of(ratings: Floats) -> partial[Floats]:
+def _kappa_of(ratings: Floats) -> Callable[[Floats], Floats]:
     pairs = np.eye(4)[(2 * ratings[:, 0] + ratings[:, 1]).astype(int)]
-    return partial(_kappas, pairs)
-
-
-def _kappas(pairs: Floats, times: Floats) -> Floats:
-    return kappas(times @ pairs)
+    return lambda times: kappas(times @ pairs)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_times
 from fdbcore.stats.raters import kappas
+from fdbcore.stats.significance import cluster_sums
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
@@ -78,9 +79,7 @@ def _agreement(
     what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
 ) -> V3JudgeAgreement:
     neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
-    clusters = np.unique(scenarios, return_inverse=True)[1]
-    tables = np.zeros((clusters.max() + 1, 4))
-    np.add.at(tables, clusters, counts)
+    tables = cluster_sums(counts, scenarios)
     tables = tables[tables.any(axis=1)]
     return {
         "what": what,
