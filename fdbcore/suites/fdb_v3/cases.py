@@ -21,7 +21,7 @@ from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
 from fdbcore.suites.fdb_v3.playing import records_of_run
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, pl
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released.audio import replayed
 from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.released.results import unfinished
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
@@ -142,11 +143,7 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
         for record in imported.records:
             if (result := results.get(record["id"])) is not None:
                 found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
-        failed = sum(each.has_failed for each in results.values())
-        if failed:
-            found.warnings.append(
-                f"{provider}: {counted(failed, 'run')} of it not completed; scored by what was logged"
-            )
+    found.warnings += unfinished(imported.results)
     return imported.file()["card"]
 
 

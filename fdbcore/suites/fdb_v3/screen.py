@@ -12,7 +12,7 @@ from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
 from fdbcore.suites.fdb_v3.released.folder import counts_of
-from fdbcore.suites.fdb_v3.released.results import SystemResult
+from fdbcore.suites.fdb_v3.released.results import SystemResult, unfinished
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
 from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
 
@@ -59,10 +59,16 @@ def scores(
         ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
         rows.append([provider, str(len(mine)), *published, *ours])
         passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
-    failed = {name: sum(each.has_failed for each in found.values()) for name, found in results.items()}
     names = [name for name in ORDER if any(name in each for each in passed.values())]
     slices = [["Pass@1 (n)", *names], *([name, *map(partial(_counted, each), names)] for name, each in passed.items())]
-    return [*_transposed(rows, columns), "", *_transposed(slices, columns), "", *_notes(shown, failed, columns)]
+    return [
+        *_transposed(rows, columns),
+        "",
+        *_transposed(slices, columns),
+        "",
+        *unfinished(results),
+        *_notes(shown, columns),
+    ]
 
 
 def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
@@ -74,10 +80,7 @@ def _transposed(rows: list[list[str]], columns: int) -> list[str]:
     return cells_table(list(zip(*rows, strict=True)), columns)
 
 
-def _notes(shown: list[V3Measure], failed: Mapping[str, int], columns: int) -> Iterator[str]:
-    for name, count in failed.items():
-        if count:
-            yield f"{name}: {counted(count, 'run')} of it not completed; scored by what was logged"
+def _notes(shown: list[V3Measure], columns: int) -> Iterator[str]:
     about = (
         "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"

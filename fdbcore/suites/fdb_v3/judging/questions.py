@@ -17,7 +17,7 @@ from fdbcore.suites.fdb_v3.compat.measures import paired_calls
 from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
 from fdbcore.suites.fdb_v3.released.results import wanted
 from fdbcore.suites.fdb_v3.scenario_types import LABELS, LabelKind
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:

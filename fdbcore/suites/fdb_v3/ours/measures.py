@@ -21,18 +21,18 @@ from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, LabelKind
+    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 
 CORRECTION: Final = "SELF_CORRECTION"
 
 
-def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> dict[str, float | None]:
-    """The values of all measures of one recording, by their ids; None where it has none.
+def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | None]:
+    """The values of all measures of one recording by the repaired label, by their ids; None where it has none.
 
-    log: of this label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
+    log: of that label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
     judge takes for right is right. None: values decide alone.
     """
-    calls = _reviewed(case, label, log)
+    calls = _reviewed(case, log)
     speech, end = _speech(case), case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
     ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
@@ -65,13 +65,13 @@ def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None =
     return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
 
-def failure(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> FailureClass | None:
+def failure(case: V3Case, log: SystemLog | None = None) -> FailureClass | None:
     """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes. log: as above."""
-    return _failure(_reviewed(case, label, log), case)
+    return _failure(_reviewed(case, log), case)
 
 
-def _reviewed(case: V3Case, label: LabelKind, log: SystemLog | None) -> CallReview:
-    entries, calls = case.record.get(label, []), made_calls(case.calls)
+def _reviewed(case: V3Case, log: SystemLog | None) -> CallReview:
+    entries, calls = case.record.get("repaired", []), made_calls(case.calls)
     return review(entries, calls, case.record.get("rollback", {}), set(_accepted(log, entries, calls)))
 
 

@@ -29,7 +29,7 @@ from fdbcore.suites.fdb_v3.terms import COMPARED, FAILURES, MEASURES, FailureCla
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
     from fdbcore.suites.fdb_v3.document_types import OursComparison, OursFigure, OursPasses, OursRow
-    from fdbcore.suites.fdb_v3.scenario_types import LabelKind, RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 Pooling: TypeAlias = Literal["share", "mean", "median"]
 
@@ -48,17 +48,16 @@ class OursItem(NamedTuple):
 
 def items_of(
     cases: Iterable[V3Case],
-    label: LabelKind = "repaired",
     log_of: Callable[[V3Case], SystemLog | None] = lambda case: None,
 ) -> list[OursItem]:
-    """The measures of each case, by one of the labels. log_of: a log with a judge's verdicts; see `figures`."""
+    """The measures of each case. log_of: a log with a judge's verdicts; see `figures`."""
     return [
         OursItem(
             case.system,
             case.trial,
             case.record,
-            figures(case, label, log := log_of(case)),
-            failure(case, label, log),
+            figures(case, log := log_of(case)),
+            failure(case, log),
         )
         for case in cases
     ]
@@ -200,16 +199,8 @@ def _p(a: Sequence[OursItem], b: Sequence[OursItem], measure: str) -> float:
     """The larger p of both kinds of clusters. A recording counts once, by the mean of its trials."""
     records = {item.record["id"]: item.record for item in a}
     means_a, means_b = _means(a, measure), _means(b, measure)
-    clusters = (
-        {name: record["speaker"] for name, record in records.items()},
-        {name: record["scenario"] for name, record in records.items()},
-    )
-    found: list[float | None] = []
-    for cluster_of in clusters:
-        sums = dict.fromkeys(sorted(cluster_of.values()), 0.0)
-        for name, cluster in sorted(cluster_of.items()):
-            sums[cluster] += means_a[name] - means_b[name]
-        found += sign_flip_p([[each] for each in sums.values()])
+    sample = _Sample.at((means_a[name] - means_b[name], record) for name, record in sorted(records.items()))
+    found = [sign_flip_p(sample.values[:, None], clusters)[0] for clusters in (sample.speakers, sample.scenarios)]
     return max(each for each in found if each is not None)
 
 

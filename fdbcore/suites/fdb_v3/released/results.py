@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
+from fdbcore.report.format import counted
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
 from fdbcore.runtime.whole_files import read_whole
@@ -16,7 +17,7 @@ from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, us
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.released.released_types import ReleasedResult
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
@@ -88,6 +89,13 @@ def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) ->
             left[entries[number]["function"]] -= 1
             kept.add(number)
     return tuple(FunctionCall(entries[number]["function"], entries[number]["args"]) for number in sorted(kept))
+
+
+def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
+    """A line for each system of whose runs some were not completed. results: of each system."""
+    for system, found in results.items():
+        if count := sum(each.has_failed for each in found.values()):
+            yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
 def read_result(path: Path) -> tuple[SystemResult, set[str]]:
