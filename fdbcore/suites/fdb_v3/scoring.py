@@ -22,7 +22,7 @@ from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_c
 from fdbcore.suites.fdb_v3.compat.rows import compat_of, log_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases
-from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, items_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, ours_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of
 from fdbcore.suites.fdb_v3.published import published
@@ -182,7 +182,7 @@ def document(
     for case in sorted(found.cases, key=lambda case: case.line is not None):
         groups.setdefault(condition_of(case), []).append(case)
     ours = {
-        name: items_of(cases, log_of=lambda case: None if judging is None else log_of(case, "repaired"))
+        name: [ours_of(case, None if judging is None else log_of(case, "repaired")) for case in cases]
         for name, cases in groups.items()
     }
     return {

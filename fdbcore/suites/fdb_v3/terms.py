@@ -20,6 +20,8 @@ FailureClass: TypeAlias = Literal[
     "wrong_outcome",
 ]
 
+Pooled: TypeAlias = Literal["share", "mean", "median"]
+
 FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
     "silent": ("silent", "The system said nothing, whatever it called."),
     "wrong_tool": ("wrong tool", "It called a function that the label does not have, and did not withdraw it."),
@@ -44,7 +46,7 @@ class V3Measure(NamedTuple):
     id: str
     label: str
     direction: Literal[-1, 0, 1]
-    pooled: Literal["share", "mean", "median"]
+    pooled: Pooled
     over: str
     meaning: str
     part: str

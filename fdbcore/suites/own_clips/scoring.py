@@ -63,9 +63,9 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
         "settings": {"fdbcore": __version__, "level": LEVEL},
         "groups": [group for line, systems in lines.items() for of in systems.values() for group in _groups(line, of)],
         "comparisons": [
-            {"line": line, "differences": found}
+            {"line": line, "differences": differences}
             for line, systems in lines.items()
-            if (found := group_differences(match_every_two(list(systems.values()), "clip")))
+            if (differences := group_differences(match_every_two(list(systems.values()), "clip")))
         ],
         "items": [_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         "problems": [{"where": call.name, "reason": call.unscored} for call in calls if call.unscored is not None],

@@ -157,15 +157,11 @@ def first_of(problems: Sequence[Problem]) -> str:
 def _of_scores(scores: V3Document, path: Path, known: Sequence[str]) -> Iterator[VerdictRater]:
     """The judge of scores, if there is one, and what was computed. Of several scores each has its path in its name."""
     judges = (scores["judging"] or {"judges": []})["judges"]
-    for name in (*judges[:1], MATCHER, COMPAT, OURS):
+    by_judge = [(name, _by_judge) for name in judges[:1]]
+    for name, said_of in (*by_judge, (MATCHER, _by_matcher), (COMPAT, _as_published), (OURS, _by_ours)):
         rater = VerdictRater(f"{name} ({path})" if name in known else name, "judge")
         for item in scores["items"]:
-            found = {
-                MATCHER: _by_matcher,
-                COMPAT: _as_published,
-                OURS: _by_ours,
-            }.get(name, _by_judge)(item)
-            if found:
+            if found := said_of(item):
                 rater.verdicts[item["record"], item["system"], item["trial"], item["condition"]] = found
         if rater.verdicts:
             yield rater

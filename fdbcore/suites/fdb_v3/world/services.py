@@ -24,29 +24,23 @@ _FRACTION: Final = re.compile(r"-?(0|[1-9]\d*)\.\d+", re.ASCII)
 
 
 class ToolServices:
-    """Functions that answer at once, always alike, and the tables that they write.
+    """Functions that answer at once, always alike. changed: the tables that they have written.
 
-    Each public method of a class of these is a tool: its docstring is what a system is told of it.
+    Each public method that a class of these adds is a tool: its docstring is what a system is told of it.
     """
 
     def __init__(self) -> None:
-        self._changed: Changed = {}
+        self.changed: Changed = {}
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """The tools by name."""
+        return {name: getattr(self, name) for name in vars(type(self)) if not name.startswith("_")}
 
     def _write(self, table: str, key: str, value: Any) -> None:  # noqa: ANN401
-        self._changed.setdefault(table, {})[key] = value
+        self.changed.setdefault(table, {})[key] = value
 
     def _count(self, table: str, key: str, more: int = 1) -> None:
-        self._write(table, key, self._changed.get(table, {}).get(key, 0) + more)
-
-
-def functions_of(services: ToolServices) -> Mapping[str, Callable[..., Any]]:
-    """The tools by name."""
-    return {name: getattr(services, name) for name in vars(type(services)) if not name.startswith("_")}
-
-
-def changed_in(services: ToolServices) -> Changed:
-    """All that its calls have written."""
-    return services._changed
+        self._write(table, key, self.changed.get(table, {}).get(key, 0) + more)
 
 
 class ReleasedServices(ToolServices):
@@ -170,7 +164,7 @@ class PaperServices(ToolServices):
         return {"status": "success", "order_id": order_id, "new_shipping_address": new_shipping_address}
 
 
-FUNCTIONS: Final = functions_of(ReleasedServices())
+FUNCTIONS: Final = ReleasedServices().functions()
 """What a label can expect, by name."""
 
 
@@ -198,7 +192,7 @@ def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcom
     resolves: whether references are resolved; those of a system, which has to send values, are not.
     """
     services = ReleasedServices()
-    functions = functions_of(services)
+    functions = services.functions()
     made: list[FunctionCall] = []
     results: list[Any] = []
     for function, args in calls:
@@ -208,7 +202,7 @@ def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcom
             results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))
         except (LookupError, TypeError, ArithmeticError):
             results.append(None)
-    return CallsOutcome(made, results, changed_in(services))
+    return CallsOutcome(made, results, services.changed)
 
 
 def _possible(args: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
