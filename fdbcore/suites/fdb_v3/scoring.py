@@ -28,7 +28,7 @@ from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, pl
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released.audio import replayed
 from fdbcore.suites.fdb_v3.released.folder import import_folder
-from fdbcore.suites.fdb_v3.released.results import unfinished
+from fdbcore.suites.fdb_v3.screen import unfinished
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 

@@ -12,7 +12,7 @@ from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
 from fdbcore.suites.fdb_v3.released.folder import counts_of
-from fdbcore.suites.fdb_v3.released.results import SystemResult, unfinished
+from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
 from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
 
@@ -69,6 +69,13 @@ def scores(
         *unfinished(results),
         *_notes(shown, columns),
     ]
+
+
+def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
+    """A line for each system of whose runs some were not completed. results: of each system."""
+    for system, found in results.items():
+        if count := sum(each.has_failed for each in found.values()):
+            yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
 def _counted(rates: Mapping[str, CompatRate], name: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import InputError
-from fdbcore.report.format import counted
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
 from fdbcore.runtime.whole_files import read_whole
@@ -89,13 +88,6 @@ def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) ->
             left[entries[number]["function"]] -= 1
             kept.add(number)
     return tuple(FunctionCall(entries[number]["function"], entries[number]["args"]) for number in sorted(kept))
-
-
-def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
-    """A line for each system of whose runs some were not completed. results: of each system."""
-    for system, found in results.items():
-        if count := sum(each.has_failed for each in found.values()):
-            yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
 def read_result(path: Path) -> tuple[SystemResult, set[str]]:
