@@ -186,7 +186,6 @@ def bootstrap_columns(
     values: npt.ArrayLike,
     clusters: npt.ArrayLike | None = None,
     *,
-    level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[Estimate]:
@@ -200,23 +199,26 @@ def bootstrap_columns(
     another order of their ids give other resamples, and so do items without ids: pass them by the order of their names.
     Raises InputError for another shape and for infinite values.
     """
+    cells = repeated_cells("values", values)
+    (groups,), (count,) = _groups([cells], [np.arange(len(cells)) if clusters is None else clusters])
+    resampled = batch.bootstrap_columns(cells, groups, count, resamples, seed)
+    return [_column_estimate(cells[..., k], groups, resampled[:, k]) for k in range(cells.shape[2])]
+
+
+def repeated_cells(what: str, values: npt.ArrayLike) -> Floats:
+    """Values (items, columns), or with repeats, as (items, repeats, columns). InputError for others, and for infinity.
+
+    what: they are, for the message.
+    """
     cells = np.asarray(values, dtype=np.float64)
     cells = cells[:, None] if cells.ndim == 2 else cells
     if cells.ndim != 3 or not cells.shape[1] or np.isinf(cells).any():
-        raise InputError(f"values: expected finite numbers (items, columns), or with repeats, got {cells.shape}")
-    (groups,), (count,) = _groups([cells], [np.arange(len(cells)) if clusters is None else clusters])
-    resampled = batch.bootstrap_columns(cells, groups, count, resamples, seed)
-    return [_column_estimate(cells[..., k], groups, resampled[:, k], level) for k in range(cells.shape[2])]
+        raise InputError(f"{what}: expected finite numbers (items, columns), or with repeats, got {cells.shape}")
+    return cells
 
 
 def bootstrap_times(
-    statistic: Callable[[Floats], Floats],
-    units: int,
-    *,
-    sizes: npt.ArrayLike | None = None,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    statistic: Callable[[Floats], Floats], units: int, *, sizes: npt.ArrayLike | None = None
 ) -> Estimate:
     """A statistic of units with its percentile bootstrap interval; for one that is slow to compute once a resample.
 
@@ -233,12 +235,12 @@ def bootstrap_times(
     if units == 1:
         return Estimate(value, None, units, ONE_CLUSTER)
     effective = units if sizes is None else effective_number(np.asarray(sizes))
-    resampled = batch.bootstrap_times(statistic, units, resamples, seed)
-    interval, reason = expanded_percentile(resampled, units, effective, level)
+    resampled = batch.bootstrap_times(statistic, units, RESAMPLES, SEED)
+    interval, reason = expanded_percentile(resampled, units, effective, LEVEL)
     return Estimate(value, interval, units, reason)
 
 
-def _column_estimate(column: Floats, groups: batch.Groups, resampled: Floats, level: float) -> Estimate:
+def _column_estimate(column: Floats, groups: batch.Groups, resampled: Floats) -> Estimate:
     """The estimate of one column (items, repeats) of these clusters from the means of its resamples (resamples,)."""
     sizes = np.bincount(groups[(~np.isnan(column)).any(axis=1)])
     clusters = int(np.count_nonzero(sizes))
@@ -247,7 +249,7 @@ def _column_estimate(column: Floats, groups: batch.Groups, resampled: Floats, le
     value = float(np.nanmean(column))
     if clusters == 1:
         return Estimate(value, None, 1, ONE_CLUSTER)
-    interval, reason = expanded_percentile(resampled, clusters, effective_number(sizes), level)
+    interval, reason = expanded_percentile(resampled, clusters, effective_number(sizes), LEVEL)
     return Estimate(value, interval, clusters, reason)
 
 

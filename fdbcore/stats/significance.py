@@ -96,9 +96,6 @@ def permutation_p(
     values_b: npt.ArrayLike,
     clusters_b: npt.ArrayLike,
     statistic: Statistic,
-    *,
-    permutations: int = RESAMPLES,
-    seed: int = SEED,
 ) -> float:
     """The two-sided p value that `statistic` is the same for A and B, by dealing their clusters to both sides anew.
 
@@ -118,14 +115,14 @@ def permutation_p(
     pooled, is_a = np.concatenate([a, b]), np.arange(len(a) + len(b)) < len(a)
     observed = abs(statistic(a) - statistic(b))
     least = observed - _TOLERANCE * max(observed, 1.0)
-    generator, hits = np.random.Generator(np.random.PCG64(seed)), 1
+    generator, hits = np.random.Generator(np.random.PCG64(SEED)), 1
     step = max(1, _FLIPS_PER_CHUNK // len(pooled))
-    for first in range(0, permutations, step):
-        moved = _deals(in_a, in_b, min(step, permutations - first), generator)
+    for first in range(0, RESAMPLES, step):
+        moved = _deals(in_a, in_b, min(step, RESAMPLES - first), generator)
         to_a = moved[:, numbers] ^ is_a
         apart = np.abs(_of_each(pooled, to_a, statistic) - _of_each(pooled, ~to_a, statistic))
         hits += int((np.isnan(apart) | (apart >= least)).sum())
-    return hits / (permutations + 1)
+    return hits / (RESAMPLES + 1)
 
 
 def _deals(in_a: Bools, in_b: Bools, count: int, generator: np.random.Generator) -> Bools:
@@ -182,22 +179,22 @@ def spread_of(differences: npt.ArrayLike) -> float | None:
     return 0.0 if is_alike else float(np.std(values, ddof=1))
 
 
-def detectable_difference(sd: float | None, n: int, *, level: float = LEVEL, power: float = POWER) -> float | None:
-    """The smallest true mean of n paired differences that a two-sided t test finds with this power.
+def detectable_difference(sd: float | None, n: int) -> float | None:
+    """The smallest true mean of n paired differences that a two-sided t test at LEVEL finds with POWER.
 
     sd: the standard deviation of the differences, as `spread_of` has it; the result is in the same unit. It is
-    (t[(1 + level) / 2] + t[power]) * sd / sqrt(n), with n - 1 degrees of freedom. None for n < FEWEST_ITEMS, where this
+    (t[(1 + LEVEL) / 2] + t[POWER]) * sd / sqrt(n), with n - 1 degrees of freedom. None for n < FEWEST_ITEMS, where this
     approximation is poor, and for an sd of 0: differences that are all the same do not show how far others spread.
     """
     if not sd or n < FEWEST_ITEMS:
         return None
-    return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n)
+    return (t_quantile((1 + LEVEL) / 2, n - 1) + t_quantile(POWER, n - 1)) * sd / math.sqrt(n)
 
 
-def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: float = POWER) -> int:
+def items_needed(sd: float, difference: float) -> int:
     """The smallest n for which `detectable_difference` is at most `difference` (above 0, in the unit of `sd`)."""
-    quantiles = t_quantile((1 + level) / 2, math.inf) + t_quantile(power, math.inf)
+    quantiles = t_quantile((1 + LEVEL) / 2, math.inf) + t_quantile(POWER, math.inf)
     n = max(FEWEST_ITEMS, math.floor((quantiles * sd / difference) ** 2))
-    while (detectable_difference(sd, n, level=level, power=power) or 0) > difference:
+    while (detectable_difference(sd, n) or 0) > difference:
         n += 1
     return n

@@ -46,9 +46,7 @@ def variance_shares(
     factors: Sequence[str],
     parts: Mapping[str, str],
     *,
-    level: float = LEVEL,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> dict[str, Estimate]:
     """The share of each part in the sum of all components, with its bootstrap interval over the first factor's levels.
 
@@ -59,19 +57,19 @@ def variance_shares(
     least = _NOTHING * float(np.mean(cells**2))
     found = _shares(_components(cells[None], factors), parts, least)
     n_levels = len(cells)
-    drawn = np.random.Generator(np.random.PCG64(seed)).integers(n_levels, size=(resamples, n_levels))
+    drawn = np.random.Generator(np.random.PCG64(SEED)).integers(n_levels, size=(resamples, n_levels))
     step = max(1, _CELLS_PER_CHUNK // cells.size)
     chunks = [
         _shares(_components(cells[drawn[at : at + step]], factors), parts, least) for at in range(0, resamples, step)
     ]
     resampled = {part: np.concatenate([chunk[part] for chunk in chunks]) for part in found}
-    return {part: _estimate(float(share[0]), resampled[part], n_levels, level) for part, share in found.items()}
+    return {part: _estimate(float(share[0]), resampled[part], n_levels) for part, share in found.items()}
 
 
-def _estimate(share: float, resampled: Floats, n_levels: int, level: float) -> Estimate:
+def _estimate(share: float, resampled: Floats, n_levels: int) -> Estimate:
     if math.isnan(share):
         return Estimate(None, None, n_levels, "undefined: nothing varies")
-    interval, reason = expanded_percentile(resampled, n_levels, n_levels, level)
+    interval, reason = expanded_percentile(resampled, n_levels, n_levels, LEVEL)
     return Estimate(share, interval, n_levels, reason)
 
 

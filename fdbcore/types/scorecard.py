@@ -84,6 +84,10 @@ class ScoreRow:
     note: str = ""
     subset: str = ""
 
+    def figure(self, scale: Scale) -> Figure:
+        """The figure of a scale; NO_FIGURE if it has none."""
+        return self.figures.get(scale.id, NO_FIGURE)
+
     def n_of(self, scale: str) -> int | None:
         """How many items the figure of a scale (its id) is over; None if that is not stated, or there is none."""
         figure = self.figures.get(scale, NO_FIGURE)

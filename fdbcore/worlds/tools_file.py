@@ -15,14 +15,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Any, Final
 
-from fdbcore.errors import InputError, MissingExtraError, SettingsError
-from fdbcore.protocols import World
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.json_values import json_value, parsed_json
@@ -30,9 +27,7 @@ from fdbcore.runtime.network import await_result
 from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
-from fdbcore.worlds.faults import PlantedFaults
-from fdbcore.worlds.function_world import SETTINGS
-from fdbcore.worlds.latency import latency_of
+from fdbcore.worlds.function_world import SETTINGS, SetWorld
 
 START_S: Final = 30.0
 """How long the file may take to load."""
@@ -46,7 +41,7 @@ def tools_file(address: str) -> ToolsFile:
     return ToolsFile(Path(place), **settings)
 
 
-class ToolsFile(World):
+class ToolsFile(SetWorld):
     """The tools of a file, in a process that is started by `open` and ended by `close`.
 
     latency, faults: as the settings of an address have them.
@@ -57,10 +52,8 @@ class ToolsFile(World):
             content = read_whole(path)
         except OSError as error:
             raise SettingsError(f"{path}: expected a Python or a JSON file, got: {error.strerror}") from None
-        self.timeout_s = timeout_s
+        super().__init__(latency, timeout_s, faults)
         self._path, self._sha256 = path, sha256(content).hexdigest()
-        self._latency_text, self._latency = latency, latency_of(latency)
-        self._faults_text, self._faults = faults, PlantedFaults(faults)
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: Guard | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -71,10 +64,7 @@ class ToolsFile(World):
 
     def open(self) -> None:
         """Start the process and wait until it has loaded the file. SettingsError if the file cannot be used."""
-        try:
-            import msgspec as msgspec
-        except ImportError:
-            raise MissingExtraError("tools need msgspec: pip install 'fdbcore[live]'") from None
+        super().open()
         ours, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
@@ -127,16 +117,7 @@ class ToolsFile(World):
             if not waiting.done():
                 waiting.set_exception(InputError(self._ended))
 
-    def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
-        """As the profile says; the same for all tools."""
-        assert self._latency is not None
-        return self._latency.draw_ticks(earlier, random)
-
-    async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """What the function returns, the command prints, or a fault makes of it. InputError says what went wrong."""
-        return await self._faults.answer(name, partial(self._ask, name, arguments))
-
-    async def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    async def _run(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
         assert self._writer is not None
         if self._ended:
             raise InputError(self._ended)
@@ -158,15 +139,7 @@ class ToolsFile(World):
 
     def describe(self) -> Mapping[str, Any]:
         """The file with its hash, the settings, and the tools, as JSON values."""
-        return {
-            "kind": "file",
-            "path": os.path.abspath(self._path),
-            "sha256": self._sha256,
-            "latency": self._latency_text,
-            "timeout_s": self.timeout_s,
-            **({"faults": self._faults_text} if self._faults_text else {}),
-            "functions": [tool.to_json() for tool in self.tools],
-        }
+        return self._described(kind="file", path=os.path.abspath(self._path), sha256=self._sha256)
 
     def close(self) -> None:
         """End the process and all that its tools have started. Calls that still run fail."""

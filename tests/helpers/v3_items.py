@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fdbcore.suites.fdb_v3.ours.rows import OursItem
-from fdbcore.suites.fdb_v3.ours.terms import MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
 
 NOTHING: dict[str, float | None] = dict.fromkeys(MEASURES)
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from oracles import fdb_v3 as oracle
@@ -14,8 +14,8 @@ from oracles import fdb_v3 as oracle
 from fdbcore.suites.fdb_v3.compat import measures as compat
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import CompatScores, compat_scores, first_response_s, tool_call_s
-from fdbcore.suites.fdb_v3.compat.terms import TERMS
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.terms import MEASURES, PUBLISHED, V3Measure
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 
 EXPECTED = (FunctionCall("track_order", {"order_id": "A1"}),)
 
@@ -29,7 +29,7 @@ def log(
     return SystemLog(EXPECTED, calls, "yes" if words else "", words, 10.0, filler=filler, response_right=response)
 
 
-PUBLISHED = {
+PAPER = {
     "GPT-Realtime": (96, 13, 14, "13.5 %", "16.9 %"),
     "Gemini Live 2.5": (92, 13, 7, "14.1 %", "8.9 %"),
     "Gemini Live 3.1": (78, 15, 20, "19.2 %", "31.7 %"),
@@ -40,9 +40,9 @@ PUBLISHED = {
 """Turns taken, interruptions and fillers of 100 recordings, and the published rates of the last two."""
 
 
-@pytest.mark.parametrize("system", PUBLISHED)
+@pytest.mark.parametrize("system", PAPER)
 def test_published_rates_come_from_their_counts(system: str) -> None:
-    taken, interrupted, with_filler, interruption, filler = PUBLISHED[system]
+    taken, interrupted, with_filler, interruption, filler = PAPER[system]
     in_time = taken - interrupted
     logs = [log(first_s=-1.0)] * interrupted + [log(first_s=None)] * (100 - taken)
     logs += [log(filler="let me see")] * with_filler + [log()] * (in_time - with_filler)
@@ -173,11 +173,20 @@ def test_early_calls_stay_in_the_mean_and_are_counted() -> None:
 
 
 def test_each_measure_has_one_line_on_its_defect() -> None:
-    assert [term.name for term in TERMS] == [field.name for field in fields(CompatScores) if field.name != "failures"]
-    assert all(term.defect and "\n" not in term.defect for term in TERMS)
+    assert [*PUBLISHED] == [field.name for field in fields(CompatScores) if field.name != "failures"]
+    assert all(each.meaning and "\n" not in each.meaning for each in PUBLISHED.values())
     docs = (Path(__file__).parents[2] / "docs" / "fdb_v3.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")] for line in docs.splitlines()]
-    assert {(row[1], row[4]) for row in rows if len(row) == 6} >= {(term.title, term.defect) for term in TERMS}
+    assert {(row[1], row[4]) for row in rows if len(row) == 6} >= {
+        (each.label, each.meaning) for each in PUBLISHED.values()
+    }
+
+
+@pytest.mark.parametrize("measure", [*PUBLISHED.values(), *MEASURES.values()])
+def test_a_measure_in_the_file_has_what_its_type_says(measure: V3Measure) -> None:
+    for name, kind in get_type_hints(V3Measure).items():
+        value = getattr(measure, name)
+        assert type(value) is kind if isinstance(kind, type) else value in get_args(kind), name
 
 
 def test_a_pause_of_more_than_2_s_makes_published_latencies_too_long() -> None:
@@ -185,8 +194,9 @@ def test_a_pause_of_more_than_2_s_makes_published_latencies_too_long() -> None:
     end_s = user_end_s([AsrWord("book", 0.5, 1.0), AsrWord("it", 3.5, 4.0)])
     log = SystemLog((), (LoggedCall("f", {}, 5.0),), "yes", (AsrWord("yes", 5.0, 5.5),), end_s)
     assert (first_response_s(log), tool_call_s(log)) == (4.0, 4.0)
-    told = {term.name: term.defect for term in TERMS}
-    assert all("a pause of more than 2 s" in told[name] for name in ("first_response", "tool_call", "completion"))
+    assert all(
+        "a pause of more than 2 s" in PUBLISHED[name].meaning for name in ("first_response", "tool_call", "completion")
+    )
 
 
 VALUES = ("1800", 1800, 1800.5, True, "new_york", " New York", "$RESULT_0.a", None, "x")
@@ -254,7 +264,7 @@ def sets() -> Iterator[list[dict[str, Any]]]:
 def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
     for records in sets():
         found, wanted = compat_scores([typed(each) for each in records]), oracle.report(records)
-        for name in (term.name for term in TERMS):
+        for name in PUBLISHED:
             value = getattr(found, name)
             if name not in wanted["latencies"]:
                 assert value == pytest.approx(tuple(wanted["sums"].get(name, (0, 0)))), name

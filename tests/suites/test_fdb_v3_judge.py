@@ -22,7 +22,7 @@ from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import argument_accuracy, compat_scores, passes
 from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
-from fdbcore.suites.fdb_v3.judging.screen import judging_details
+from fdbcore.suites.fdb_v3.judging.shown import judging_details
 from fdbcore.suites.fdb_v3.released.results import wanted
 
 pytestmark = NEEDS_OPENAI

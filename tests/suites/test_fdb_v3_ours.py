@@ -13,8 +13,8 @@ from oracles import fdb_v3_ours as oracle
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.ours.measures import failure, figures
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES, MEASURES
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 
 USER_END = 1000
 

@@ -13,7 +13,7 @@ from helpers.v3_items import item
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.stats.significance import holm
 from fdbcore.suites.fdb_v3.ours.rows import comparisons_of, passes_of, rows_of
-from fdbcore.suites.fdb_v3.ours.terms import COMPARED
+from fdbcore.suites.fdb_v3.terms import COMPARED
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:

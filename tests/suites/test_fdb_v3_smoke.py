@@ -25,7 +25,7 @@ from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.smoke.make import room_tone, smoke_file, spoken_item
 from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, smoke_items
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
 from fdbcore.types import TICKS_PER_S
 
 FILE = json.loads(SMOKE.read_text(encoding="utf-8"))

@@ -25,7 +25,7 @@ from fdbcore.registry import world
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TEXT, NUMBER, WHOLE = "string", "number", "integer"

@@ -10,7 +10,7 @@ from fdbcore.report.scorecard.tables import value_text
 from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.forest import axis_limits, axis_ticks
 from fdbcore.report.svg.text import number, width_em, xml
-from fdbcore.types.scorecard import NO_FIGURE, Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
 
 BAR_WIDTH, BAR_HEIGHT = 240, 22
 NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, TOP = 196, 190, 62, 26, 46
@@ -108,7 +108,7 @@ def _mark_of(group: str) -> str:
 
 def chart(scales: Sequence[Scale], rows: Sequence[ScoreRow], description: str) -> str:
     """The main scales of all rows, with their intervals, each on an axis of its own."""
-    main = [scale for scale in scales if scale.main and any(_figure(row, scale).value is not None for row in rows)]
+    main = [scale for scale in scales if scale.main and any(row.figure(scale).value is not None for row in rows)]
     counts = [row.n for row in rows if row.n is not None]
     drawn = [_name(row, TOP + (index + 0.65) * ROW_HEIGHT) for index, row in enumerate(rows)]
     if counts:
@@ -120,10 +120,6 @@ def chart(scales: Sequence[Scale], rows: Sequence[ScoreRow], description: str) -
     return svg.drawing("".join(drawn), width - 8, height, description, "score intervals")
 
 
-def _figure(row: ScoreRow, scale: Scale) -> Figure:
-    return row.figures.get(scale.id, NO_FIGURE)
-
-
 def _name(row: ScoreRow, y: float) -> str:
     name, room = row.system, (NAME_WIDTH - 20) / NAME_PX
     while width_em(name) > room:
@@ -133,7 +129,7 @@ def _name(row: ScoreRow, y: float) -> str:
 
 
 def _panel(scale: Scale, rows: Sequence[ScoreRow], left: float) -> list[str]:
-    figures = [_figure(row, scale) for row in rows]
+    figures = [row.figure(scale) for row in rows]
     reached = [value for one in figures for value in (one.value, *(one.interval or ())) if value is not None]
     low, high = scale.bounds or axis_limits(min(reached), max(reached))
     bottom = TOP + len(rows) * ROW_HEIGHT

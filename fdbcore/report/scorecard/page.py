@@ -20,16 +20,7 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
-from fdbcore.types.scorecard import (
-    DETECTABLE,
-    NO_FIGURE,
-    Difference,
-    PageWords,
-    Scale,
-    Scorecard,
-    ScoredCase,
-    ScoreRow,
-)
+from fdbcore.types.scorecard import DETECTABLE, Difference, PageWords, Scale, Scorecard, ScoredCase, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
@@ -171,7 +162,7 @@ def _name(card: Scorecard, row: ScoreRow, beside: Sequence[ScoreRow]) -> Cell:
 def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
     yield NONE if row.n is None else str(row.n)
     for scale in scales:
-        figure = row.figures.get(scale.id, NO_FIGURE)
+        figure = row.figure(scale)
         text = value_text(figure.value, scale)
         own_n = row.own_n(scale.id)
         n = () if own_n is None else (f"n {own_n}",)
@@ -185,14 +176,14 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
 
 def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:
     """The parts of a value as a bar, with marks for the ceiling and the baselines of its condition."""
-    if row.figures.get(whole.id, NO_FIGURE).value is None:
+    if row.figure(whole).value is None:
         return ""
     found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
-    parts = [BarPart(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0) for scale in _parts(card, whole)]
+    parts = [BarPart(scale.label, row.figure(scale).value or 0.0) for scale in _parts(card, whole)]
     marks = {
         one.system: (one.group, value)
         for one in beside
-        if one.group in REFERENCES and (value := one.figures.get(whole.id, NO_FIGURE).value) is not None
+        if one.group in REFERENCES and (value := one.figure(whole).value) is not None
     }
     return drawings.bar(whole, parts, max(1.0, *found), marks)
 
@@ -246,5 +237,5 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
 
 def _badness(row: ScoreRow, scales: Sequence[Scale]) -> list[float]:
     """The key to sort by: the first main scale, the worst first; of equal ones the next."""
-    values = [(scale, row.figures.get(scale.id, NO_FIGURE).value) for scale in scales if scale.main]
+    values = [(scale, row.figure(scale).value) for scale in scales if scale.main]
     return [math.inf if value is None else (scale.direction or 1) * value for scale, value in values]

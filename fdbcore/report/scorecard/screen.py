@@ -10,7 +10,7 @@ from fdbcore.report.format import NONE, p_value
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Pooling, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Pooling, Scale, Scorecard, ScoreRow, Telling
 
 PROBLEMS: Final = 10
 PROBLEM_LINES: Final = 5
@@ -59,23 +59,21 @@ def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) ->
     groups = [
         ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
         *(_limited(pools, [scale for scale in main if scale.pools == pools], rows) for pools in kinds),
-        _group(
-            "SD", _heads(spread), [[number_text(_figure(row, scale).sd, scale) for scale in spread] for row in rows]
-        ),
+        _group("SD", _heads(spread), [[number_text(row.figure(scale).sd, scale) for scale in spread] for row in rows]),
     ]
     for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
         own = list(found)
-        cells = [[number_text(_figure(row, scale).value, scale) for scale in own] for row in rows]
+        cells = [[number_text(row.figure(scale).value, scale) for scale in own] for row in rows]
         groups.append(_group(*headed(part, own), _with_n(own, rows, cells)))
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
 
 
 def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
     """Main scales that pool cases in one way, with their intervals; without them where no row has one."""
-    limited = [scale for scale in scales if any(_figure(row, scale).interval for row in rows)]
+    limited = [scale for scale in scales if any(row.figure(scale).interval for row in rows)]
     cells = [
         [
-            _with_interval(row, scale) if scale in limited else number_text(_figure(row, scale).value, scale)
+            _with_interval(row, scale) if scale in limited else number_text(row.figure(scale).value, scale)
             for scale in scales
         ]
         for row in rows
@@ -103,12 +101,8 @@ def _heads(scales: Sequence[Scale]) -> list[str]:
     return [f"{scale.label} {scale.unit}".strip() for scale in scales]
 
 
-def _figure(row: ScoreRow, scale: Scale) -> Figure:
-    return row.figures.get(scale.id, NO_FIGURE)
-
-
 def _with_interval(row: ScoreRow, scale: Scale) -> str:
-    figure = _figure(row, scale)
+    figure = row.figure(scale)
     return f"{number_text(figure.value, scale)} {interval_text(figure.interval, scale=scale):>11}"
 
 

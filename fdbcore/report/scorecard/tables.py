@@ -8,7 +8,7 @@ from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text
-from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Scale, Scorecard, ScoreRow
 
 OWN_N: Final = "A figure with an n of its own is over that many items, not over the n of its row."
 
@@ -21,9 +21,7 @@ def tables(card: Scorecard) -> dict[str, str]:
 
 def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
     """The scales for which any of the rows has a value."""
-    return [
-        scale for scale in card.scales if any(row.figures.get(scale.id, NO_FIGURE).value is not None for row in rows)
-    ]
+    return [scale for scale in card.scales if any(row.figure(scale).value is not None for row in rows)]
 
 
 def label(scale: Scale, beside: Sequence[Scale]) -> str:
@@ -56,7 +54,7 @@ def headed(part: str, scales: Sequence[Scale]) -> tuple[str, list[str]]:
 
 def has_sd(rows: Sequence[ScoreRow], scale: Scale) -> bool:
     """Whether a standard deviation stands beside the value of a main scale in any of the rows."""
-    return scale.main and any(row.figures.get(scale.id, NO_FIGURE).sd is not None for row in rows)
+    return scale.main and any(row.figure(scale).sd is not None for row in rows)
 
 
 def paper_table(card: Scorecard) -> PaperTable:
@@ -76,7 +74,7 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
     yield from (row.condition, row.system if row.group in ("system", row.system) else f"{row.system} ({row.group})")
     yield NONE if row.n is None else str(row.n)
     for scale in card.scales:
-        figure = row.figures.get(scale.id, NO_FIGURE)
+        figure = row.figure(scale)
         yield value_text(figure.value, scale)
         if scale.main:
             limits = [value_text(limit, scale) for limit in figure.interval or ()]
@@ -105,7 +103,7 @@ def rows_csv(card: Scorecard) -> str:
     ]
     rows = []
     for row in (*card.rows, *card.subsets):
-        figures = [(row.n_of(scale.id), row.figures.get(scale.id, NO_FIGURE)) for scale in card.scales]
+        figures = [(row.n_of(scale.id), row.figure(scale)) for scale in card.scales]
         values = [value for n, one in figures for value in (one.value, one.sd, *(one.interval or (None, None)), n)]
         rows.append([row.condition, row.group, row.system, row.subset, row.n, row.note, *values])
     return csv_text(columns, rows)

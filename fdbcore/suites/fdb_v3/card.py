@@ -2,45 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.report.format import counted
-from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.findings import findings
-from fdbcore.suites.fdb_v3.ours.card import OURS, TEST, ours_differences, ours_figures
-from fdbcore.suites.fdb_v3.ours.card import TERMS as OUR_TERMS
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES
 from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
+from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES, PUBLISHED, V3Measure
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import NO_FIGURE, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Document, V3Group, V3Item, V3Played
+    from fdbcore.suites.fdb_v3.document_types import (
+        OursComparison,
+        OursRow,
+        V3Compat,
+        V3Document,
+        V3Group,
+        V3Item,
+        V3Played,
+    )
     from fdbcore.suites.fdb_v3.scenario_types import DataCard
 
-PART: Final = "as published"
-_LESS: Final = ("interruption", "filler", "first_response", "tool_call", "completion")
-_NEITHER: Final = ("preemptive",)
-_MEANS: Final = ("tool_selection", "tool_selection_all", "argument_accuracy")
-
-
-def _scale(term: CompatTerm) -> Scale:
-    direction: Literal[-1, 0, 1] = -1 if term.name in _LESS else 0 if term.name in _NEITHER else 1
-    if term.name in ("first_response", "tool_call", "completion"):
-        return Scale(f"compat_{term.name}", term.title, direction, "s", 2, part=PART)
-    pools: Literal["mean", "share"] = "mean" if term.name in _MEANS else "share"
-    return Scale(f"compat_{term.name}", term.title, direction, decimals=3, part=PART, bounds=(0.0, 1.0), pools=pools)
-
-
-REPAIRED: Final = Scale(
-    "compat_passed_repaired", "Pass@1, labels repaired", 1, decimals=3, part=PART, bounds=(0.0, 1.0), pools="share"
+TEST: Final = (
+    "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
+    "Wilson's, the others that of the cluster bootstrap. p is by sign flips of whole clusters, of the mean difference. "
+    "Clusters are speakers, then scenarios; the wider interval and the larger p are shown. Holm's correction is over "
+    "all pairs of systems and all measures of a condition"
 )
-COMPAT: Final = (*map(_scale, TERMS), REPAIRED)
+TERMS: Final[Mapping[str, str]] = {
+    **{each.label: f"{each.meaning} Over: {each.over}." for each in MEASURES.values()},
+    **{f"failure: {label}": meaning for label, meaning in FAILURES.values()},
+    "pass@k": "The chance that at least one of k trials of a recording passes (arXiv 2107.03374).",
+    "pass^k": "The chance that all of k trials of a recording pass (arXiv 2406.12045).",
+    **{f"{each.part}: {each.label}": f"of {each.over}; {each.meaning}" for each in PUBLISHED.values()},
+}
+_DECIMALS: Final = {"": 3, "s": 2, "ms": 0}
+
+
+def _scale(measure: V3Measure, prefix: str = "") -> Scale:
+    return Scale(
+        f"{prefix}{measure.id}",
+        measure.label,
+        measure.direction,
+        measure.unit,
+        _DECIMALS[measure.unit],
+        main=measure.compared,
+        part="" if measure.compared else measure.part,
+        bounds=None if measure.unit else (0.0, 1.0),
+        pools=measure.pooled,
+    )
+
+
+PASSED: Final = _scale(PUBLISHED["passed"], "compat_")
+REPAIRED: Final = replace(PASSED, id="compat_passed_repaired", label="Pass@1, labels repaired")
+SCALES: Final = (
+    *map(_scale, sorted(MEASURES.values(), key=lambda measure: not measure.compared)),
+    *(_scale(measure, "compat_") for measure in PUBLISHED.values()),
+    REPAIRED,
+)
 
 
 def card(document: V3Document) -> Scorecard:
@@ -54,11 +76,11 @@ def card(document: V3Document) -> Scorecard:
     known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
     found = Scorecard(
         "Full-Duplex-Bench v3: tools under disfluency",
-        [scale for scale in (*OURS, *COMPAT) if scale.id in known],
+        [scale for scale in SCALES if scale.id in known],
         {group["condition"]: group["condition"] for group in document["groups"]}
         | ({} if beside is None else {CONDITION: published_condition(beside)}),
         rows,
-        list(ours_differences(document["groups"])),
+        [_difference(group["condition"], one) for group in document["groups"] for one in group["comparisons"]],
         warnings=document["warnings"],
         problems=[each for each in problems if each.where not in scored],
         gaps=[each for each in problems if each.where in scored],
@@ -73,7 +95,7 @@ def card(document: V3Document) -> Scorecard:
         subsets_by="slice",
         conditions_by="tools",
         cases=list(_cases(document)),
-        terms={**OUR_TERMS, **{f"{PART}: {term.title}": f"of {term.over}; {term.defect}" for term in TERMS}},
+        terms=TERMS,
         evidence={
             "made with": f"fdbcore {settings['fdbcore']}",
             "recordings": "; ".join(map(_of_set, document["data"])),
@@ -117,8 +139,8 @@ def _rows(group: V3Group) -> Iterator[ScoreRow]:
         if row["label"] == "as_released":
             fixed = next(each for each in group["compat"] if each["system"] == row["system"] and each != row)
             ours = next(each for each in group["ours"] if each["system"] == row["system"] and not each["slice"])
-            repaired = {REPAIRED.id: _figures(fixed)["compat_passed"]}
-            figures = {**ours_figures(ours), **_figures(row), **repaired}
+            repaired = {REPAIRED.id: _figures(fixed)[PASSED.id]}
+            figures = {**_our_figures(ours), **_figures(row), **repaired}
             yield ScoreRow(group["condition"], "system", row["system"], row["n"], figures, note=_note(row))
 
 
@@ -136,15 +158,25 @@ def _figures(row: V3Compat) -> Mapping[str, Figure]:
     return {**rates, **means}
 
 
+def _our_figures(row: OursRow) -> Mapping[str, Figure]:
+    return {name: Figure(each["value"], None, each["ci95"], each["n"]) for name, each in row["measures"].items()}
+
+
+def _difference(condition: str, one: OursComparison) -> Difference:
+    return Difference(
+        condition, one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"], one["p_holm"]
+    )
+
+
 def _slices(group: V3Group) -> Iterator[ScoreRow]:
     by_slice: dict[tuple[str, str], dict[str, Any]] = {}
     for row in group["slices"]:
         found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
-        scale = "compat_passed" if row["label"] == "as_released" else REPAIRED.id
+        scale = PASSED.id if row["label"] == "as_released" else REPAIRED.id
         found["figures"][scale] = Figure(row["passed"] / row["n"], n=row["n"])
     for ours in group["ours"]:
         if (own := by_slice.get((ours["system"], ours["slice"]))) is not None:
-            own["figures"] |= ours_figures(ours)
+            own["figures"] |= _our_figures(ours)
     for (system, name), found in by_slice.items():
         yield ScoreRow(group["condition"], "system", system, found["n"], found["figures"], subset=name)
 

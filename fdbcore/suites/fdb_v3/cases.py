@@ -18,17 +18,16 @@ from fdbcore.recording.files import META, read_json
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import INVALID, outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
 from fdbcore.suites.fdb_v3.playing import records_of_run
-from fdbcore.suites.fdb_v3.released.logged import logged_calls
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
     from fdbcore.recording.run_types import PlannedCase
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Verdicts
+    from fdbcore.suites.fdb_v3.document_types import V3Verdicts
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 RECORD: Final = "record"
@@ -152,7 +151,7 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         record=record,
         log=SystemLog(wanted(record.get("as_released", ()), logged), logged, "", (), published_end_s),
         calls=calls,
-        user_end_tick=users_last if by_person else _annotated_end(record, users_last),
+        user_end_tick=users_last if by_person else record.get("user_end_tick", users_last),
         b_speech=[(int(start), int(end)) for start, end in speech["B"]],
         b_words=None if len(speech["B"]) else (),
         a_words=a_words,
@@ -176,10 +175,6 @@ def annotated_words(record: RecordedScenarioEntry) -> tuple[AsrWord, ...] | None
         AsrWord(word["text"], word["start_tick"] / TICKS_PER_S, word["end_tick"] / TICKS_PER_S)
         for word in record["words"]
     )
-
-
-def _annotated_end(record: RecordedScenarioEntry, otherwise: int | None) -> int | None:
-    return record.get("user_end_tick", otherwise)
 
 
 def released_case(
@@ -208,7 +203,7 @@ def released_case(
         record=record,
         log=result.log(record.get("as_released", ())),
         calls=calls,
-        user_end_tick=_annotated_end(record, users_last),
+        user_end_tick=record.get("user_end_tick", users_last),
         b_speech=b_speech,
         b_words=None if b_speech and not b_words and not result.transcript else b_words,
         a_words=result.user_words or None,

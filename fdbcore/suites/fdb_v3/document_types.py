@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging, V3Verdicts
-from fdbcore.suites.fdb_v3.ours.ours_types import OursComparison, OursPasses, OursRanks, OursRow
-from fdbcore.suites.fdb_v3.ours.terms import FailureClass
-from fdbcore.suites.fdb_v3.published_types import V3Published
+from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
-from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
+from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry, LabelKind
+from fdbcore.suites.fdb_v3.terms import FailureClass
 
-Label: TypeAlias = Annotated[
-    Literal["as_released", "repaired"], Meta(description="which of the two labels decides what is expected")
-]
+Label: TypeAlias = Annotated[LabelKind, Meta(description="which of the two labels decides what is expected")]
 SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
 SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
+WiderInterval: TypeAlias = Annotated[
+    tuple[float, float] | None, Meta(description="95 %, the wider of both kinds of clusters; null where there is none")
+]
+ClusterKind: TypeAlias = Annotated[
+    Literal["speaker", "scenario"] | None, Meta(description="the clusters of the interval; null without one")
+]
 
 
 class V3Rate(TypedDict):
@@ -69,6 +71,59 @@ class V3Lost(TypedDict):
     missing: Annotated[int, Meta(description="not held yet, or they cannot be read")]
 
 
+class OursFigure(TypedDict):
+    """A measure over recordings, in its unit."""
+
+    value: Annotated[float | None, Meta(description="a share or mean from 0 to 1, or a median in ms")]
+    ci95: WiderInterval
+    by: ClusterKind
+    n: Annotated[int, Meta(description="calls that have it")]
+
+
+class OursRow(TypedDict):
+    """A system over all recordings, or over those of one slice."""
+
+    system: str
+    slice: Annotated[str, Meta(description="empty: all")]
+    n: Annotated[int, Meta(description="calls: recordings times trials")]
+    recordings: int
+    failures: Annotated[dict[FailureClass, int], Meta(description="calls that do not pass, by the first class")]
+    measures: dict[str, OursFigure]
+
+
+class OursComparison(TypedDict):
+    """System a less system b, over the recordings that both have. p_holm: corrected for all comparisons."""
+
+    measure: str
+    a: str
+    b: str
+    n: Annotated[int, Meta(description="recordings in which both have the measure")]
+    difference: float | None
+    ci95: WiderInterval
+    by: ClusterKind
+    p: float
+    p_holm: float
+
+
+class OursPasses(TypedDict):
+    """How often a system passes at least once in k trials of a recording, and in all of k."""
+
+    system: str
+    k: int
+    pass_at_k: OursFigure
+    pass_all_k: OursFigure
+
+
+class OursRanks(TypedDict):
+    """How alike people and recordings rank systems by a measure, on the scenarios that both have."""
+
+    condition: str
+    measure: str
+    systems: int
+    scenarios: int
+    rho: Annotated[float | None, Meta(description="Spearman's; null with fewer than three systems, or equal figures")]
+
+
 class V3Group(TypedDict):
     """All systems that met the same tools, or whose results were released."""
 
@@ -78,6 +133,72 @@ class V3Group(TypedDict):
     ours: Annotated[list[OursRow], Meta(description="by the repaired label: each system, and its slices")]
     comparisons: Annotated[list[OursComparison], Meta(description="of each two systems, corrected together")]
     passes: Annotated[list[OursPasses], Meta(description="for each number of trials; empty if there is one of each")]
+
+
+class V3Verdict(TypedDict):
+    """A verdict of the first judge. Of several answers it is what more than half of them say."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: NotRequired[Annotated[list[bool | None], Meta(description="of each answer, if there are several")]]
+
+
+class V3SaidPart(TypedDict):
+    """Words of the system that a judge took for filler, or for the key information."""
+
+    text: str
+    start_s: Annotated[float, Meta(description="from the beginning of the user's recording")]
+    end_s: float
+
+
+class V3Verdicts(TypedDict):
+    """What the first judge says of a call, by the released label."""
+
+    arguments: Annotated[list[V3Verdict | None], Meta(description="of each expected call; null: it was not made")]
+    response: Annotated[V3Verdict | None, Meta(description="null: it was not asked")]
+    filler: Annotated[V3SaidPart | None, Meta(description="null: none, or unscored")]
+    key: Annotated[V3SaidPart | None, Meta(description="null: none, or unscored")]
+    speech_reason: Annotated[str | None, Meta(description="of filler and key; null: it was not asked")]
+
+
+class V3AgreementFigure(TypedDict):
+    """A figure of agreement, with an interval over scenarios. reason: why it, or its interval, is null."""
+
+    value: float | None
+    ci95: Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+    reason: str
+
+
+class V3JudgeAgreement(TypedDict):
+    """How far two judges agree, or a judge and the exact matcher, on what both gave a verdict on."""
+
+    what: Annotated[Literal["arguments", "response", "filler"], Meta(description="arguments: of each pair of calls")]
+    system: Annotated[str | None, Meta(description="null: all systems")]
+    raters: Annotated[tuple[str, str], Meta(description="judges, or 'exact matcher'")]
+    n: int
+    both: Annotated[int, Meta(description="yes by both")]
+    first_only: int
+    second_only: int
+    neither: int
+    share: Annotated[V3AgreementFigure, Meta(description="on which they agree")]
+    kappa: Annotated[V3AgreementFigure, Meta(description="Cohen's")]
+
+
+class V3PassedBy(TypedDict):
+    """Pass@1 as published, released label, by who decides on arguments."""
+
+    system: str
+    by: Annotated[str, Meta(description="a judge, or 'exact matcher'")]
+    passed: int
+    n: Annotated[int, Meta(description="recordings that are scored")]
+
+
+class V3Judging(JudgingSpent):
+    """How judges were asked, what that took, and how far they agree with the exact matcher and with each other."""
+
+    judges: Annotated[list[str], Meta(description="the first one gives the verdicts of all tables")]
+    agreement: list[V3JudgeAgreement]
+    passed: list[V3PassedBy]
 
 
 class V3Call(TypedDict):
@@ -123,6 +244,41 @@ class V3Item(TypedDict):
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
     compat_failure: Annotated[str | None, Meta(description="by the label as released; null: it passes")]
     failure: Annotated[FailureClass | None, Meta(description="ours, by the repaired label; null: it passes")]
+
+
+class V3PublishedSystem(TypedDict):
+    """A system over all recordings, and its Pass@1 by slice."""
+
+    system: str
+    measures: Annotated[dict[str, float], Meta(description="shares, and mean latencies in s, by names of `compat`")]
+    passed: Annotated[dict[str, float], Meta(description="Pass@1 of each slice")]
+
+
+class V3PublishedStudyRow(TypedDict):
+    """A system on the recording of a case study. null: the table has none."""
+
+    system: str
+    measures: dict[str, float | None]
+
+
+class V3PublishedStudy(TypedDict):
+    """One recording, and what all systems did with it."""
+
+    record: str
+    about: str
+    rows: list[V3PublishedStudyRow]
+
+
+class V3Published(TypedDict):
+    """The tables of the paper. They have no intervals."""
+
+    label: Annotated[str, Meta(description="what has to stand beside each figure")]
+    source: str
+    conditions: str
+    notes: list[str]
+    slices: Annotated[dict[str, int], Meta(description="recordings of each slice, which the rates fit")]
+    systems: list[V3PublishedSystem]
+    case_studies: list[V3PublishedStudy]
 
 
 class V3Settings(TypedDict):

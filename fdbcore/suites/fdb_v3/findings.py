@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.screen import number_text
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES
+from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types.scorecard import Scorecard, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursFigure, OursPasses
+    from fdbcore.suites.fdb_v3.document_types import OursFigure, OursPasses, V3Document, V3Group
 
 
 def findings(card: Scorecard, document: V3Document) -> Iterator[str]:

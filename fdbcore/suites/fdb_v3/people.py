@@ -12,12 +12,12 @@ import numpy as np
 
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.stats.raters import spearman
-from fdbcore.suites.fdb_v3.ours.terms import COMPARED, MEASURES
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES
 from fdbcore.types import SideA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursRanks
+    from fdbcore.suites.fdb_v3.document_types import OursRanks
     from fdbcore.suites.fdb_v3.ours.rows import OursItem
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat.terms import TERMS
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.published_types import V3Published, V3PublishedStudy
+    from fdbcore.suites.fdb_v3.document_types import V3Published, V3PublishedStudy
 
 CONDITION: Final = "published"
-_TIMES: Final = ("first_response", "tool_call", "completion")
 
 
 def published() -> V3Published:
@@ -54,11 +53,10 @@ def published_details(found: V3Published, width: int) -> list[list[str]]:
 
 def study_table(study: V3PublishedStudy) -> list[list[str]]:
     """A case study as the cells of a table; the first row is the head."""
-    titles = {term.name: term.title for term in TERMS}
     names = list(study["rows"][0]["measures"])
     rows = [[row["system"], *(_cell(name, row["measures"][name]) for name in names)] for row in study["rows"]]
-    return [["", *(titles[name] for name in names)], *rows]
+    return [["", *(PUBLISHED[name].label for name in names)], *rows]
 
 
 def _cell(name: str, value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f} s" if name in _TIMES else f"{value:.2f}"
+    return "-" if value is None else f"{value:.2f} {PUBLISHED[name].unit}".strip()

@@ -15,8 +15,8 @@ from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
-from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS
 from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
 from fdbcore.types import TICKS_PER_S, Problem
 
 SCHEMA_FIELD: Final = b'"schema"'

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 
+LabelKind: TypeAlias = Literal["as_released", "repaired"]
+LABELS: Final[Sequence[LabelKind]] = get_args(LabelKind)
 RepairKind: TypeAlias = Literal[
     "missing_argument",
     "unknown_argument",

@@ -13,8 +13,7 @@ from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenario_types
-from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement
-from fdbcore.suites.fdb_v3.agree.verdict_agreement_types import VerdictAgreement
+from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement, VerdictAgreement
 from fdbcore.suites.fdb_v3.document_types import V3Document
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
 

@@ -22,19 +22,18 @@ from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_c
 from fdbcore.suites.fdb_v3.compat.rows import compat_of, log_of, slices_of_cases
 from fdbcore.suites.fdb_v3.items import item_of
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases
-from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, items_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.ours.rows import OursItem, comparisons_of, ours_of, passes_of, rows_of
 from fdbcore.suites.fdb_v3.people import PEOPLE, ranks_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.released.audio import replayed
 from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.screen import unfinished
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Lost, V3Played
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging
-    from fdbcore.suites.fdb_v3.published_types import V3Published
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Group, V3Judging, V3Lost, V3Played, V3Published
     from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
 
 SCHEMA: Final = "fdbcore.fdb_v3/1"
@@ -144,11 +143,7 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
         for record in imported.records:
             if (result := results.get(record["id"])) is not None:
                 found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
-        failed = sum(each.has_failed for each in results.values())
-        if failed:
-            found.warnings.append(
-                f"{provider}: {counted(failed, 'run')} of it not completed; scored by what was logged"
-            )
+    found.warnings += unfinished(imported.results)
     return imported.file()["card"]
 
 
@@ -187,7 +182,7 @@ def document(
     for case in sorted(found.cases, key=lambda case: case.line is not None):
         groups.setdefault(condition_of(case), []).append(case)
     ours = {
-        name: items_of(cases, log_of=lambda case: None if judging is None else log_of(case, "repaired"))
+        name: [ours_of(case, None if judging is None else log_of(case, "repaired")) for case in cases]
         for name, cases in groups.items()
     }
     return {

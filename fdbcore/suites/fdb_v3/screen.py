@@ -1,9 +1,9 @@
-"""An imported folder as text: how many recordings there are, what was repaired, and what systems' results are worth."""
+"""An imported folder as text: its recordings, what was repaired, and what systems' results are worth."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -11,10 +11,10 @@ from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
-from fdbcore.suites.fdb_v3.compat.terms import TERMS, CompatTerm
 from fdbcore.suites.fdb_v3.released.folder import counts_of
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
+from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
@@ -46,8 +46,8 @@ def scores(
     records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
 ) -> list[str]:
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
-    shown = [term for term in TERMS if term.name not in _JUDGED]
-    rows = [["system", "n", *(term.title for term in shown), "Pass@1 repaired", "final state"]]
+    shown = [each for name, each in PUBLISHED.items() if name not in _JUDGED]
+    rows = [["system", "n", *(each.label for each in shown), "Pass@1 repaired", "final state"]]
     passed: dict[str, dict[str, CompatRate]] = {}
     for provider, found in results.items():
         mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
@@ -55,14 +55,27 @@ def scores(
         released = compat_scores(logs)
         fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
         right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
-        of_terms = [_cell(getattr(released, term.name)) for term in shown]
+        published = [_cell(getattr(released, each.id)) for each in shown]
         ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
-        rows.append([provider, str(len(mine)), *of_terms, *ours])
+        rows.append([provider, str(len(mine)), *published, *ours])
         passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
-    failed = {name: sum(each.has_failed for each in found.values()) for name, found in results.items()}
     names = [name for name in ORDER if any(name in each for each in passed.values())]
     slices = [["Pass@1 (n)", *names], *([name, *map(partial(_counted, each), names)] for name, each in passed.items())]
-    return [*_transposed(rows, columns), "", *_transposed(slices, columns), "", *_notes(shown, failed, columns)]
+    return [
+        *_transposed(rows, columns),
+        "",
+        *_transposed(slices, columns),
+        "",
+        *unfinished(results),
+        *_notes(shown, columns),
+    ]
+
+
+def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
+    """A line for each system of whose runs some were not completed. results: of each system."""
+    for system, found in results.items():
+        if count := sum(each.has_failed for each in found.values()):
+            yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
 def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
@@ -74,16 +87,19 @@ def _transposed(rows: list[list[str]], columns: int) -> list[str]:
     return cells_table(list(zip(*rows, strict=True)), columns)
 
 
-def _notes(shown: list[CompatTerm], failed: Mapping[str, int], columns: int) -> Iterator[str]:
-    for name, count in failed.items():
-        if count:
-            yield f"{name}: {counted(count, 'run')} of it not completed; scored by what was logged"
+def _notes(shown: list[V3Measure], columns: int) -> Iterator[str]:
     about = (
         "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
     )
     yield filled(about, columns)
-    yield from (filled(f"  {term.title} [{term.over}]: {term.defect}", columns, "    ") for term in shown)
+    yield from defects(shown, columns)
+
+
+def defects(measures: Iterable[V3Measure], width: int) -> list[str]:
+    """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
+    told = (f"  {each.label} [{each.over}]: {each.meaning}" for each in measures)
+    return [line for text in told for line in filled(text, width, "    ").splitlines()]
 
 
 def _cell(value: CompatRate | LatencySummary | None) -> str:

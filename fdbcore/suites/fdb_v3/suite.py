@@ -119,16 +119,16 @@ class ToolsUnderDisfluency(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
-        from fdbcore.suites.fdb_v3.agree import tagging_screen, verdict_screen
+        from fdbcore.suites.fdb_v3.agree import screen
         from fdbcore.suites.fdb_v3.agree.tagging import tag_agreement
         from fdbcore.suites.fdb_v3.agree.verdict_agreement import verdict_agreement
         from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
 
         if any(map(holds_verdicts, paths)):
             verdicts = verdict_agreement(paths)
-            return cast("Mapping[str, Any]", verdicts), verdict_screen.screen(verdicts, width)
+            return cast("Mapping[str, Any]", verdicts), screen.verdicts(verdicts, width)
         tags = tag_agreement(paths)
-        return cast("Mapping[str, Any]", tags), tagging_screen.screen(tags, width)
+        return cast("Mapping[str, Any]", tags), screen.tags(tags, width)
 
     def holds_scenarios(self, path: Path) -> bool:
         """Files of recorded scenarios (.json), and folders with recordings."""
@@ -144,18 +144,23 @@ class ToolsUnderDisfluency(Suite):
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Known defects of the published measures, how far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.compat.screen import defects
-        from fdbcore.suites.fdb_v3.judging.screen import judging_details
+        from fdbcore.suites.fdb_v3.judging.shown import judging_details
         from fdbcore.suites.fdb_v3.published import published_details
+        from fdbcore.suites.fdb_v3.screen import defects
+        from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
         found = cast("V3Document", document)
-        blocks = [] if found["judging"] is None else judging_details(found["judging"], width)
-        blocks.insert(0, defects(self.card(document), width))
-        return [*blocks, *([] if found["published"] is None else published_details(found["published"], width))]
+        shown = {scale.id for scale in self.card(document).scales}
+        own = [each for name, each in PUBLISHED.items() if f"compat_{name}" in shown]
+        return [
+            ["as published, with its known defects [over which recordings]:", *defects(own, width)],
+            *([] if found["judging"] is None else judging_details(found["judging"], width)),
+            *([] if found["published"] is None else published_details(found["published"], width)),
+        ]
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging.page import section
+        from fdbcore.suites.fdb_v3.judging.shown import section
 
         return section(cast("V3Document", document))
 

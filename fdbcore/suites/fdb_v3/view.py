@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.report.html.templates import render
 from fdbcore.report.svg import text as svg
-from fdbcore.suites.fdb_v3.ours.terms import FAILURES
+from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
@@ -67,11 +67,9 @@ def timeline(item: V3Item) -> str:
 
     height = ROW * (2 + len(calls))
     parts = [_axis(length_s, x(0), scale, height)]
-    for row, (name, css, spans) in enumerate(
-        (("user", "user", item["user_speech"]), ("system", "system", item["system_speech"]))
-    ):
-        parts.append(_label(name, row))
-        parts += [_bar(css, x(start), x(end), row) for start, end in spans]
+    for row, (party, spans) in enumerate((("user", item["user_speech"]), ("system", item["system_speech"]))):
+        parts.append(_label(party, row))
+        parts += [_bar(party, x(start), x(end), row) for start, end in spans]
     for row, call in enumerate(calls, 2):
         start, end = x(call["start_s"] or 0.0), x(call["end_s"] or call["start_s"] or 0.0)
         parts.append(_label("call" if row == 2 else "", row))

@@ -27,7 +27,7 @@ from fdbcore.suites.own_clips.users import NAME, OF_A_RUN
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.own_clips.document_types import ClipsComparison, ClipsDocument, ClipsGroup, ClipsItem
+    from fdbcore.suites.own_clips.document_types import ClipsDocument, ClipsGroup, ClipsItem
 
 LEAST_SLICES: Final = 2
 
@@ -63,7 +63,9 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
         "settings": {"fdbcore": __version__, "level": LEVEL},
         "groups": [group for line, systems in lines.items() for of in systems.values() for group in _groups(line, of)],
         "comparisons": [
-            found for line, systems in lines.items() for found in _comparison(line, list(systems.values()))
+            {"line": line, "differences": differences}
+            for line, systems in lines.items()
+            if (differences := group_differences(match_every_two(list(systems.values()), "clip")))
         ],
         "items": [_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         "problems": [{"where": call.name, "reason": call.unscored} for call in calls if call.unscored is not None],
@@ -111,12 +113,6 @@ def _group(line: str, system: str, column: str, calls: CallGroup) -> ClipsGroup:
 
 def _shown(quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
     return {name: quantities[name] for name in measures() if name in quantities}
-
-
-def _comparison(line: str, systems: Sequence[CallGroup]) -> Iterator[ClipsComparison]:
-    """Every two systems over a line, paired by clip."""
-    if found := group_differences(match_every_two(systems, "clip")):
-        yield {"line": line, "differences": found}
 
 
 def _item(call: Call, quantities: Mapping[str, Quantity]) -> ClipsItem:

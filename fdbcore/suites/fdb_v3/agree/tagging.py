@@ -31,7 +31,7 @@ from fdbcore.suites.fdb_v3.released.released_types import Disfluency
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.tagging_types import DisfluencyAgreement, TagAgreement
+    from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement, TagAgreement
 
 SCHEMA: Final = "fdbcore.disfluency_agreement/1"
 RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"
@@ -107,22 +107,16 @@ def _read_labels(path: Path, found: TagTables) -> None:
 
 def _read_table(path: Path, found: TagTables) -> None:
     for where, row in rated_rows(path, (RECORDING, TAGS)):
-        _take(row, path, where, found)
-
-
-def _take(row: Mapping[str, str], path: Path, where: str, found: TagTables) -> None:
-    """Add the tags of a row."""
-    recording = row[RECORDING]
-    rater = row.get(RATER, "") if RATER in row else path.stem
-    tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
-    if not (recording and rater):
-        column = RATER if recording else RECORDING
-        found.problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
-    elif unknown := sorted(tags - {*CLASSES}):
-        reason = f"{TAGS}: left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
-        found.problems.append(Problem(where, reason))
-    else:
-        _add(rater, recording, tags, where, found)
+        recording, rater = row[RECORDING], row.get(RATER, path.stem)
+        tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
+        if not (recording and rater):
+            column = RATER if recording else RECORDING
+            found.problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
+        elif unknown := sorted(tags - {*CLASSES}):
+            reason = f"{TAGS}: left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
+            found.problems.append(Problem(where, reason))
+        else:
+            _add(rater, recording, tags, where, found)
 
 
 def _add(rater: str, recording: str, tags: frozenset[str], where: str, found: TagTables) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from fdbcore.suites.fdb_v3.agree.verdict_tables import METRICS, RatedMetric, Ver
 from fdbcore.suites.fdb_v3.judging.agreement import figure_of
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.verdict_agreement_types import VerdictAgreement, VerdictComparison
+    from fdbcore.suites.fdb_v3.agree.agreement_types import VerdictAgreement, VerdictComparison
 
 SCHEMA: Final = "fdbcore.verdict_agreement/1"
 PEOPLE: Final = "people"
@@ -79,10 +79,6 @@ def _comparison(metric: RatedMetric, between: Between, raters: Sequence[VerdictR
     }
 
 
-def _kappa_of(ratings: Floats) -> partial[Floats]:
+def _kappa_of(ratings: Floats) -> Callable[[Floats], Floats]:
     pairs = np.eye(4)[(2 * ratings[:, 0] + ratings[:, 1]).astype(int)]
-    return partial(_kappas, pairs)
-
-
-def _kappas(pairs: Floats, times: Floats) -> Floats:
-    return kappas(times @ pairs)
+    return lambda times: kappas(times @ pairs)

@@ -27,8 +27,7 @@ from fdbcore.suites.fdb_v3.judging.agreement import MATCHER
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Item
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Verdict
+    from fdbcore.suites.fdb_v3.document_types import V3Document, V3Item, V3Verdict
 
 RatedMetric: TypeAlias = Literal["arguments", "response", "interruption", "turn_take"]
 METRICS: Final[Sequence[RatedMetric]] = get_args(RatedMetric)
@@ -158,15 +157,11 @@ def first_of(problems: Sequence[Problem]) -> str:
 def _of_scores(scores: V3Document, path: Path, known: Sequence[str]) -> Iterator[VerdictRater]:
     """The judge of scores, if there is one, and what was computed. Of several scores each has its path in its name."""
     judges = (scores["judging"] or {"judges": []})["judges"]
-    for name in (*judges[:1], MATCHER, COMPAT, OURS):
+    by_judge = [(name, _by_judge) for name in judges[:1]]
+    for name, said_of in (*by_judge, (MATCHER, _by_matcher), (COMPAT, _as_published), (OURS, _by_ours)):
         rater = VerdictRater(f"{name} ({path})" if name in known else name, "judge")
         for item in scores["items"]:
-            found = {
-                MATCHER: _by_matcher,
-                COMPAT: _as_published,
-                OURS: _by_ours,
-            }.get(name, _by_judge)(item)
-            if found:
+            if found := said_of(item):
                 rater.verdicts[item["record"], item["system"], item["trial"], item["condition"]] = found
         if rater.verdicts:
             yield rater

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.world.services import FUNCTIONS, FunctionCall
+from fdbcore.types import TICKS_PER_S
 
-GAP_S = 2.0
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldToolCall
+
+GAP_S: Final = 2.0
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+}
+"""The types of arguments by how the functions write them."""
 
 
 class LoggedCall(NamedTuple):
@@ -59,3 +71,27 @@ def user_end_s(words: Sequence[AsrWord]) -> float:
         if following.start_s - word.end_s > GAP_S:
             return word.end_s
     return words[-1].end_s if words else 0.0
+
+
+def logged_calls(calls: Iterable[HeldToolCall]) -> tuple[LoggedCall, ...]:
+    """The calls that the framework hands to a function, in their order; times are those of complete arguments.
+
+    It rejects a call of an unknown function, one without a required argument, and one with a value of a wrong type. It
+    drops arguments that the function does not have.
+    """
+    return tuple(_logged(calls))
+
+
+def _logged(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
+    for call in calls:
+        if call["complete_tick"] is None or call["name"] not in FUNCTIONS or not isinstance(call["arguments"], dict):
+            continue
+        parameters = inspect.signature(FUNCTIONS[call["name"]]).parameters
+        args: dict[str, Any] = {name: value for name, value in call["arguments"].items() if name in parameters}
+        needed = {name for name, each in parameters.items() if each.default is each.empty}
+        if needed <= args.keys() and all(_is(value, parameters[name].annotation) for name, value in args.items()):
+            yield LoggedCall(call["name"], args, call["complete_tick"] / TICKS_PER_S)
+
+
+def _is(value: object, annotation: str) -> bool:
+    return isinstance(value, _KINDS[annotation]) and not isinstance(value, bool)

@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from typing import Any, Literal, NamedTuple
 
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 
 FailureKind = Literal["wrong_tools", "wrong_arguments"]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import (
     CompatRate,
-    LatencySummary,
     argument_accuracy,
     compat_scores,
     completion_s,
@@ -21,19 +20,19 @@ from fdbcore.suites.fdb_v3.compat.measures import (
     tool_selection,
     turn_taken,
 )
-from fdbcore.suites.fdb_v3.compat.terms import TERMS
 from fdbcore.suites.fdb_v3.released.results import wanted
+from fdbcore.suites.fdb_v3.scenario_types import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.slices import passed_by_slice
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import Label, V3Compat, V3Latency, V3Rate, V3Slice
+    from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Latency, V3Rate, V3Slice
 
-LABELS: Final[tuple[Label, ...]] = ("as_released", "repaired")
 WORDLESS: Final = ("tool_selection_all", "passed", "preemptive")
 """What can be told without words of the system."""
 
 
-def log_of(case: V3Case, label: Label) -> SystemLog:
+def log_of(case: V3Case, label: LabelKind) -> SystemLog:
     """The log of a case with the calls that one of the labels expects, and the verdicts on them."""
     if label == "as_released":
         return case.log
@@ -54,12 +53,12 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
         every, known = compat_scores([log for _, log in logs]), compat_scores(heard)
         rates: dict[str, V3Rate] = {}
         latencies: dict[str, V3Latency | None] = {}
-        for term in TERMS:
-            value = getattr(every if term.name in WORDLESS else known, term.name)
+        for name in PUBLISHED:
+            value = getattr(every if name in WORDLESS else known, name)
             if isinstance(value, CompatRate):
-                rates[term.name] = {"value": value.rate, "n": value.n}
+                rates[name] = {"value": value.rate, "n": value.n}
             else:
-                latencies[term.name] = None if value is None else _latency(value)
+                latencies[name] = None if value is None else cast("V3Latency", value._asdict())
         yield {
             "system": system,
             "label": label,
@@ -69,17 +68,6 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
             "latencies": latencies,
             "failures": {name: count for name, count in every.failures.items()},
         }
-
-
-def _latency(value: LatencySummary) -> V3Latency:
-    return {
-        "n": value.n,
-        "mean_s": value.mean_s,
-        "stdev_s": value.stdev_s,
-        "least_s": value.least_s,
-        "most_s": value.most_s,
-        "upper_median_s": value.upper_median_s,
-    }
 
 
 def slices_of_cases(system: str, cases: Sequence[V3Case]) -> Iterator[V3Slice]:

@@ -11,13 +11,15 @@ import numpy as np
 
 from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_times
 from fdbcore.stats.raters import kappas
+from fdbcore.stats.significance import cluster_sums
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
-from fdbcore.suites.fdb_v3.judging.questions import Label, labelled_pairs, pair_key
+from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
+    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
+    from fdbcore.suites.fdb_v3.scenario_types import LabelKind
 
 MATCHER: Final = "exact matcher"
 
@@ -77,9 +79,7 @@ def _agreement(
     what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
 ) -> V3JudgeAgreement:
     neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
-    clusters = np.unique(scenarios, return_inverse=True)[1]
-    tables = np.zeros((clusters.max() + 1, 4))
-    np.add.at(tables, clusters, counts)
+    tables = cluster_sums(counts, scenarios)
     tables = tables[tables.any(axis=1)]
     return {
         "what": what,
@@ -118,7 +118,7 @@ def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
             yield {"system": system, "by": rater, "passed": sum(known), "n": len(known)}
 
 
-def right_by(verdicts: CaseVerdicts, case: V3Case, label: Label) -> tuple[bool | None, ...]:
+def right_by(verdicts: CaseVerdicts, case: V3Case, label: LabelKind) -> tuple[bool | None, ...]:
     """The verdict on each expected call of a label; one that was not made is wrong."""
     return tuple(
         False if made is None else verdicts.arguments[pair_key(wanted, made)].right

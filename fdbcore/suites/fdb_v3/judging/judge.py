@@ -37,8 +37,7 @@ from fdbcore.types import Problem
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
     from fdbcore.suites.fdb_v3.compat.logs import SystemLog
-    from fdbcore.suites.fdb_v3.judging.judging_types import V3Judging, V3SaidPart, V3Verdict, V3Verdicts
-    from fdbcore.suites.fdb_v3.judging.verdicts import SaidPart
+    from fdbcore.suites.fdb_v3.document_types import V3Judging, V3Verdict, V3Verdicts
 
 DEFAULT_REQUESTS: Final = 4
 SAID_NOTHING: Final = Verdict(False, "it said nothing")
@@ -144,8 +143,8 @@ def _filled(log: SystemLog, verdicts: CaseVerdicts) -> SystemLog:
     """The log with what was found in the response and in the speech."""
     speech = verdicts.speech
     if speech is not None and speech.n:
-        filler = "" if speech.filler is None else speech.filler.text
-        log = replace(log, filler=filler, key_start_s=None if speech.key is None else speech.key.start_s)
+        filler = "" if speech.filler is None else speech.filler["text"]
+        log = replace(log, filler=filler, key_start_s=None if speech.key is None else speech.key["start_s"])
     return replace(log, response_right=None if verdicts.response is None else verdicts.response.right)
 
 
@@ -193,8 +192,8 @@ def _verdicts_json(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
             for expected, made in labelled_pairs(case, "as_released")
         ],
         "response": None if verdicts.response is None else _verdict_json(verdicts.response),
-        "filler": None if speech is None else _part_json(speech.filler),
-        "key": None if speech is None else _part_json(speech.key),
+        "filler": None if speech is None else speech.filler,
+        "key": None if speech is None else speech.key,
         "speech_reason": None if speech is None else speech.reason,
     }
 
@@ -204,7 +203,3 @@ def _verdict_json(verdict: Verdict) -> V3Verdict:
     if len(verdict.repeats) > 1:
         found["repeats"] = list(verdict.repeats)
     return found
-
-
-def _part_json(part: SaidPart | None) -> V3SaidPart | None:
-    return None if part is None else {"text": part.text, "start_s": part.start_s, "end_s": part.end_s}

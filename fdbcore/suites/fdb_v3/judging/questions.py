@@ -6,8 +6,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeQuestion
@@ -16,14 +16,13 @@ from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls
 from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
 from fdbcore.suites.fdb_v3.released.results import wanted
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.scenario_types import LABELS, LabelKind
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
 
-Label: TypeAlias = Literal["as_released", "repaired"]
-LABELS: Final[Sequence[Label]] = ("as_released", "repaired")
 PARTS: Final = ("filler", "key")
 """What judge C looks for."""
 SLACK_S: Final = 0.5
@@ -32,7 +31,7 @@ SLACK_S: Final = 0.5
 _WORD: Final = re.compile(r"\w+")
 
 
-def labelled_pairs(case: V3Case, label: Label) -> list[tuple[FunctionCall, LoggedCall | None]]:
+def labelled_pairs(case: V3Case, label: LabelKind) -> list[tuple[FunctionCall, LoggedCall | None]]:
     """The expected calls of a label, each with the call that is compared with it, if there is one."""
     expected = wanted(case.record.get(label, ()), case.log.calls)
     return list(zip(expected, paired_calls(expected, case.log.calls), strict=True))

@@ -11,20 +11,17 @@ from typing import Any, Final
 from fdbcore.runs.verdicts import VERDICT
 from fdbcore.types import Rubric, RubricQuestion
 
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object that has these fields and no others, as vendors' strict modes want it."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_REASON: Final = {"type": "string"}
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": ["number", "null"]}
+_FOUND: Final[Mapping[str, Any]] = {
+    "filler": _TEXT,
+    "filler_from_s": _TIME,
+    "filler_to_s": _TIME,
+    "key": _TEXT,
+    "key_from_s": _TIME,
+    "key_to_s": _TIME,
+    "reason": _TEXT,
+}
 
 ARGUMENTS: Final = Rubric(
     "arguments",
@@ -70,16 +67,6 @@ SPEECH: Final = Rubric(
     "Copy the words of the filler and of the key information as they stand there, each without a gap, and take from "
     "the words when it begins and ends. If the assistant answers at once, there is no filler. Where there is none, "
     "give an empty text, and null for both times.",
-    _object(
-        {
-            "filler": _TEXT,
-            "filler_from_s": _TIME,
-            "filler_to_s": _TIME,
-            "key": _TEXT,
-            "key_from_s": _TIME,
-            "key_to_s": _TIME,
-            "reason": _REASON,
-        }
-    ),
+    {"type": "object", "properties": _FOUND, "required": list(_FOUND), "additionalProperties": False},
 )
 """Judge C, of what was said when."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fdbcore.runs.asking import JudgeAnswer
 from fdbcore.runs.verdicts import Verdict, why_not
 
-
-class SaidPart(NamedTuple):
-    """Filler, or key information: its words, and from when to when they were said."""
-
-    text: str
-    start_s: float
-    end_s: float
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v3.document_types import V3SaidPart
 
 
 class SpeechVerdict(NamedTuple):
@@ -26,8 +21,8 @@ class SpeechVerdict(NamedTuple):
     """
 
     n: int
-    filler: SaidPart | None
-    key: SaidPart | None
+    filler: V3SaidPart | None
+    key: V3SaidPart | None
     reason: str
     why_not: str = ""
 
@@ -50,13 +45,13 @@ def speech_verdict_of(answers: Sequence[JudgeAnswer]) -> SpeechVerdict:
     return SpeechVerdict(len(given), _middle("filler", given), _middle("key", given), reason, why_not(answers))
 
 
-def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> SaidPart | None:
-    found = [
-        SaidPart(marks[part].strip(), float(marks[f"{part}_from_s"]), float(marks[f"{part}_to_s"]))
+def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> V3SaidPart | None:
+    found: list[V3SaidPart] = [
+        {"text": text, "start_s": float(marks[f"{part}_from_s"]), "end_s": float(marks[f"{part}_to_s"])}
         for marks in given
-        if marks[part].strip()
+        if (text := marks[part].strip())
     ]
     if 2 * len(found) <= len(given):
         return None
-    middle_s = median_low(each.start_s for each in found)
-    return next(each for each in found if each.start_s == middle_s)
+    middle_s = median_low(each["start_s"] for each in found)
+    return next(each for each in found if each["start_s"] == middle_s)

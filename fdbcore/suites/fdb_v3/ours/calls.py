@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,9 +32,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.pairing import right_pairs
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, plain_value, state_differences
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import functions_of
+from fdbcore.suites.fdb_v3.world.services import (
+    FUNCTIONS,
+    REFERENCE,
+    FunctionCall,
+    outcome,
+    plain_value,
+    state_differences,
+)
 from fdbcore.worlds.faults import ERROR
 
 if TYPE_CHECKING:
@@ -44,7 +48,6 @@ if TYPE_CHECKING:
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")
-_REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})", re.ASCII)
 
 
 class MadeCall(NamedTuple):
@@ -278,13 +281,13 @@ def _defaults() -> Mapping[str, Mapping[str, Any]]:
             for each in inspect.signature(function).parameters.values()
             if each.default is not inspect.Parameter.empty
         }
-        for name, function in functions_of(ReleasedServices()).items()
+        for name, function in FUNCTIONS.items()
     }
 
 
 def _referred(args: Mapping[str, Any], below: int) -> set[int]:
     """The numbers of earlier expected calls whose results these arguments refer to."""
-    return {number for each in _REFERENCE.findall(json.dumps(args)) if (number := int(each)) < below}
+    return {number for each in REFERENCE.findall(json.dumps(args)) if (number := int(each)) < below}
 
 
 def _gone(calls: Sequence[MadeCall]) -> Iterator[int]:
@@ -321,7 +324,7 @@ def _in_results(
     wanted: object, made: MadeCall, raw: Sequence[FunctionCall], calls: Sequence[MadeCall]
 ) -> Iterator[object]:
     """The values that a reference has in the results that had come when the call was made."""
-    reference = _REFERENCE.match(wanted) if isinstance(wanted, str) else None
+    reference = REFERENCE.match(wanted) if isinstance(wanted, str) else None
     if reference is None or (number := int(reference[1])) >= len(raw):
         return
     for call in calls:

@@ -1,40 +1,38 @@
 """Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
 
-What each measure is stands in `ours_terms`, and how calls belong to the label in `ours_calls`. The user's end is that
-of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what needs
-them is not known. Without speech the times of words count as speech. A system without speech, words and transcript is
-silent: it fails, whatever it called.
+What each measure is stands in data/measures.toml, and how calls belong to the label in `ours.calls`. The user's end is
+that of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what
+needs them is not known. Without speech the times of words count as speech. A system without speech, words and
+transcript is silent: it fails, whatever it called.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
 from fdbcore.suites.fdb_v3.ours.calls import CallReview, MadeCall, made_calls, review
-from fdbcore.suites.fdb_v3.ours.terms import MEASURES, FailureClass
-from fdbcore.suites.fdb_v3.ours.times import latencies
-from fdbcore.types import TICKS_PER_S, Span
+from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
+from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 
-LabelKind: TypeAlias = Literal["as_released", "repaired"]
 CORRECTION: Final = "SELF_CORRECTION"
 
 
-def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> dict[str, float | None]:
-    """The values of all measures of one recording, by their ids; None where it has none.
+def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | None]:
+    """The values of all measures of one recording by the repaired label, by their ids; None where it has none.
 
-    log: of this label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
+    log: of that label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
     judge takes for right is right. None: values decide alone.
     """
-    calls = _reviewed(case, label, log)
+    calls = _reviewed(case, log)
     speech, end = _speech(case), case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
     ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
@@ -62,18 +60,18 @@ def figures(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None =
         "answered": None if end is None else any(last > end for _, last in speech),
         "response": case.log.response_right,
         **_filler(case.log.filler, case.b_words or ()),
-        **latencies(calls.calls, speech, end, case.log.key_start_s),
+        **_latencies(calls.calls, speech, end, case.log.key_start_s),
     }
     return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
 
-def failure(case: V3Case, label: LabelKind = "repaired", log: SystemLog | None = None) -> FailureClass | None:
+def failure(case: V3Case, log: SystemLog | None = None) -> FailureClass | None:
     """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes. log: as above."""
-    return _failure(_reviewed(case, label, log), case)
+    return _failure(_reviewed(case, log), case)
 
 
-def _reviewed(case: V3Case, label: LabelKind, log: SystemLog | None) -> CallReview:
-    entries, calls = case.record.get(label, []), made_calls(case.calls)
+def _reviewed(case: V3Case, log: SystemLog | None) -> CallReview:
+    entries, calls = case.record.get("repaired", []), made_calls(case.calls)
     return review(entries, calls, case.record.get("rollback", {}), set(_accepted(log, entries, calls)))
 
 
@@ -147,3 +145,52 @@ def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | N
     if total_s := sum(word.end_s - word.start_s for word in words):
         found["filler_time"] = sum(word.end_s - word.start_s for word in chosen) / total_s
     return found
+
+
+def _latencies(
+    calls: Sequence[MadeCall], speech: Sequence[Span], user_end_tick: int | None, key_start_s: float | None
+) -> dict[str, float | None]:
+    """Where the time goes from the user's end to the key information, by the ids of measures; None where there is none.
+
+    calls: by their time, all that were made: refused, cancelled and failed ones take time too. speech: the system's,
+    in ticks, ascending. user_end_tick: None if it is not known: then only what does not begin there has a value. A call
+    is under way from its arguments to its result, error or cancellation; calls at the same time count once. The last
+    result is that of the calls with status "ok".
+    """
+    first_call = calls[0].tick if calls else None
+    results = [tick for call in calls if (tick := call.answered_tick) is not None]
+    last_result = max(results, default=None)
+    waits = [(call.tick, call.end_tick) for call in calls if call.end_tick is not None]
+    key = None if key_start_s is None else key_start_s * TICKS_PER_S
+    found: dict[str, float | None] = {name: None for name, each in MEASURES.items() if each.unit == "ms"}
+    if user_end_tick is not None:
+        sound = next((start for start, end in speech if end > user_end_tick), None)
+        found["first_sound_ms"] = None if sound is None else _ms(sound - user_end_tick)
+        found["first_call_ms"] = None if first_call is None else _ms(first_call - user_end_tick)
+        if key is not None:
+            found["key_ms"] = _ms(key - user_end_tick)
+            found["own_ms"] = _ms(key - user_end_tick - _covered(waits, user_end_tick, key))
+    if first_call is not None and last_result is not None:
+        world = _covered(waits, first_call, last_result)
+        speaks = next((max(start, last_result) for start, end in speech if end > last_result), None)
+        found["calls_ms"] = _ms(last_result - first_call)
+        found["world_ms"] = _ms(world)
+        found["between_calls_ms"] = _ms(last_result - first_call - world)
+        found["result_to_speech_ms"] = None if speaks is None else _ms(speaks - last_result)
+        found["result_to_key_ms"] = None if key is None else _ms(key - last_result)
+    return found
+
+
+def _ms(ticks: float) -> float:
+    return round(ticks * TICK_MS, 6)
+
+
+def _covered(stretches: Iterable[Span], start: float, end: float) -> float:
+    """How much of start to end lies in any of the stretches."""
+    covered, upto = 0.0, start
+    for first, last in sorted(stretches):
+        low, high = max(first, upto), min(last, end)
+        if high > low:
+            covered += high - low
+            upto = high
+    return covered

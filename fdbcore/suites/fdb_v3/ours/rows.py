@@ -13,27 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, bootstrap_ci, difference_ci, mean
+from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Statistic, bootstrap_ci, difference_ci, mean
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
-from fdbcore.suites.fdb_v3.ours.measures import LabelKind, failure, figures
-from fdbcore.suites.fdb_v3.ours.terms import COMPARED, FAILURES, MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.ours.measures import failure, figures
 from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
+from fdbcore.suites.fdb_v3.terms import COMPARED, FAILURES, MEASURES, FailureClass, Pooled
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.ours.ours_types import OursComparison, OursFigure, OursPasses, OursRow
+    from fdbcore.suites.fdb_v3.document_types import OursComparison, OursFigure, OursPasses, OursRow
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
-
-Pooling: TypeAlias = Literal["share", "mean", "median"]
-
-_STATISTICS: Final[Mapping[Pooling, Callable[[Floats], float]]] = {"mean": mean, "median": MEDIAN}
 
 
 class OursItem(NamedTuple):
@@ -46,22 +42,9 @@ class OursItem(NamedTuple):
     failure: FailureClass | None
 
 
-def items_of(
-    cases: Iterable[V3Case],
-    label: LabelKind = "repaired",
-    log_of: Callable[[V3Case], SystemLog | None] = lambda case: None,
-) -> list[OursItem]:
-    """The measures of each case, by one of the labels. log_of: a log with a judge's verdicts; see `figures`."""
-    return [
-        OursItem(
-            case.system,
-            case.trial,
-            case.record,
-            figures(case, label, log := log_of(case)),
-            failure(case, label, log),
-        )
-        for case in cases
-    ]
+def ours_of(case: V3Case, log: SystemLog | None) -> OursItem:
+    """Our measures of a case. log: with a judge's verdicts, if there is one; see `figures`."""
+    return OursItem(case.system, case.trial, case.record, figures(case, log), failure(case, log))
 
 
 def rows_of(items: Sequence[OursItem]) -> Iterator[OursRow]:
@@ -119,7 +102,7 @@ class _Sample(NamedTuple):
         )
 
 
-def _pooled(pooling: Pooling, sample: _Sample, has_interval: bool = True) -> OursFigure:
+def _pooled(pooling: Pooled, sample: _Sample, has_interval: bool = True) -> OursFigure:
     if not len(sample.values):
         return {"value": None, "ci95": None, "by": None, "n": 0}
     if not has_interval:
@@ -145,10 +128,10 @@ def _width(estimate: Estimate) -> float:
     return -1.0 if estimate.interval is None else estimate.interval.high - estimate.interval.low
 
 
-def _estimate(pooling: Pooling, values: Sequence[Floats], clusters: Sequence[Sequence[str]]) -> Estimate:
+def _estimate(pooling: Pooled, values: Sequence[Floats], clusters: Sequence[Sequence[str]]) -> Estimate:
     """Of one sample its figure, of two their paired difference."""
     if pooling != "share":
-        statistic = _STATISTICS[pooling]
+        statistic: Statistic = MEDIAN if pooling == "median" else mean
         if len(values) == 1:
             return bootstrap_ci(values[0], clusters[0], statistic)
         return difference_ci(values[0], clusters[0], values[1], clusters[1], statistic, paired=True)
@@ -200,16 +183,8 @@ def _p(a: Sequence[OursItem], b: Sequence[OursItem], measure: str) -> float:
     """The larger p of both kinds of clusters. A recording counts once, by the mean of its trials."""
     records = {item.record["id"]: item.record for item in a}
     means_a, means_b = _means(a, measure), _means(b, measure)
-    clusters = (
-        {name: record["speaker"] for name, record in records.items()},
-        {name: record["scenario"] for name, record in records.items()},
-    )
-    found: list[float | None] = []
-    for cluster_of in clusters:
-        sums = dict.fromkeys(sorted(cluster_of.values()), 0.0)
-        for name, cluster in sorted(cluster_of.items()):
-            sums[cluster] += means_a[name] - means_b[name]
-        found += sign_flip_p([[each] for each in sums.values()])
+    sample = _Sample.at((means_a[name] - means_b[name], record) for name, record in sorted(records.items()))
+    found = [sign_flip_p(sample.values[:, None], clusters)[0] for clusters in (sample.speakers, sample.scenarios)]
     return max(each for each in found if each is not None)
 
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import InputError
 from fdbcore.suites.fdb_v3.released.released_types import ReleasedCall, ReleasedScenario
-from fdbcore.suites.fdb_v3.released.repairs import FUNCTIONS, repaired
+from fdbcore.suites.fdb_v3.released.repairs import repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
+from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:

@@ -13,17 +13,12 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.world.outcome import ANY, FunctionCall, outcome
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import functions_of
+from fdbcore.suites.fdb_v3.world.services import ANY, FUNCTIONS, REFERENCE, FunctionCall, outcome
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
-_REFERENCE: Final = re.compile(r"\$RESULT_(\d{1,9})", re.ASCII)
-FUNCTIONS: Final = functions_of(ReleasedServices())
-"""What a label can expect, by name."""
 
 
 def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[ExpectedCallEntry], list[RepairEntry]]:
@@ -96,7 +91,7 @@ def _references(number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCa
     for name, value in call["args"].items():
         if not isinstance(value, str) or not value.startswith("$") or value == ANY or resolved(value, results) != value:
             continue
-        reference = _REFERENCE.match(value)
+        reference = REFERENCE.match(value)
         earlier = int(reference[1]) if reference else len(results)
         ids = _ids(results[earlier], f"$RESULT_{earlier}") if earlier < len(results) else []
         after = ids[0] if value.endswith("_id") and len(ids) == 1 else ANY

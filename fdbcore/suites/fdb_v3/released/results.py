@@ -16,7 +16,7 @@ from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, us
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.released.released_types import ReleasedResult
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
@@ -95,7 +95,7 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
 
     InputError in one line if it cannot be used.
     """
-    content, unknown = released_table(path, ReleasedResult)
+    content, unknown = known_table(released_json(path), ReleasedResult, str(path))
     found = cast("ReleasedResult", content)
     try:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
@@ -117,13 +117,11 @@ def released_json(path: Path) -> Any:  # noqa: ANN401
         raise InputError(f"{path}: expected JSON, got: {error}") from None
 
 
-def released_table(path: Path, kind: Any) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
-    """The table in a file as far as the type `kind` knows it, and the names of other fields. InputError if wrong."""
-    return known_table(released_json(path), kind, str(path))
-
-
 def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], set[str]]:  # noqa: ANN401
-    """As `released_table`, of a value that was read at the place `where`."""
+    """A table as far as the type `kind` knows it, and the names of its other fields. InputError if it is wrong.
+
+    where: the place at which it was read.
+    """
     content = without_empty(content, UNTOUCHED)
     known: dict[str, Any] = known_part(content, kind)
     if faults := list(misfits(known, kind, where)):

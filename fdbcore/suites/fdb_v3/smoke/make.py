@@ -25,8 +25,8 @@ from fdbcore.audio.level import levelled
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ, at_recogniser_rate, without_long_pauses
 from fdbcore.models.tts.espeak import synthesise
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, SmokeItem, smoke_items
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, SmokeItem, smoke_items, uncorrected
+from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def entry(item: SmokeItem, spoken: SpokenItem) -> RecordedScenarioEntry:
     text = item.text
     more: dict[str, Any] = {}
     if rollback := text.get("rollback"):
-        before = [FunctionCall(each["function"], _before(each["args"], rollback)) for each in text["calls"]]
+        before = [FunctionCall(each["function"], uncorrected(each["args"], rollback)) for each in text["calls"]]
         after = [FunctionCall(each["function"], each["args"]) for each in text["calls"]]
         more = {"rollback_test": outcome(before).state != outcome(after).state, "rollback": rollback}
     return {
@@ -149,12 +149,6 @@ def entry(item: SmokeItem, spoken: SpokenItem) -> RecordedScenarioEntry:
         "as_released": text["calls"],
         "repaired": text["calls"],
     }
-
-
-def _before(args: dict[str, Any], rollback: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Arguments as they were before the correction."""
-    corrected, original = rollback["corrected"], rollback["original"]
-    return {name: original[name] if corrected.get(name) == value else value for name, value in args.items()}
 
 
 def smoke_file(items: Sequence[SmokeItem], spoken: Sequence[SpokenItem]) -> RecordedScenarioFile:

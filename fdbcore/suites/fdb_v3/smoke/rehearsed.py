@@ -20,7 +20,8 @@ from fdbcore.registry import speaker
 from fdbcore.runtime.address import Setting, parsed
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level
-from fdbcore.suites.fdb_v3.world.outcome import FunctionCall
+from fdbcore.suites.fdb_v3.smoke.smoke_set import uncorrected
+from fdbcore.suites.fdb_v3.world.services import FunctionCall
 from fdbcore.types import SILENT_FRAME, TICK_MS, Happening, Pcm, Side
 from fdbcore.types.system_events import TRANSCRIPT
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
@@ -109,9 +110,7 @@ def _another_value(call: FunctionCall) -> FunctionCall:
 
 def _uncorrected(call: FunctionCall, rollback: Mapping[str, Any]) -> FunctionCall:
     """The call with what the user said before the correction."""
-    corrected, original = rollback["corrected"], rollback["original"]
-    args = {name: original[name] if corrected.get(name) == value else value for name, value in call.args.items()}
-    return FunctionCall(call.function, args)
+    return FunctionCall(call.function, uncorrected(call.args, rollback))
 
 
 def rehearsed(address: str) -> Rehearsed:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, cast
 
 if TYPE_CHECKING:
     from fdbcore.models.tts.espeak import Voice
@@ -63,6 +63,12 @@ class SmokeItem(NamedTuple):
     def script(self) -> str:
         """All words."""
         return " ".join(each.text for each in self.stretches if each.text)
+
+
+def uncorrected(args: Mapping[str, Any], rollback: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a call as they were before the user's correction."""
+    corrected, original = rollback["corrected"], rollback["original"]
+    return {name: original[name] if corrected.get(name) == value else value for name, value in args.items()}
 
 
 def smoke_items() -> list[SmokeItem]:

@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import parsed
-from fdbcore.suites.fdb_v3.world.paper_services import PaperServices
-from fdbcore.suites.fdb_v3.world.released_services import ReleasedServices
-from fdbcore.suites.fdb_v3.world.services import ToolServices, changed_in, functions_of
+from fdbcore.suites.fdb_v3.world.services import PaperServices, ReleasedServices, ToolServices
 from fdbcore.worlds.function_world import SETTINGS, FunctionWorld
 from fdbcore.worlds.latency import LATENCY, PROFILES
 
@@ -51,7 +49,7 @@ class Fdb3World(FunctionWorld):
     def __init__(self, table: str, latency: str, timeout_s: float, faults: str) -> None:
         self._table, self._as_released = table, latency == AS_RELEASED
         self._services = TABLES[table]()
-        functions = functions_of(self._services)
+        functions = self._services.functions()
         super().__init__(KIND, functions, "instant" if self._as_released else latency, timeout_s, faults)
 
     def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
@@ -62,7 +60,7 @@ class Fdb3World(FunctionWorld):
 
     def state(self) -> Any:  # noqa: ANN401
         """The tables that the calls have written, each with its values by key."""
-        return changed_in(self._services)
+        return self._services.changed
 
     def describe(self) -> Mapping[str, Any]:
         """The list of functions, the settings, and the tools, as JSON values."""
