@@ -59,6 +59,7 @@ def vad(name: str) -> Callable[..., Vad]:
 
 ENDPOINTS: Final = {
     "azure-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
+    "azure-voice-live": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "cascaded": "fdbcore.endpoints.cascaded.party:cascaded",
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
@@ -81,8 +82,11 @@ ENDPOINTS: Final = {
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "pipecat": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
     "pipecats": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
+    "qwen-omni": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
+    "realtime-beta": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "rehearsed": "fdbcore.suites.fdb_v3.smoke.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
+    "stepfun": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
     "twilios": "fdbcore.endpoints.vendors.twilio:twilio",
     "ultravox": "fdbcore.endpoints.vendors.ultravox:ultravox",
@@ -95,12 +99,16 @@ ENDPOINTS: Final = {
 INSTRUCTED: Final = frozenset(
     {
         "azure-realtime",
+        "azure-voice-live",
         "cascaded",
         "freeze-omni",
         "gemini-live",
         "grok",
         "openai-live",
         "openai-realtime",
+        "qwen-omni",
+        "realtime-beta",
+        "stepfun",
         "ultravox",
     }
 )

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from fdbcore.endpoints.vendors.account_party import AccountParty
 from fdbcore.endpoints.vendors.errors import named_error
 from fdbcore.endpoints.vendors.party_log import Json
+from fdbcore.endpoints.vendors.realtime_session import (
+    RATE_HZ,
+    Form,
+    input_rate_hz,
+    transcriber_of,
+    turn_detection_of,
+)
 from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.models.account import Account, Vendor
 from fdbcore.models.counts import openai_counts
@@ -28,24 +35,30 @@ _HARMLESS: Final = (
     "item_truncate_invalid_item_id",
 )
 _UNLOGGED: Final = ("response.output_audio.delta", "response.audio.delta", "ping")
+_BETA_PARTS: Final = (("response.audio", "response.output_audio"), ("response.text", "response.output_text"))
+"""How the names of events begin in the beta form, and in the GA form, under which all are known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What differs between servers of this interface.
 
-    key_header, key_form: the header with the key, and how the key stands there. flat: voice and turn detection stand at
-    the top of the session. harmless: parts of error texts that mean nothing, for a server whose errors have no codes.
-    webrtc: it takes calls by WebRTC too. recites: it has a message for a text that is to be said word for word.
+    key_header, key_form: the header with the key, and how the key stands there. form: of its sessions and events.
+    harmless: parts of error texts that mean nothing, for a server whose errors have no codes. webrtc: it takes calls by
+    WebRTC too. recites: it has a message for a text that is to be said word for word. truncates: it is told how much of
+    an interrupted answer was heard. hears_hz: the rate of what it hears. asked: further settings of each session.
     """
 
     vendor: Vendor
     key_header: str = "Authorization"
     key_form: str = "Bearer {}"
-    flat: bool = False
+    form: Form = "ga"
     harmless: tuple[str, ...] = ()
     webrtc: bool = True
     recites: bool = False
+    truncates: bool = True
+    hears_hz: int = RATE_HZ
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 def output_of(result: ToolResult) -> Json:
@@ -80,13 +93,16 @@ class RealtimeParty(AccountParty):
     def services(self) -> Sequence[Service]:
         """What the servers are sent: audio, and the same for the transcription."""
         (own,) = super().services()
-        return [own, own._replace(model=self._transcriber)] if own.vendor and self._transcriber else [own]
+        transcriber = transcriber_of(self.asked)
+        return [own, own._replace(model=transcriber)] if own.vendor and transcriber else [own]
 
-    @property
-    def _transcriber(self) -> str:
-        """The model that transcribes what this one hears; "" if none does."""
-        heard = (self.asked.get("audio") or {}).get("input") or {}
-        return str((heard.get("transcription") or {}).get("model") or "")
+    def in_ga_form(self, event: Json) -> Json:
+        """An event of the server under the name that it has in the GA form."""
+        name = str(event.get("type", ""))
+        for beta, ga in _BETA_PARTS if self._dialect.form == "beta" else ():
+            if name.startswith((f"{beta}.", f"{beta}_")):
+                return {**event, "type": ga + name.removeprefix(beta)}
+        return event
 
     def asked_with_tools(self) -> Json:
         """The session to ask for, with tools."""
@@ -108,6 +124,9 @@ class RealtimeParty(AccountParty):
             pass
         self.confirmed = dict(event.get("session") or {})
         self.differences = differences(asked, self.confirmed)
+        rate_hz = input_rate_hz(self.confirmed)
+        if rate_hz not in (None, self._dialect.hears_hz):
+            raise self.error(f"expected a session that hears {self._dialect.hears_hz} Hz, got one of {rate_hz} Hz")
 
     async def _next(self, receive: Callable[[], Awaitable[Json]]) -> Json:
         event = await receive()
@@ -141,7 +160,10 @@ class RealtimeParty(AccountParty):
                 self._transcribed("partner", event)
                 self._count_transcription(event.get("usage"))
             case "response.audio.delta":
-                self.end("the server speaks the beta form of the interface (response.audio.delta): it is not heard")
+                self.end(
+                    "the server speaks the beta form of the interface (response.audio.delta): it is not heard; "
+                    "realtime-beta:MODEL?base_url=URL is for such servers"
+                )
             case "error":
                 self._fail(event.get("error"))
 
@@ -172,7 +194,7 @@ class RealtimeParty(AccountParty):
 
     def _turn(self, name: str, event: Json) -> None:
         """The server's detector decided on the partner's speech."""
-        detection = self._turn_detection()
+        detection = turn_detection_of(self.confirmed, self._dialect.form) or {}
         claimed_ms = event.get("audio_start_ms" if name == "speech_started" else "audio_end_ms")
         times = {}
         if isinstance(claimed_ms, int | float):
@@ -182,10 +204,6 @@ class RealtimeParty(AccountParty):
         self.note(SYSTEM_TURN, name=name, item=str(event.get("item_id")), **times)
         if name == "speech_started" and detection.get("interrupt_response") is not False:
             self.interrupt()
-
-    def _turn_detection(self) -> Json:
-        place = self.confirmed if self._dialect.flat else (self.confirmed.get("audio") or {}).get("input") or {}
-        return place.get("turn_detection") or {}
 
     def _begin_item(self, item: object) -> None:
         if isinstance(item, dict) and item.get("type") == "function_call" and item.get("call_id"):
@@ -218,8 +236,8 @@ class RealtimeParty(AccountParty):
 
     def _count_transcription(self, usage: object) -> None:
         """Log what the model counted that transcribes what this one hears."""
-        if self._transcriber and isinstance(usage, dict):
-            self.log_usage(self.usage(openai_counts(usage), model=self._transcriber))
+        if (transcriber := transcriber_of(self.asked)) and isinstance(usage, dict):
+            self.log_usage(self.usage(openai_counts(usage), model=transcriber))
 
     def _cancel_calls(self, items: object) -> None:
         """The calls that the model had not finished are off; it does not wait for their results."""

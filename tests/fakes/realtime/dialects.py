@@ -99,6 +99,40 @@ class GrokSession(Strict):
     max_output_tokens: int | Literal["inf"] | None = None
 
 
+class BetaTranscription(Strict):
+    model: str | None = None
+    language: str | None = None
+
+
+class BetaDetection(Strict):
+    type: Literal["server_vad", "semantic_vad", "azure_semantic_vad"]
+    threshold: float | None = None
+    silence_duration_ms: int | None = None
+    prefix_padding_ms: int | None = None
+    create_response: bool | None = None
+    interrupt_response: bool | None = None
+
+
+class BetaSession(Strict):
+    """As the clients of Azure's Voice Live and of Qwen-Omni have it (azure-ai-voicelive 1.3.1, dashscope 2.0.2)."""
+
+    modalities: list[Literal["text", "audio"]] | None = None
+    voice: str | dict[str, Any] | None = None
+    instructions: str | None = None
+    input_audio_format: Literal["pcm16", "pcm"] | None = None
+    output_audio_format: Literal["pcm16", "pcm", "pcm24"] | None = None
+    input_audio_sampling_rate: Literal[8000, 16000, 24000] | None = None
+    turn_detection: BetaDetection | None = None
+    input_audio_transcription: BetaTranscription | None = None
+    input_audio_noise_reduction: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    temperature: float | None = None
+    max_response_output_tokens: int | Literal["inf"] | None = None
+    reasoning_effort: str | None = None
+
+
 @dataclass(frozen=True)
 class Dialect:
     """One kind of server.
@@ -111,6 +145,7 @@ class Dialect:
     waits_for_words: `speech_stopped` is held back until the transcript is there. cap_min: how long a session may last.
     webrtc: takes calls, too. pings: keeps the connection alive by events. error_codes: errors have codes, not texts
     alone. nulls: what the client did not set of its turns is null in the session, and a default nevertheless.
+    input_hz: of what it hears. detects: turns, unless it is told not to. obeys_truncation: knows what was not heard.
     """
 
     NAMES: ClassVar = ("openai", "grok", "azure", "hf")
@@ -135,6 +170,14 @@ class Dialect:
     pings: bool = False
     error_codes: bool = True
     nulls: bool = False
+    input_hz: int = 24_000
+    detects: bool = True
+    obeys_truncation: bool = True
+
+    @property
+    def is_beta(self) -> bool:
+        """Whether its settings stand at the top, and its events have the names of before the GA form."""
+        return self.settings is BetaSession
 
     def session(self, model: str, number: int) -> dict[str, Any]:
         """What a session is before anybody has changed it."""
@@ -156,7 +199,9 @@ class Dialect:
             "prompt": None,
             "expires_at": int(time.time()) + 60 * self.cap_min,
             "audio": {
-                "input": sound | {"turn_detection": None if self.nulls else dict(SERVER_VAD)},
+                "input": sound
+                | {"format": {**PCM, "rate": self.input_hz}}
+                | {"turn_detection": None if self.nulls or not self.detects else dict(SERVER_VAD)},
                 "output": {"format": dict(PCM), "voice": self.voice, "speed": 1.0},
             },
             "include": None,
@@ -193,6 +238,8 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+_BETA: Mapping[str, Any] = {"settings": BetaSession, "item_created": True, "limits": False, "webrtc": False}
+
 OPENAI_MODELS = ("gpt-realtime", "gpt-realtime-1.5", "gpt-realtime-2", "gpt-realtime-2.1", "gpt-realtime-2.1-mini")
 
 DIALECTS: Mapping[str, Dialect] = {
@@ -227,5 +274,17 @@ DIALECTS: Mapping[str, Dialect] = {
             waits_for_words=True,
             nulls=True,
         ),
+        Dialect("voice-live", "AZURE_VOICELIVE_API_KEY", OPENAI_MODELS, "/voice-live/realtime", "api-key", **_BETA),
+        Dialect(
+            "qwen",
+            "DASHSCOPE_API_KEY",
+            ("qwen3.5-omni-plus-realtime",),
+            "/api-ws/v1/realtime",
+            voice="Cherry",
+            input_hz=16_000,
+            obeys_truncation=False,
+            **_BETA,
+        ),
+        Dialect("stepfun", "STEPFUN_API_KEY", ("step-audio-2",), detects=False, **_BETA),
     )
 }

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import numpy as np
+from fakes.realtime.beta import beta_fields, beta_name, ga_session
 from fakes.realtime.checks import Wrong, check_event
 from fakes.realtime.dialects import Dialect
 from fakes.realtime.parts import Item, Logged, Wire
@@ -92,6 +93,8 @@ class Session:
     # What goes out.
 
     async def send(self, kind: str, **fields: Any) -> None:
+        if self.dialect.is_beta:
+            kind, fields = beta_name(kind), beta_fields(fields)
         event = {"type": kind, "event_id": self.new_id("event"), **fields}
         logged = Logged(time.monotonic(), copy.deepcopy(event))
         self.sent.append(logged)
@@ -179,7 +182,7 @@ class Session:
     # Its settings.
 
     async def _update(self, event: Mapping[str, Any]) -> None:
-        change = event["session"]
+        change = ga_session(event["session"]) if self.dialect.is_beta else event["session"]
         if change.get("type", "realtime") != "realtime":
             told = "Passing a transcription session update event to a realtime session is not allowed."
             raise Wrong("invalid_parameter", told, "session.type")
@@ -336,6 +339,8 @@ class Session:
         await self.add(Item(item), after=event.get("previous_item_id"))
 
     async def _truncate(self, event: Mapping[str, Any]) -> None:
+        if not self.dialect.obeys_truncation:
+            raise Wrong("invalid_value", f"Unknown event type: {event['type']}")
         item = self._known(event["item_id"], "truncate")
         if item.json.get("role") != "assistant":
             raise Wrong("invalid_value", "Only model output audio messages can be truncated.", "item_id")
