@@ -70,7 +70,7 @@ def qwen(url: str, key: str, model: str, rate_hz: int) -> None:
 
     over = threading.Event()
 
-    class Told(OmniRealtimeCallback):
+    class Told(OmniRealtimeCallback):  # type: ignore[misc]
         def on_event(self, message: dict[str, Any]) -> None:
             tell(message)
             if message["type"] == "response.done":
