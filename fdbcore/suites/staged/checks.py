@@ -77,22 +77,24 @@ def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
     count = len(scenario.goals)
     for number, correction in enumerate(scenario.corrections, 1):
         place = f"{where}: correction {number}"
-        if not 1 <= correction.stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", correction.stage)
-        elif not 1 <= correction.of <= correction.stage:
-            yield unexpected(f"{place}: of", f"1 to {correction.stage}", correction.of)
-        if correction.before and correction.before == correction.after:
-            yield unexpected(f"{place}: after", "another value than before", correction.after)
+        stage, after = correction["stage"], correction.get("after")
+        if not 1 <= stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
+        elif not 1 <= correction["of"] <= stage:
+            yield unexpected(f"{place}: of", f"1 to {stage}", correction["of"])
+        if after and after == correction.get("before"):
+            yield unexpected(f"{place}: after", "another value than before", after)
     for number, reference in enumerate(scenario.references, 1):
         place = f"{where}: reference {number}"
-        if not 1 <= reference.stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", reference.stage)
+        stage, says = reference["stage"], reference["says"]
+        if not 1 <= stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
             continue
-        say = scenario.goals[reference.stage - 1].say
-        if say and reference.says.casefold() not in say.casefold():
-            yield unexpected(f"{place}: says", f"words in `say` of goal {reference.stage}", reference.says)
-    if scenario.safety is not None and scenario.safety.policy != scenario.class_:
-        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety.policy)
+        say = scenario.goals[stage - 1].say
+        if say and says.casefold() not in say.casefold():
+            yield unexpected(f"{place}: says", f"words in `say` of goal {stage}", says)
+    if scenario.safety is not None and scenario.safety["policy"] != scenario.class_:
+        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety["policy"])
 
 
 def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
@@ -103,7 +105,7 @@ def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
         yield "goals without heard: a keyless examiner cannot tell whether they are met"
     if not all(goal.met for goal in scenario.goals):
         yield "goals without met: a judge has the goal's text alone"
-    if not all(correction.before and correction.after for correction in scenario.corrections):
+    if not all(correction.get("before") and correction.get("after") for correction in scenario.corrections):
         yield "corrections without before and after: a judge has the goals' texts alone"
     has = {"correction": scenario.corrections, "reference": scenario.references, "safety": scenario.safety}
     for part in family.parts:
