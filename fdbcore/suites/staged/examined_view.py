@@ -44,20 +44,12 @@ ONE_TRIAL: Final = " With one trial a seed it holds, too, what the system varies
 PARTS: Final = ("scenario", "system", "scenario x system", "examiner", "rest")
 
 
-class ColumnPart(NamedTuple):
-    """Columns of a table under one title. cells: of each row."""
-
-    title: str
-    heads: Sequence[str]
-    cells: Sequence[Sequence[str]]
-
-
 class ShownTable(NamedTuple):
     """A table. names: of the rows."""
 
     title: str
     names: Sequence[str]
-    parts: Sequence[ColumnPart]
+    groups: Sequence[ColumnGroup]
     note: str
 
 
@@ -75,7 +67,7 @@ def section(document: StagedDocument) -> str:
 def _tables(document: StagedDocument) -> Iterator[ShownTable]:
     if rows := document["examiners"]:
         names = [f"{row['pacing']}{'' if row['examiner'] == SCRIPTED else ', ' + row['examiner']}" for row in rows]
-        yield ShownTable("", names, list(_parts(rows)), EXAMINER_NOTE)
+        yield ShownTable("", names, list(_groups(rows)), EXAMINER_NOTE)
     labels = {scale.id: scale.label for scale in SCALES}
     for pacing, group in groupby(document["variance"], lambda each: each["pacing"]):
         found = list(group)
@@ -87,15 +79,15 @@ def _tables(document: StagedDocument) -> Iterator[ShownTable]:
             f"Whose the variance is, {pacing}",
             [labels[each["measure"]] for each in found],
             [
-                ColumnPart("", ["scenarios", "seeds", "trials"], n),
-                ColumnPart("", ["systems", "examiners"], counts),
-                *(ColumnPart("", [part], [[row[at]] for row in shares]) for at, part in enumerate(PARTS)),
+                _group("", ["scenarios", "seeds", "trials"], n),
+                _group("", ["systems", "examiners"], counts),
+                *(_group("", [part], [[row[at]] for row in shares]) for at, part in enumerate(PARTS)),
             ],
             note,
         )
 
 
-def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
+def _groups(rows: Sequence[StagedExaminer]) -> Iterator[ColumnGroup]:
     def of(name: str, total: str) -> list[str]:
         return [_of(row["counts"].get(name, 0), row[total]) for row in rows]  # type: ignore[literal-required]
 
@@ -104,16 +96,16 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
 
     reactions = [row["reactions"] for row in rows]
     off_script = [_of(row["counts"]["off_script"] + row["counts"]["left_role"], row["told"]) for row in rows]
-    yield ColumnPart("", ["calls"], [[str(row["calls"])] for row in rows])
+    yield _group("", ["calls"], [[str(row["calls"])] for row in rows])
     faults = [[str(row["invalid"]), str(row["counts"]["contradicted"])] for row in rows]
-    yield ColumnPart("", ["invalid", "contradicted"], faults)
-    yield ColumnPart(
+    yield _group("", ["invalid", "contradicted"], faults)
+    yield _group(
         "of sayings",
         ["off script", "in a pause", "cut in", "not yielded", "deaf"],
         cells(off_script, *(of(name, "sayings") for name in ("in_pause", "cut_in", "not_yielded", "deaf"))),
     )
-    yield ColumnPart("of goals", ["never stated"], cells(of("unstated", "goals")))
-    yield ColumnPart(
+    yield _group("of goals", ["never stated"], cells(of("unstated", "goals")))
+    yield _group(
         "of calls",
         ["opened second", "muted speech", "closed early", "stalled"],
         cells(
@@ -123,7 +115,7 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
             of("stalled", "calls"),
         ),
     )
-    yield ColumnPart(
+    yield _group(
         "",
         ["reactions", "median ms", "p95 ms", "promised ms", "sooner", "later"],
         [
@@ -138,6 +130,11 @@ def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
             for row, each in zip(rows, reactions, strict=True)
         ],
     )
+
+
+def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> ColumnGroup:
+    """Columns under one title, each as wide as its head, or its widest cell."""
+    return ColumnGroup(title, heads, [*map(columns, heads)], cells)
 
 
 def _of(count: int, n: int) -> str:
@@ -156,23 +153,15 @@ def _share(found: StagedShare | None) -> str:
 
 
 def _lines(shown: ShownTable, width: int) -> list[str]:
-    groups = [
-        ColumnGroup(
-            part.title,
-            part.heads,
-            [max(map(columns, (head, *(row[at] for row in part.cells)))) for at, head in enumerate(part.heads)],
-            part.cells,
-        )
-        for part in shown.parts
-    ]
-    lines = table([fitted(name, NAME_COLUMNS) for name in shown.names], groups, width)
+    lines = table([fitted(name, NAME_COLUMNS) for name in shown.names], shown.groups, width)
     return [*wrapped(shown.title or TITLE, width), *lines, *wrapped(shown.note, width)]
 
 
 def _html(shown: ShownTable) -> dict[str, Any]:
-    heads = [head for part in shown.parts for head in part.heads]
+    heads = [head for group in shown.groups for head in group.headers]
     rows = [
-        (name, [cell for part in shown.parts for cell in part.cells[number]]) for number, name in enumerate(shown.names)
+        (name, [cell for group in shown.groups for cell in group.cells[number]])
+        for number, name in enumerate(shown.names)
     ]
     return {
         "title": shown.title,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, cells_table, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart
@@ -94,14 +94,11 @@ def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
         for row in rows:
             place = "" if row.condition == speed else f", {row.condition.removesuffix(f' {speed}')}"
             by_system.setdefault(fitted(f"{row.system}{place}", NAME_COLUMNS), []).append(row)
-        cells = [[_figure_text(own, family, scale) for family in families] for own in by_system.values()]
-        heads = [
-            ColumnGroup("", [family], [max(map(len, (family, *column)))], [[cell] for cell in column])
-            for family, column in zip(families, zip(*cells, strict=True), strict=True)
+        cells = [
+            [system, *(_figure_text(own, family, scale) for family in families)] for system, own in by_system.items()
         ]
         yield from wrapped(f"{scale.label} by family, {speed} examiner", width, 2)
-        lines = table([*by_system], [ColumnGroup("", [], [], [[] for _ in cells]), *heads], width)
-        yield from filter(None, lines)
+        yield from filter(None, cells_table([["", *families], *cells], width))
 
 
 def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
@@ -148,14 +145,15 @@ def _pass_rows(one: StagedPasses) -> Iterator[Row]:
     unknown = f", {one['unknown']} unknown" if one["unknown"] else ""
     head = Cell("", f"{heading(one['pacing'], one['examiner'])}{unknown}", names=(one["system"],))
     for of in one["by_k"]:
-        shares = [
-            Cell(value_text(value, _SHARE), span_text(limits, _SHARE) if limits else "", is_strong=True)
-            for value, limits in (
-                (of["pass_at_k"], of["pass_at_k_ci95"]),
-                (of["pass_all_k"], of["pass_all_k_ci95"]),
-            )
-        ]
-        yield head, [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"]), *shares]
+        counts = [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"])]
+        yield (
+            head,
+            [*counts, _strong(of["pass_at_k"], of["pass_at_k_ci95"]), _strong(of["pass_all_k"], of["pass_all_k_ci95"])],
+        )
+
+
+def _strong(value: float | None, limits: Sequence[float] | None, sign: str = "") -> Cell:
+    return Cell(value_text(value, _SHARE, sign), span_text(limits, _SHARE, sign) if limits else "", is_strong=True)
 
 
 def _curves(document: StagedDocument, width: int) -> Iterator[str]:
@@ -168,10 +166,11 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
         yield from wrapped(text, width, 2)
     n_bins = _bins_reached(found)
     examiners = list(dict.fromkeys((one["pacing"], one["examiner"]) for one in found))
-    for (place, measure), curves in groupby(
-        sorted(found, key=lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"])),
-        lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"]),
-    ):
+
+    def table_of(one: StagedCurve) -> tuple[int, str]:
+        return examiners.index((one["pacing"], one["examiner"])), one["measure"]
+
+    for (place, measure), curves in groupby(sorted(found, key=table_of), table_of):
         yield from wrapped(f"{heading(*examiners[place])}, {LABELS[measure]}", width, 2)
         own = list(curves)
         slopes = [
@@ -198,13 +197,7 @@ def _bins_reached(curves: Sequence[StagedCurve]) -> int:
 
 def _slope_row(curve: StagedCurve) -> Row:
     head = Cell("", f"{heading(curve['pacing'], curve['examiner'])}", names=(curve["system"],))
-    limits = curve["slope_ci95"]
-    slope = Cell(
-        value_text(curve["slope_per_min"], _SHARE, "+"),
-        span_text(limits, _SHARE, "+") if limits else "",
-        is_strong=True,
-    )
-    return head, [LABELS[curve["measure"]], slope]
+    return head, [LABELS[curve["measure"]], _strong(curve["slope_per_min"], curve["slope_ci95"], "+")]
 
 
 def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:

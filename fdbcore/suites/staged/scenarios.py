@@ -67,7 +67,8 @@ class StagedGoal:
 class Scenario:
     """One case. closing: A's last words. most_turns: of side A. class_: the class within the family.
 
-    corrections, references, safety: what scenarios of those families have beside goals, as the file has it.
+    corrections, references, safety: what scenarios of those families have beside goals. entry: its whole table, as its
+    file has it.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Scenario:
     corrections: Sequence[CorrectionEntry]
     references: Sequence[ReferenceEntry]
     safety: SafetyEntry | None
+    entry: ScenarioEntry
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ class Scenario:
             corrections=entry.get("correction", ()),
             references=entry.get("reference", ()),
             safety=entry.get("safety"),
+            entry=entry,
         )
 
 
