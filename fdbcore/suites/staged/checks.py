@@ -1,9 +1,12 @@
-"""What is wrong with a scenario of the right form, and what it lacks so that not everybody can use it."""
+"""What is wrong with scenarios of the right form, what they lack so that not everybody can use them, and which repeat
+another.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from fdbcore.errors import nearest
@@ -21,6 +24,13 @@ FEWEST_WORDS, MOST_WORDS = 8, 40
 """What one says in one go."""
 _MOST_GROUPS: Final = 4
 _KEY_AND_VALUE: Final = 2
+NEAR: Final = 0.2
+"""From this likeness on, two scenarios are near-duplicates; no two of our own reach half of it."""
+FEWEST: Final = 10
+"""So many sequences they share at least: of goals in a few words, phrases such as "confirm the time" are much."""
+_WORDS: Final = 3
+_CHARACTERS: Final = 6
+"""The length of a sequence; that of Japanese and Chinese, whose words have no spaces between them, in characters."""
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
@@ -134,3 +144,27 @@ def by_reason(lacking: Iterable[tuple[str, str]]) -> list[str]:
 
 def _listed(ids: Sequence[str], most: int = 3) -> str:
     return ", ".join(ids) if len(ids) <= most else f"{len(ids)} scenarios ({', '.join(ids[:most])}, ...)"
+
+
+def near_duplicates(scenarios: Sequence[Scenario]) -> Iterator[tuple[Scenario, Scenario, float]]:
+    """Every two scenarios of one language that are alike by NEAR or more, and share FEWEST sequences of words.
+
+    Each with its likeness: the share of the sequences of the shorter one that the other has too, 0 to 1.
+    """
+    sequences = [_sequences(scenario) for scenario in scenarios]
+    for (a, of_a), (b, of_b) in combinations(zip(scenarios, sequences, strict=True), 2):
+        if a.language == b.language and of_a and of_b:
+            n_shared = len(of_a & of_b)
+            share = n_shared / min(len(of_a), len(of_b))
+            if share >= NEAR and n_shared >= FEWEST:
+                yield a, b, share
+
+
+def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
+    texts = [text for goal in scenario.goals for text in (goal.goal, *goal.words)]
+    found = set()
+    for text in (scenario.role, scenario.background, *texts):
+        units = re.findall(rf"{UNSPACED.pattern}|\w+?(?={UNSPACED.pattern}|\b)", text.casefold())
+        length = _CHARACTERS if UNSPACED.search(text) else _WORDS
+        found |= {tuple(units[start : start + length]) for start in range(len(units) - length + 1)}
+    return found

@@ -18,7 +18,6 @@ from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
-from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
 from fdbcore.suites.staged.fdb2.published import published_scores
@@ -29,7 +28,7 @@ from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import event_means_of, floors_of, groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
 from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
