@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         StagedFloor,
         StagedMean,
         StagedOverall,
+        StagedPlace,
         StagedRow,
     )
 
@@ -59,6 +60,11 @@ class Group(NamedTuple):
     system: str
     cases: Mapping[str, Sequence[StagedCase]]
     lost: Sequence[LostCase] = ()
+
+    @property
+    def place(self) -> StagedPlace:
+        """Whose figures it gives."""
+        return {"pacing": self.pacing, "examiner": self.examiner, "system": self.system}
 
     def of_family(self, family: str | None) -> Group:
         """The part that belongs to a family; None: all of it."""
@@ -148,9 +154,7 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
     means = mean_of_known(np.array([_mean_of_scenarios(own) for own in values]), 0)
     present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
     return {
-        "pacing": group.pacing,
-        "examiner": group.examiner,
-        "system": group.system,
+        **group.place,
         "families": [next(iter(part.cases.values()))[0].family for part in parts],
         "n": len(group.cases),
         "measures": {
@@ -178,9 +182,7 @@ def event_means_of(group: Group, families: Sequence[str | None]) -> Iterator[Sta
         }
         if any(known.values()):
             yield {
-                "pacing": group.pacing,
-                "examiner": group.examiner,
-                "system": group.system,
+                **group.place,
                 "family": family,
                 "measures": {name: _event_mean(own) for name, own in known.items() if own},
             }
@@ -201,9 +203,7 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
         own = [case for of_scenario in part.cases.values() for case in of_scenario]
         goals = [goal for of_scenario in part.cases.values() for goal in of_scenario[0].goals]
         yield {
-            "pacing": group.pacing,
-            "examiner": group.examiner,
-            "system": group.system,
+            **group.place,
             "family": family,
             "n": len(part.cases),
             "dialogues": len(own),

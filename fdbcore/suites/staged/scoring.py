@@ -10,7 +10,6 @@ from zlib import crc32
 
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, SettingsError, told_as
-from fdbcore.protocols import Judge
 from fdbcore.runs.asking import Desk
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
@@ -48,7 +47,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
     scoring = Scoring.of(options)
     replies = [replied(run) for run in runs if is_of_replies(run)]
-    if replies and (scoring.sources or scoring.judges):
+    if replies and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
     cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
     problems = [*(each.problem for each in lost), *copies]
@@ -61,7 +60,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     unheard: list[str] = []
     variants, judging, told = scoring.apply(cases, problems, unheard, jobs, show)
     hears = next(iter(options["transcriber"]), None)
-    marks = next((each.name for each in scoring.judges), JUDGE if replies else None)
+    marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
@@ -77,21 +76,19 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
 class Scoring:
     """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
 
-    wordings: of the rubrics, from 0. repeats: how often a judge is asked each question. limit_usd: of judges.
+    wordings: of the rubrics, from 0.
     """
 
     sources: Mapping[str, WordSource]
-    judges: Sequence[Judge]
+    judging: JudgeOptions
     wordings: Sequence[int]
-    repeats: int
-    limit_usd: float | None
     rule: Mapping[str, float]
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown or does not fit together."""
-        sources, asked = sources_of(options), JudgeOptions.of(options)
-        judges = asked.judges
+        sources, judging = sources_of(options), JudgeOptions.of(options)
+        judges = judging.judges
         if judges and not sources:
             raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
         rule = rule_of(",".join(options["passes"]) or RULE)
@@ -100,7 +97,7 @@ class Scoring:
         wordings = wordings_of(options["rubrics"])
         if not judges and wordings != [0]:
             raise SettingsError("--rubrics: expected --judge beside it, got none")
-        return cls(sources, judges, wordings, asked.repeats, asked.limit_usd, rule)
+        return cls(sources, judging, wordings, rule)
 
     def apply(
         self,
@@ -116,7 +113,7 @@ class Scoring:
         """
         heard = []
         for source in self.sources.values():
-            found, failed, missing = hear(cases, source, bool(self.judges), jobs, show)
+            found, failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
             heard.append(found)
             problems += failed
             unheard += missing
@@ -128,11 +125,11 @@ class Scoring:
             if by_words and case.path in by_words[0]:
                 case.goals = by_words[0][case.path]
                 case.values.update(goal_values(case.goals))
-        setups = setups_of(len(self.sources), len(self.judges), self.wordings)
+        setups = setups_of(len(self.sources), len(self.judging.judges), self.wordings)
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for aspect, setup in setups[1:]:
-            if aspect is None or (aspect != "transcriber" and not self.judges):
+            if aspect is None or (aspect != "transcriber" and not self.judging.judges):
                 continue
             values = {path: each.values() for path, each in marked.get(setup, {}).items()}
             if aspect == "transcriber":
@@ -151,11 +148,13 @@ class Scoring:
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        if not self.judges:
+        if not self.judging.judges:
             return {}, None, []
-        desk = Desk(self.limit_usd)
+        desk = Desk(self.judging.limit_usd)
         wanted = [setup for _, setup in setups]
-        marked, spent, told = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
+        marked, spent, told = mark_all(
+            cases, heard, self.judging.judges, wanted, self.judging.repeats, desk, jobs, show
+        )
         families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -170,7 +169,7 @@ class Scoring:
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
-            **spent.to_json(self.repeats, desk.stopped),
+            **spent.to_json(self.judging.repeats, desk.stopped),
             "rubrics": [wording + 1 for wording in self.wordings],
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
@@ -183,7 +182,7 @@ class Scoring:
             names = list(self.sources)
             return names[0], names[setup.transcriber]
         if aspect == "judge":
-            return self.judges[0].name, self.judges[setup.judge].name
+            return self.judging.judges[0].name, self.judging.judges[setup.judge].name
         return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 

@@ -101,22 +101,17 @@ class StagedDialogues(Suite):
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of recognisers and of judges."""
-        from fdbcore.sources.word_files import KnownWords
         from fdbcore.suites.staged.scoring import Scoring
 
         scoring = Scoring.of(options)
-        recognisers = [source for source in scoring.sources.values() if not isinstance(source, KnownWords)]
-        for recogniser in recognisers:
-            recogniser.check_key()
-        for judge in scoring.judges:
-            judge.check_key()
+        scoring.judging.check_keys(scoring.sources.values())
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""
         from fdbcore.suites.staged.scoring import Scoring
 
         scoring = Scoring.of(options)
-        return [service for each in (*scoring.sources.values(), *scoring.judges) for service in each.services()]
+        return scoring.judging.services(scoring.sources.values())
 
     def holds_scenarios(self, path: Path) -> bool:
         """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""

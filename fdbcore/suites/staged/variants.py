@@ -91,9 +91,7 @@ def _rows(main: Group, other: Group) -> list[StagedVariantRow]:
         interval = estimates[column].interval
         found.append(
             {
-                "pacing": main.pacing,
-                "examiner": main.examiner,
-                "system": main.system,
+                **main.place,
                 "measure": measure,
                 "n": int(both.sum()),
                 "main": float(a[both, column].mean()),
