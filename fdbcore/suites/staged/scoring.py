@@ -129,8 +129,7 @@ class Scoring:
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for aspect, setup in setups[1:]:
-            if aspect is None or (aspect != "transcriber" and not self.judging.judges):
-                continue
+            assert aspect is not None
             values = {path: each.values() for path, each in marked.get(setup, {}).items()}
             if aspect == "transcriber":
                 for path, own_goals in by_words[setup.transcriber].items():
@@ -148,13 +147,12 @@ class Scoring:
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        if not self.judging.judges:
+        judges, repeats = self.judging.judges, self.judging.repeats
+        if not judges:
             return {}, None, []
         desk = Desk(self.judging.limit_usd)
         wanted = [setup for _, setup in setups]
-        marked, spent, told = mark_all(
-            cases, heard, self.judging.judges, wanted, self.judging.repeats, desk, jobs, show
-        )
+        marked, spent, told = mark_all(cases, heard, judges, wanted, repeats, desk, jobs, show)
         families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -169,7 +167,7 @@ class Scoring:
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
-            **spent.to_json(self.judging.repeats, desk.stopped),
+            **spent.to_json(repeats, desk.stopped),
             "rubrics": [wording + 1 for wording in self.wordings],
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
