@@ -18,7 +18,7 @@ from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
 from fdbcore.suites.staged.rows import BOUNDS, COMPARED
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
-from fdbcore.suites.staged.variant_screen import statements
+from fdbcore.suites.staged.variants import statements
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 

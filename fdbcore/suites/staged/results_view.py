@@ -1,10 +1,12 @@
-"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves."""
+"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves, and
+what other transcribers, judges and wordings say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
@@ -14,15 +16,25 @@ from fdbcore.report.scorecard.screen import interval_text, number_text, rows_tab
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.terminal import filled
 from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES
 from fdbcore.suites.staged.passes import JUDGED
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
+from fdbcore.suites.staged.variants import ASPECTS, difference_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses, StagedSettings
+    from fdbcore.suites.staged.document_types import (
+        StagedCurve,
+        StagedDocument,
+        StagedOrder,
+        StagedPasses,
+        StagedSettings,
+        StagedVariant,
+        StagedVariantRow,
+    )
 
 MEANS: Final = {
     FAMILIES_MEAN: "each family that has the score counts the same",
@@ -38,14 +50,17 @@ def details(document: StagedDocument, width: int) -> list[list[str]]:
         list(_beside_published(document, width)),
         list(_passes(document, width)),
         list(_curves(document, width)),
+        *(_variant_lines(variant, width) for variant in document["variants"] if variant["rows"]),
     ]
 
 
 def section(document: StagedDocument) -> str:
-    """How often systems pass, and how scores move over time and from goal to goal, as HTML; "" if nothing is known."""
+    """How often systems pass, how scores move over time and from goal to goal, and by other setups, as HTML; "" if
+    nothing is known.
+    """
     whole = [one for one in document["passes"] if one["family"] is None]
     n_bins = _bins_reached(document["curves"])
-    return render(
+    results = render(
         "results.html",
         __package__,
         rule=rule_text(document["settings"]),
@@ -59,6 +74,8 @@ def section(document: StagedDocument) -> str:
             for curve in document["curves"]
         ],
     )
+    variants = list(map(_variant_tables, document["variants"]))
+    return results + (render("variants.html", __package__, variants=variants) if variants else "")
 
 
 def rule_text(settings: StagedSettings) -> str:
@@ -226,3 +243,48 @@ def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
         )
         for title, points in places.items()
     ]
+
+
+def _variant_lines(variant: StagedVariant, width: int) -> list[str]:
+    head = f"{ASPECTS[variant['aspect']]}: {variant['other']} in place of {variant['main']}; * its interval excludes 0"
+    rows = [("", "score", "main", "other", "difference [95 %]", "n"), *(_variant_cells(row) for row in variant["rows"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return [*filled(head, width).splitlines(), *(line[:width] for line in lines)]
+
+
+def _variant_cells(row: StagedVariantRow) -> Sequence[str]:
+    return (
+        f"{row['system']}, {row['pacing']}",
+        LABELS[row["measure"]],
+        f"{row['main']:.2f}",
+        f"{row['other']:.2f}",
+        difference_text(row),
+        str(row["n"]),
+    )
+
+
+def _variant_tables(variant: StagedVariant) -> dict[str, Any]:
+    """The table of its scores, and that of the orders of systems, for the page."""
+    return {
+        "title": f"{ASPECTS[variant['aspect']].capitalize()}: {variant['other']} in place of {variant['main']}",
+        "main": variant["main"],
+        "other": variant["other"],
+        "rows": list(map(_variant_row, variant["rows"])),
+        "orders": list(map(_order_row, variant["orders"])),
+    }
+
+
+def _variant_row(row: StagedVariantRow) -> Row:
+    head = Cell("", heading(row["pacing"], row["examiner"]), names=(row["system"],))
+    limits = "" if row["ci95"] is None else interval_text(row["ci95"], "+")
+    difference = Cell(f"{row['difference']:+.2f}", limits, is_strong=True)
+    verdict = "moves" if row["moves"] else "cannot be told"
+    scores = (f"{row['main']:.2f}", f"{row['other']:.2f}")
+    return head, [LABELS[row["measure"]], *scores, difference, str(row["n"]), verdict]
+
+
+def _order_row(order: StagedOrder) -> Row:
+    place = heading(order["pacing"], order["examiner"])
+    orders = (", ".join(order["main"]), ", ".join(order["other"]))
+    return Cell(LABELS[order["measure"]], place), [*orders, "changes" if order["changes"] else "the same"]

@@ -30,7 +30,7 @@ from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
+from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variant_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
@@ -251,7 +251,7 @@ def document(
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "curves": [curve for group in groups for curve in curves_of(group)],
         "findings": list(findings_of(groups, compared)),
-        "variants": variants_of(cases, variants),
+        "variants": [variant_of(cases, each) for each in variants],
         "judging": judging,
         "examiners": list(examiners_of(cases, lost)),
         "variance": list(variance_of(cases)),

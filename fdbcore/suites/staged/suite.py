@@ -130,7 +130,7 @@ class StagedDialogues(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares people and judges, or draws what people rate."""
-        from fdbcore.suites.staged.rating.compare import agree
+        from fdbcore.suites.staged.rating.agreement import agree
 
         return agree(paths, options, width, show)
 
@@ -154,15 +154,9 @@ class StagedDialogues(Suite):
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
         from fdbcore.suites.staged import examined_view, results_view
-        from fdbcore.suites.staged.card import LABELS
-        from fdbcore.suites.staged.variant_screen import table
 
         found = cast("StagedDocument", document)
-        return [
-            *results_view.details(found, width),
-            *table(found, LABELS, width),
-            *examined_view.details(found, width),
-        ]
+        return [*results_view.details(found, width), *examined_view.details(found, width)]
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
@@ -184,10 +178,10 @@ class StagedDialogues(Suite):
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view, results_view, variant_page
+        from fdbcore.suites.staged import examined_view, results_view
 
         found = cast("StagedDocument", document)
-        return results_view.section(found) + variant_page.section(found) + examined_view.section(found)
+        return results_view.section(found) + examined_view.section(found)
 
 
 SUITE: Final = StagedDialogues()

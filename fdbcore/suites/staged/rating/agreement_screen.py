@@ -11,7 +11,7 @@ from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
 from fdbcore.suites.staged.fdb2.published import Published
-from fdbcore.suites.staged.rating.agreement import PEOPLE
+from fdbcore.suites.staged.rating.ratings import PEOPLE
 from fdbcore.suites.staged.rating.sample import STRATA
 from fdbcore.types import Problem
 

@@ -31,6 +31,8 @@ DIALOGUE: Final = "dialogue"
 COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
 """The columns of the tables that the page gives."""
 CANNOT_TELL: Final = "cannot tell"
+PEOPLE: Final = "people"
+"""The rater that is the mean of all people."""
 
 
 @dataclass(slots=True)
