@@ -35,6 +35,15 @@ HEADS: Final = {
     "promised ms": "the reaction times of its pacing; sooner, later: so many were outside of them",
 }
 """What the columns of the table mean."""
+EXAMINER_COLUMNS: Final = (
+    ("", ("calls",)),
+    ("", ("invalid", "contradicted")),
+    ("of sayings", ("off script", "in a pause", "cut in", "not yielded", "deaf")),
+    ("of goals", ("never stated",)),
+    ("of calls", ("opened second", "muted speech", "closed early", "stalled")),
+    ("", ("reactions", "median ms", "p95 ms", "promised ms", "sooner", "later")),
+)
+"""The columns themselves, by the title above them."""
 EXAMINER_NOTE: Final = "; ".join(f"{head}: {meaning}" for head, meaning in HEADS.items()) + "."
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
@@ -67,7 +76,8 @@ def section(document: StagedDocument) -> str:
 def _tables(document: StagedDocument) -> Iterator[ShownTable]:
     if rows := document["examiners"]:
         names = [f"{row['pacing']}{'' if row['examiner'] == SCRIPTED else ', ' + row['examiner']}" for row in rows]
-        yield ShownTable("", names, list(_groups(rows)), EXAMINER_NOTE)
+        parts = zip(EXAMINER_COLUMNS, zip(*map(_cells, rows), strict=True), strict=True)
+        yield ShownTable("", names, [_group(*heads, cells) for heads, cells in parts], EXAMINER_NOTE)
     labels = {scale.id: scale.label for scale in SCALES}
     for pacing, group in groupby(document["variance"], lambda each: each["pacing"]):
         found = list(group)
@@ -87,47 +97,30 @@ def _tables(document: StagedDocument) -> Iterator[ShownTable]:
         )
 
 
-def _groups(rows: Sequence[StagedExaminer]) -> Iterator[ColumnGroup]:
-    def of(name: str, total: str) -> list[str]:
-        return [_of(row["counts"].get(name, 0), row[total]) for row in rows]  # type: ignore[literal-required]
+def _cells(row: StagedExaminer) -> Sequence[Sequence[str]]:
+    """The cells of a row under each part of EXAMINER_COLUMNS."""
+    counts, reactions, calls = row["counts"], row["reactions"], row["calls"]
+    promised_ms = reactions["promised_ms"]
 
-    def cells(*lists: Sequence[str]) -> list[list[str]]:
-        return [list(row) for row in zip(*lists, strict=True)]
+    def of(n: int, *names: str) -> list[str]:
+        return [_of(counts.get(name, 0), n) for name in names]
 
-    reactions = [row["reactions"] for row in rows]
-    off_script = [_of(row["counts"]["off_script"] + row["counts"]["left_role"], row["told"]) for row in rows]
-    yield _group("", ["calls"], [[str(row["calls"])] for row in rows])
-    faults = [[str(row["invalid"]), str(row["counts"]["contradicted"])] for row in rows]
-    yield _group("", ["invalid", "contradicted"], faults)
-    yield _group(
-        "of sayings",
-        ["off script", "in a pause", "cut in", "not yielded", "deaf"],
-        cells(off_script, *(of(name, "sayings") for name in ("in_pause", "cut_in", "not_yielded", "deaf"))),
-    )
-    yield _group("of goals", ["never stated"], cells(of("unstated", "goals")))
-    yield _group(
-        "of calls",
-        ["opened second", "muted speech", "closed early", "stalled"],
-        cells(
-            [_of(row["not_opened"], row["calls"]) for row in rows],
-            of("muted", "calls"),
-            of("closed_early", "calls"),
-            of("stalled", "calls"),
-        ),
-    )
-    yield _group(
-        "",
-        ["reactions", "median ms", "p95 ms", "promised ms", "sooner", "later"],
+    return (
+        [str(calls)],
+        [str(row["invalid"]), str(counts["contradicted"])],
         [
-            [
-                str(each["n"]),
-                _ms(each["median_ms"]),
-                _ms(each["p95_ms"]),
-                NONE if each["promised_ms"] is None else "-".join(map(_ms, dict.fromkeys(each["promised_ms"]))),
-                str(row["counts"]["too_soon"]),
-                str(row["counts"]["too_late"]),
-            ]
-            for row, each in zip(rows, reactions, strict=True)
+            _of(counts["off_script"] + counts["left_role"], row["told"]),
+            *of(row["sayings"], "in_pause", "cut_in", "not_yielded", "deaf"),
+        ],
+        of(row["goals"], "unstated"),
+        [_of(row["not_opened"], calls), *of(calls, "muted", "closed_early", "stalled")],
+        [
+            str(reactions["n"]),
+            _ms(reactions["median_ms"]),
+            _ms(reactions["p95_ms"]),
+            NONE if promised_ms is None else "-".join(map(_ms, dict.fromkeys(promised_ms))),
+            str(counts["too_soon"]),
+            str(counts["too_late"]),
         ],
     )
 

@@ -28,6 +28,7 @@ from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import (
         StagedCurve,
+        StagedCurvePoint,
         StagedDocument,
         StagedOrder,
         StagedPasses,
@@ -224,25 +225,13 @@ def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
         f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"][:n_bins]],
         f"{label} by goal": [(f"goal {of['at']:g}", of) for of in curve["goals"]],
     }
-    return [
-        trend(
-            title,
-            "",
-            [
-                TrendPoint(
-                    name,
-                    of["at"],
-                    of["mean"],
-                    of["ci95"],
-                    f"n {of['n']}",
-                    f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}",
-                )
-                for name, of in points
-            ],
-            BOUNDS[curve["measure"]],
-        )
-        for title, points in places.items()
-    ]
+    bounds = BOUNDS[curve["measure"]]
+    return [trend(title, "", [_point(*each) for each in points], bounds) for title, points in places.items()]
+
+
+def _point(name: str, of: StagedCurvePoint) -> TrendPoint:
+    told = f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}"
+    return TrendPoint(name, of["at"], of["mean"], of["ci95"], f"n {of['n']}", told)
 
 
 def _variant_lines(variant: StagedVariant, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NotRequired
 
 from fdbcore.suites.staged.families import Family
 from fdbcore.suites.staged.scenario_types import RubricEntry
-from fdbcore.types import Rubric, RubricQuestion
+from fdbcore.types import Rubric, RubricQuestion, object_schema
 
 MARKS: Final = ("turn_taking", "instruction_following")
 WORDINGS: Final = 2
@@ -37,7 +37,7 @@ def rubric_of_events(wording: int, events: Sequence[Mapping[str, Any]]) -> Rubri
     rubrics = {name: _wording(rubrics_of_marks()[name], wording) for name in MARKS}
     parts = [f"{name}: {_levels(rubric)}" for name, rubric in rubrics.items()]
     marks = {name: each for mark in MARKS for name, each in ((mark, _MARK), (f"{mark}_reason", _REASON))}
-    event = _object({"event": {"type": "integer"}, **marks})
+    event = object_schema({"event": {"type": "integer"}, **marks})
     text = "\n\n".join((_TASK, "Mark every event, by its number, from 1 to 5:", *parts))
     questions = [
         RubricQuestion(f"event {each['event']}: {name}: {rubric['ask']}", rubric["levels"], ("events", place, name))
@@ -45,7 +45,7 @@ def rubric_of_events(wording: int, events: Sequence[Mapping[str, Any]]) -> Rubri
         for name, rubric in rubrics.items()
     ]
     frame = {"events": [{"event": each["event"]} for each in events]}
-    return Rubric("events", text, _object({"events": {"type": "array", "items": event}}), questions, frame)
+    return Rubric("events", text, object_schema({"events": {"type": "array", "items": event}}), questions, frame)
 
 
 def rubric_of_family(family: Family, wording: int) -> Rubric:
@@ -54,12 +54,12 @@ def rubric_of_family(family: Family, wording: int) -> Rubric:
     if levels := chosen.get("levels"):
         text = f"{_TASK}\n\nScore the whole dialogue from 1 to 5. {_levels(chosen)}"
         question = RubricQuestion(f"{family.score}: {chosen['ask']}", levels, ("score",))
-        return Rubric(family.score, text, _object({"score": _MARK, "reason": _REASON}), [question])
+        return Rubric(family.score, text, object_schema({"score": _MARK, "reason": _REASON}), [question])
     asks = {point["id"]: f"{point['id']}: {point['ask']}" for point in chosen["check"]}
     answers = {id_: {"type": ["boolean", "null"]} for id_ in asks}
     text = "\n".join((f"{_TASK}\n\n{chosen['ask']}", *asks.values()))
     questions = [RubricQuestion(ask, (), ("checks", id_)) for id_, ask in asks.items()]
-    schema = _object({"checks": _object(answers), "reason": _REASON})
+    schema = object_schema({"checks": object_schema(answers), "reason": _REASON})
     return Rubric(family.score, text, schema, questions, {"checks": {}})
 
 
@@ -77,13 +77,3 @@ def _wording(wordings: Sequence[RubricEntry], number: int) -> RubricEntry:
 
 def _levels(wording: RubricEntry) -> str:
     return "\n".join((wording["ask"], *(f"{level}: {text}" for level, text in enumerate(wording["levels"], 1))))
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object that has these fields and no others, as vendors' strict modes want it."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
