@@ -83,15 +83,6 @@ def questions_of(
     return asked, unheard
 
 
-def requests_of(asked: Mapping[Path, JudgeQuestion], judge: Judge, repeats: int) -> list[JudgeRequest]:
-    """The requests of all samples in their order, `repeats` of each."""
-    found = []
-    for path, question in asked.items():
-        kept = KeptAnswers(path / JUDGED)
-        found += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
-    return found
-
-
 def judge_all(
     asked: Mapping[Path, JudgeQuestion],
     judge: Judge,
@@ -103,7 +94,10 @@ def judge_all(
     """The marks by recording (of several repeats the median rating, or the most frequent behaviour), the requests, and
     why marks are missing.
     """
-    requests = requests_of(asked, judge, repeats)
+    requests = []
+    for path, question in asked.items():
+        kept = KeptAnswers(path / JUDGED)
+        requests += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
     answers = ask_all(requests, desk, jobs, show)
     found: dict[Path, Mapping[str, Any]] = {}
     problems = []

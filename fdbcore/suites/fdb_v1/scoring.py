@@ -31,10 +31,9 @@ from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
-from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates
+from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates, tests_of
 from fdbcore.suites.fdb_v1.figures import Figures, excluded_pauses, of_activity, of_segments, of_words
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
-from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
 from fdbcore.suites.fdb_v1.rules import split_s
