@@ -269,6 +269,16 @@ class Rubric:
         object.__setattr__(self, "text", f"{text}\n{EVIDENCE_ONLY[self.language]}")
 
 
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object that has these fields and no others, as vendors' strict modes want it."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 class Problem(NamedTuple):
     """An item that cannot be used. where: "FILE, line 3", with the item's id if it has one. reason: why."""
 

@@ -12,7 +12,7 @@ from helpers.released_tasks import imported, task
 
 from fdbcore.cli.main import main
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.toml_text import toml_text
+from fdbcore.suites.staged.released import toml_text
 
 CLASSES = {
     "Daily": ("ordering", "scheduling", "planning", "reservations", "troubleshoot"),
@@ -52,9 +52,9 @@ def test_tasks_become_scenarios_with_goals_and_without_words(tmp_path: Path) -> 
     assert [goal.goal for goal in first.goals] == [f'Ask for thing {n}, "the\tquoted" one.' for n in range(1, 5)]
     assert (first.closing, first.most_s) == ("The conversation is over.", 120.0)
     assert not any(scenario.has_words for scenario in found.scenarios)
-    assert [(each.class_, each.corrections[0].stage, each.corrections[0].of) for each in found.scenarios[5:9]] == list(
-        TITLES.values()
-    )
+    assert [
+        (each.class_, each.corrections[0]["stage"], each.corrections[0]["of"]) for each in found.scenarios[5:9]
+    ] == list(TITLES.values())
     assert {each.class_ for each in found.scenarios if each.family == "safety"} == set(found.families["safety"].classes)
     checked = CliRunner().invoke(main, ["scenarios", "validate", str(out)])
     assert checked.exit_code == 0

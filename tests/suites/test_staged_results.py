@@ -29,7 +29,7 @@ from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.curves import in_bins
 from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.examined_view import EXAMINER_NOTE
-from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.findings import sentences
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.passes import RULE, passes, rule_of
 from fdbcore.suites.staged.rows import MEASURES

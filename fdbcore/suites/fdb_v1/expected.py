@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.measures.reading import Reading
-from fdbcore.runs.estimates import expected_usd, expected_use, priced_on
+from fdbcore.runs.estimates import expected_use
+from fdbcore.runs.expected_words import expected_hearing
 from fdbcore.suites.fdb_v1.calls import HeardSample, heard_samples
 from fdbcore.suites.fdb_v1.hearing import LANGUAGE
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
@@ -37,11 +38,7 @@ def expected(
         sides: Sequence[Side] = SIDES if version != V1 and scoring.judging.judges else ("B",)
         for source in scoring.sources.values():
             seconds = [seconds_to_hear(Reading(case.path), source, LANGUAGE, sides) for case in cases]
-            services = source.services()
-            yield ExpectedUse(
-                source.name, "sample", sum(map(bool, seconds)), len(cases), {"seconds": sum(seconds)},
-                expected_usd(services, sum(seconds)) if any(seconds) else 0.0, priced_on(services),
-            )  # fmt: skip
+            yield expected_hearing(source, "sample", seconds)
         for judge in scoring.judging.judges:
             n = sum(_is_judged(version, case) for case in cases) * scoring.judging.repeats
             counts: dict[Unit, float] = {"text_in_tokens": n * TOKENS_IN[version], "text_out_tokens": n * TOKENS_OUT}

@@ -1,4 +1,5 @@
-"""How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own.
+"""How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own;
+and tests of each against before it and against the clean sample, as published, and ours.
 
 Pitch and intensity are Praat's (Boersma and Weenink; by `parselmouth`, the extra `prosody`): 50 to 600 Hz, every 10 ms,
 over speech alone; of intensity without what is softer than SILENCE_DB. The quality is whatever a command of the user
@@ -13,9 +14,9 @@ import math
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,8 +27,15 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.recorded import audio_state, stereo_blocks
-from fdbcore.suites.fdb_v1.rules import words_per_minute
+from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.stats.significance import holm, sign_flip_p
+from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
+from fdbcore.suites.fdb_v1.measures import FEATURES
+from fdbcore.suites.fdb_v1.rules import paired_test, words_per_minute
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+if TYPE_CHECKING:
+    from fdbcore.suites.fdb_v1.document_types import V1PairedTest
 
 KEPT: Final = "derived/before_after.json"
 PITCH_HZ: Final = (50.0, 600.0)
@@ -40,6 +48,8 @@ COMMAND_S: Final = 600.0
 
 Features: TypeAlias = dict[str, float]
 """By their ids in `measures.FEATURES`; what is not known is missing."""
+Sound: TypeAlias = Mapping[Path, tuple[Features, Features]]
+"""The features before and after the overlap, by recording; of a clean one around where it would be."""
 
 
 def lacking() -> str:
@@ -143,3 +153,65 @@ def figures_of(before: Features, after: Features) -> dict[str, list[float]]:
     sides = (("before", before), ("after", after))
     changes = {f"{name}_change": [after[name] - value] for name, value in before.items() if name in after}
     return {f"compat_{name}_{when}": [value] for when, own in sides for name, value in own.items()} | changes
+
+
+def tests_of(cases: Sequence[HeardSample], sound: Sound, marks: Mapping[Path, Mapping[str, Any]]) -> list[V1PairedTest]:
+    """The tests of each kind of overlap, system and feature; each family is corrected by itself (Holm 1979)."""
+    found: list[V1PairedTest] = []
+    keys = dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases))
+    paired = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
+    for condition, system in keys:
+        own = [each for each in paired if (each[0].sample.condition, each[0].system) == (condition, system)]
+        for feature in FEATURES:
+            for against in ("before", "clean"):
+                found += _tested(condition, system, feature, against, own, sound, marks)
+    published = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    ours = iter(holm([one["ours_p"] for one in found if one["ours_p"] is not None]))
+    for one in found:
+        one["p_holm"] = next(published) if one["p"] is not None else None
+        one["ours_p_holm"] = next(ours) if one["ours_p"] is not None else None
+    return found
+
+
+def _tested(
+    condition: str,
+    system: str,
+    feature: str,
+    against: Literal["before", "clean"],
+    own: Sequence[tuple[HeardSample, HeardSample | None]],
+    sound: Sound,
+    marks: Mapping[Path, Mapping[str, Any]],
+) -> Iterator[V1PairedTest]:
+    """The test of one feature, if any sample has both sides of it."""
+    pairs = []
+    for case, clean in own:
+        before, after = sound.get(case.path, ({}, {}))
+        other = before if against == "before" else sound.get(clean.path, ({}, {}))[1] if clean is not None else {}
+        if feature in after and feature in other:
+            responds = marks.get(case.path, {}).get("behaviour") == "respond"
+            pairs.append((other[feature], after[feature], responds))
+    if not pairs:
+        return
+    chosen = [(first, second) for first, second, responds in pairs if responds]
+    test = paired_test([first for first, _ in chosen], [second for _, second in chosen])
+    differences = np.array([second - first for first, second, _ in pairs])[:, None]
+    estimate = bootstrap_columns(differences)[0]
+    yield {
+        "condition": condition,
+        "system": system,
+        "feature": feature,
+        "against": against,
+        "n": test.n,
+        "outliers": test.outliers,
+        "difference": test.difference,
+        "ci95": test.interval,
+        "t": test.t,
+        "p": test.p,
+        "p_holm": None,
+        "d_z": test.d_z,
+        "ours_n": len(pairs),
+        "ours_difference": estimate.value,
+        "ours_ci95": estimate.interval,
+        "ours_p": sign_flip_p(differences)[0],
+        "ours_p_holm": None,
+    }

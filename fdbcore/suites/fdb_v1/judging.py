@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.hearing import Said, lines
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
-from fdbcore.types import Problem, Rubric
+from fdbcore.types import Problem, Rubric, object_schema
 
 BEST: Final = 5
 RATING: Final = Rubric(
@@ -24,12 +24,7 @@ RATING: Final = Rubric(
     "interruption, and what the system then said, by a speech recogniser. Rate how well that fits the interruption, "
     "as an integer from 0 to 5. 0: it has nothing to do with it. 1: hardly. 2: a little. 3: in part. 4: well. "
     "5: it fits completely. Do not blame the system for a misspelling. Give a short reason that quotes words.",
-    {
-        "type": "object",
-        "properties": {"rating": {"type": "integer"}, "reason": {"type": "string"}},
-        "required": ["rating", "reason"],
-        "additionalProperties": False,
-    },
+    object_schema({"rating": {"type": "integer"}, "reason": {"type": "string"}}),
 )
 BEHAVIOUR: Final = Rubric(
     "behaviour",
@@ -40,12 +35,7 @@ BEHAVIOUR: Final = Rubric(
     "Say what it does. respond: it addresses what was said in the overlap. resume: it leaves that aside and goes on. "
     "uncertain: it asks to repeat, or says that it has not understood. unknown: it is about something else, or there "
     "is none. Give a short reason that quotes words.",
-    {
-        "type": "object",
-        "properties": {"behaviour": {"type": "string", "enum": list(BEHAVIOURS)}, "reason": {"type": "string"}},
-        "required": ["behaviour", "reason"],
-        "additionalProperties": False,
-    },
+    object_schema({"behaviour": {"type": "string", "enum": list(BEHAVIOURS)}, "reason": {"type": "string"}}),
 )
 
 
@@ -93,15 +83,6 @@ def questions_of(
     return asked, unheard
 
 
-def requests_of(asked: Mapping[Path, JudgeQuestion], judge: Judge, repeats: int) -> list[JudgeRequest]:
-    """The requests of all samples in their order, `repeats` of each."""
-    found = []
-    for path, question in asked.items():
-        kept = KeptAnswers(path / JUDGED)
-        found += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
-    return found
-
-
 def judge_all(
     asked: Mapping[Path, JudgeQuestion],
     judge: Judge,
@@ -113,7 +94,10 @@ def judge_all(
     """The marks by recording (of several repeats the median rating, or the most frequent behaviour), the requests, and
     why marks are missing.
     """
-    requests = requests_of(asked, judge, repeats)
+    requests = []
+    for path, question in asked.items():
+        kept = KeptAnswers(path / JUDGED)
+        requests += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
     answers = ask_all(requests, desk, jobs, show)
     found: dict[Path, Mapping[str, Any]] = {}
     problems = []

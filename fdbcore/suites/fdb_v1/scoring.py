@@ -26,23 +26,20 @@ from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.recorded import settings_of
-from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
-from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates
+from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates, tests_of
 from fdbcore.suites.fdb_v1.figures import Figures, excluded_pauses, of_activity, of_segments, of_words
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
-from fdbcore.suites.fdb_v1.pairs import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
 from fdbcore.suites.fdb_v1.rules import split_s
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
-from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1Item
@@ -86,18 +83,6 @@ class ScoringWith:
             sources, list(dict.fromkeys(options["detector"])), judges, human, None if file is None else str(file),
             options.get("utmos"), bool(options.get("published")),
         )  # fmt: skip
-
-    def check_keys(self) -> None:
-        """SettingsError if a key is missing."""
-        for source in self.sources.values():
-            if not isinstance(source, KnownWords):
-                source.check_key()
-        for judge in self.judging.judges:
-            judge.check_key()
-
-    def services(self) -> list[Service]:
-        """Those of recognisers and of the judge."""
-        return [service for each in (*self.sources.values(), *self.judging.judges) for service in each.services()]
 
 
 def _human(file: Path) -> dict[str, list[float]]:

@@ -82,13 +82,15 @@ class RecordedUsers(Suite):
         """Those of recognisers and of the judge."""
         from fdbcore.suites.fdb_v1.scoring import ScoringWith
 
-        ScoringWith.of(options).check_keys()
+        scoring = ScoringWith.of(options)
+        scoring.judging.check_keys(scoring.sources.values())
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of the judge."""
         from fdbcore.suites.fdb_v1.scoring import ScoringWith
 
-        return ScoringWith.of(options).services()
+        scoring = ScoringWith.of(options)
+        return scoring.judging.services(scoring.sources.values())
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a task."""

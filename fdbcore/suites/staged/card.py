@@ -13,12 +13,12 @@ from fdbcore.measures.labelled import stop_share
 from fdbcore.report.format import shown_unit
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, SCRIPTED, TIMING
-from fdbcore.suites.staged.finding_words import sentences
+from fdbcore.suites.staged.findings import sentences
 from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
 from fdbcore.suites.staged.rows import BOUNDS, COMPARED
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
-from fdbcore.suites.staged.variant_screen import statements
+from fdbcore.suites.staged.variants import statements
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 

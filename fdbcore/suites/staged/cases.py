@@ -264,12 +264,10 @@ def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, exam
         probes = None
         if goal.probes and examiner == SCRIPTED:
             probes = sum(event["saying"] == len(goal.sayings) for event in heard)
-        if number in left:
-            event = left[number]
+        if own or number in left:
+            event = left.get(number, {"verdict": UNMET, "sayings": len(heard), "tick": n_ticks})
             end = event["tick"] if own else None
             yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors, stated)
-        elif own:
-            yield GoalResult(goal.goal, UNMET, len(heard), start, n_ticks, None, probes, floors, stated)
         else:
             yield GoalResult(goal.goal, NOT_REACHED, floors=floors)
 

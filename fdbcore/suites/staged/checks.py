@@ -1,9 +1,12 @@
-"""What is wrong with a scenario of the right form, and what it lacks so that not everybody can use it."""
+"""What is wrong with scenarios of the right form, what they lack so that not everybody can use them, and which repeat
+another.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from fdbcore.errors import nearest
@@ -21,6 +24,13 @@ FEWEST_WORDS, MOST_WORDS = 8, 40
 """What one says in one go."""
 _MOST_GROUPS: Final = 4
 _KEY_AND_VALUE: Final = 2
+NEAR: Final = 0.2
+"""From this likeness on, two scenarios are near-duplicates; no two of our own reach half of it."""
+FEWEST: Final = 10
+"""So many sequences they share at least: of goals in a few words, phrases such as "confirm the time" are much."""
+_WORDS: Final = 3
+_CHARACTERS: Final = 6
+"""The length of a sequence; that of Japanese and Chinese, whose words have no spaces between them, in characters."""
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
@@ -77,22 +87,24 @@ def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
     count = len(scenario.goals)
     for number, correction in enumerate(scenario.corrections, 1):
         place = f"{where}: correction {number}"
-        if not 1 <= correction.stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", correction.stage)
-        elif not 1 <= correction.of <= correction.stage:
-            yield unexpected(f"{place}: of", f"1 to {correction.stage}", correction.of)
-        if correction.before and correction.before == correction.after:
-            yield unexpected(f"{place}: after", "another value than before", correction.after)
+        stage, after = correction["stage"], correction.get("after")
+        if not 1 <= stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
+        elif not 1 <= correction["of"] <= stage:
+            yield unexpected(f"{place}: of", f"1 to {stage}", correction["of"])
+        if after and after == correction.get("before"):
+            yield unexpected(f"{place}: after", "another value than before", after)
     for number, reference in enumerate(scenario.references, 1):
         place = f"{where}: reference {number}"
-        if not 1 <= reference.stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", reference.stage)
+        stage, says = reference["stage"], reference["says"]
+        if not 1 <= stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
             continue
-        say = scenario.goals[reference.stage - 1].say
-        if say and reference.says.casefold() not in say.casefold():
-            yield unexpected(f"{place}: says", f"words in `say` of goal {reference.stage}", reference.says)
-    if scenario.safety is not None and scenario.safety.policy != scenario.class_:
-        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety.policy)
+        say = scenario.goals[stage - 1].say
+        if say and says.casefold() not in say.casefold():
+            yield unexpected(f"{place}: says", f"words in `say` of goal {stage}", says)
+    if scenario.safety is not None and scenario.safety["policy"] != scenario.class_:
+        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety["policy"])
 
 
 def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
@@ -103,7 +115,7 @@ def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
         yield "goals without heard: a keyless examiner cannot tell whether they are met"
     if not all(goal.met for goal in scenario.goals):
         yield "goals without met: a judge has the goal's text alone"
-    if not all(correction.before and correction.after for correction in scenario.corrections):
+    if not all(correction.get("before") and correction.get("after") for correction in scenario.corrections):
         yield "corrections without before and after: a judge has the goals' texts alone"
     has = {"correction": scenario.corrections, "reference": scenario.references, "safety": scenario.safety}
     for part in family.parts:
@@ -132,3 +144,27 @@ def by_reason(lacking: Iterable[tuple[str, str]]) -> list[str]:
 
 def _listed(ids: Sequence[str], most: int = 3) -> str:
     return ", ".join(ids) if len(ids) <= most else f"{len(ids)} scenarios ({', '.join(ids[:most])}, ...)"
+
+
+def near_duplicates(scenarios: Sequence[Scenario]) -> Iterator[tuple[Scenario, Scenario, float]]:
+    """Every two scenarios of one language that are alike by NEAR or more, and share FEWEST sequences of words.
+
+    Each with its likeness: the share of the sequences of the shorter one that the other has too, 0 to 1.
+    """
+    sequences = [_sequences(scenario) for scenario in scenarios]
+    for (a, of_a), (b, of_b) in combinations(zip(scenarios, sequences, strict=True), 2):
+        if a.language == b.language and of_a and of_b:
+            n_shared = len(of_a & of_b)
+            share = n_shared / min(len(of_a), len(of_b))
+            if share >= NEAR and n_shared >= FEWEST:
+                yield a, b, share
+
+
+def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
+    texts = [text for goal in scenario.goals for text in (goal.goal, *goal.words)]
+    found = set()
+    for text in (scenario.role, scenario.background, *texts):
+        units = re.findall(rf"{UNSPACED.pattern}|\w+?(?={UNSPACED.pattern}|\b)", text.casefold())
+        length = _CHARACTERS if UNSPACED.search(text) else _WORDS
+        found |= {tuple(units[start : start + length]) for start in range(len(units) - length + 1)}
+    return found

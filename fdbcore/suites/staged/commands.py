@@ -77,8 +77,7 @@ def _json(found: ScenarioSet) -> str:
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.checks import by_reason, lacks
-    from fdbcore.suites.staged.likeness import near_duplicates
+    from fdbcore.suites.staged.checks import by_reason, lacks, near_duplicates
     from fdbcore.suites.staged.reading import look_at
     from fdbcore.suites.staged.screen import summary
 
@@ -99,9 +98,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 def _import(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.runtime.whole_files import whole_file
     from fdbcore.suites.staged.reading import read_set
-    from fdbcore.suites.staged.released import import_released
+    from fdbcore.suites.staged.released import import_released, toml_text
     from fdbcore.suites.staged.screen import summary
-    from fdbcore.suites.staged.toml_text import toml_text
 
     out: Path = options["out"]
     if out.exists():

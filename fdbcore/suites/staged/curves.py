@@ -38,9 +38,7 @@ def curves_of(group: Group) -> Iterator[StagedCurve]:
             continue
         slope = slope_of(timed)
         yield {
-            "pacing": group.pacing,
-            "examiner": group.examiner,
-            "system": group.system,
+            **group.place,
             "measure": measure,
             "slope_per_min": slope.value,
             "slope_ci95": slope.interval,

@@ -12,6 +12,14 @@ from fdbcore.endpoints.examiner.agenda import Verdict
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
 
 
+class StagedPlace(TypedDict):
+    """Whose figures they are: those of a system with one examiner under one pacing."""
+
+    pacing: str
+    examiner: str
+    system: str
+
+
 class StagedMean(TypedDict):
     """The mean over dialogues. sd: of the dialogues. ci95: bootstrap over scenarios, and over the trials of each."""
 
@@ -62,12 +70,9 @@ class StagedFamiliesMean(TypedDict):
     families: Annotated[int, Meta(description="that have the measure: daily dialogues have no task score")]
 
 
-class StagedOverall(TypedDict):
+class StagedOverall(StagedPlace):
     """A system with one examiner under one pacing, over families: each counts the same."""
 
-    pacing: str
-    examiner: str
-    system: str
     families: list[str]
     n: Annotated[int, Meta(description="scenarios")]
     measures: dict[str, StagedFamiliesMean]
@@ -81,12 +86,9 @@ class StagedEventMean(TypedDict):
     n: int
 
 
-class StagedEventMeans(TypedDict):
+class StagedEventMeans(StagedPlace):
     """The marks of a system with one examiner under one pacing, over events: a long dialogue weighs more."""
 
-    pacing: str
-    examiner: str
-    system: str
     family: Annotated[str | None, Meta(description="null: all families")]
     measures: dict[str, StagedEventMean]
 
@@ -140,12 +142,9 @@ class StagedPassesOfK(TypedDict):
     pass_all_k_ci95: Interval
 
 
-class StagedPasses(TypedDict):
+class StagedPasses(StagedPlace):
     """How often a system passes scenarios by the rule in the settings, over all scenarios or those of one family."""
 
-    pacing: str
-    examiner: str
-    system: str
     family: Annotated[str | None, Meta(description="null: all families")]
     dialogues: int
     passed: int
@@ -162,12 +161,9 @@ class StagedCurvePoint(TypedDict):
     ci95: Interval
 
 
-class StagedCurve(TypedDict):
+class StagedCurve(StagedPlace):
     """How a measure moves in the course of dialogues. slope_per_min: of the line through the bins of all dialogues."""
 
-    pacing: str
-    examiner: str
-    system: str
     measure: str
     slope_per_min: float | None
     slope_ci95: Interval
@@ -297,12 +293,9 @@ class StagedItem(TypedDict):
     task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
 
 
-class StagedVariantRow(TypedDict):
+class StagedVariantRow(StagedPlace):
     """A score of a system by the main setup and by another one, on the scenarios that are scored both ways."""
 
-    pacing: str
-    examiner: str
-    system: str
     measure: str
     n: int
     main: float

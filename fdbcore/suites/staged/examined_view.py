@@ -35,6 +35,15 @@ HEADS: Final = {
     "promised ms": "the reaction times of its pacing; sooner, later: so many were outside of them",
 }
 """What the columns of the table mean."""
+EXAMINER_COLUMNS: Final = (
+    ("", ("calls",)),
+    ("", ("invalid", "contradicted")),
+    ("of sayings", ("off script", "in a pause", "cut in", "not yielded", "deaf")),
+    ("of goals", ("never stated",)),
+    ("of calls", ("opened second", "muted speech", "closed early", "stalled")),
+    ("", ("reactions", "median ms", "p95 ms", "promised ms", "sooner", "later")),
+)
+"""The columns themselves, by the title above them."""
 EXAMINER_NOTE: Final = "; ".join(f"{head}: {meaning}" for head, meaning in HEADS.items()) + "."
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
@@ -44,20 +53,12 @@ ONE_TRIAL: Final = " With one trial a seed it holds, too, what the system varies
 PARTS: Final = ("scenario", "system", "scenario x system", "examiner", "rest")
 
 
-class ColumnPart(NamedTuple):
-    """Columns of a table under one title. cells: of each row."""
-
-    title: str
-    heads: Sequence[str]
-    cells: Sequence[Sequence[str]]
-
-
 class ShownTable(NamedTuple):
     """A table. names: of the rows."""
 
     title: str
     names: Sequence[str]
-    parts: Sequence[ColumnPart]
+    groups: Sequence[ColumnGroup]
     note: str
 
 
@@ -75,7 +76,8 @@ def section(document: StagedDocument) -> str:
 def _tables(document: StagedDocument) -> Iterator[ShownTable]:
     if rows := document["examiners"]:
         names = [f"{row['pacing']}{'' if row['examiner'] == SCRIPTED else ', ' + row['examiner']}" for row in rows]
-        yield ShownTable("", names, list(_parts(rows)), EXAMINER_NOTE)
+        parts = zip(EXAMINER_COLUMNS, zip(*map(_cells, rows), strict=True), strict=True)
+        yield ShownTable("", names, [_group(*heads, cells) for heads, cells in parts], EXAMINER_NOTE)
     labels = {scale.id: scale.label for scale in SCALES}
     for pacing, group in groupby(document["variance"], lambda each: each["pacing"]):
         found = list(group)
@@ -87,57 +89,45 @@ def _tables(document: StagedDocument) -> Iterator[ShownTable]:
             f"Whose the variance is, {pacing}",
             [labels[each["measure"]] for each in found],
             [
-                ColumnPart("", ["scenarios", "seeds", "trials"], n),
-                ColumnPart("", ["systems", "examiners"], counts),
-                *(ColumnPart("", [part], [[row[at]] for row in shares]) for at, part in enumerate(PARTS)),
+                _group("", ["scenarios", "seeds", "trials"], n),
+                _group("", ["systems", "examiners"], counts),
+                *(_group("", [part], [[row[at]] for row in shares]) for at, part in enumerate(PARTS)),
             ],
             note,
         )
 
 
-def _parts(rows: Sequence[StagedExaminer]) -> Iterator[ColumnPart]:
-    def of(name: str, total: str) -> list[str]:
-        return [_of(row["counts"].get(name, 0), row[total]) for row in rows]  # type: ignore[literal-required]
+def _cells(row: StagedExaminer) -> Sequence[Sequence[str]]:
+    """The cells of a row under each part of EXAMINER_COLUMNS."""
+    counts, reactions, calls = row["counts"], row["reactions"], row["calls"]
+    promised_ms = reactions["promised_ms"]
 
-    def cells(*lists: Sequence[str]) -> list[list[str]]:
-        return [list(row) for row in zip(*lists, strict=True)]
+    def of(n: int, *names: str) -> list[str]:
+        return [_of(counts.get(name, 0), n) for name in names]
 
-    reactions = [row["reactions"] for row in rows]
-    off_script = [_of(row["counts"]["off_script"] + row["counts"]["left_role"], row["told"]) for row in rows]
-    yield ColumnPart("", ["calls"], [[str(row["calls"])] for row in rows])
-    faults = [[str(row["invalid"]), str(row["counts"]["contradicted"])] for row in rows]
-    yield ColumnPart("", ["invalid", "contradicted"], faults)
-    yield ColumnPart(
-        "of sayings",
-        ["off script", "in a pause", "cut in", "not yielded", "deaf"],
-        cells(off_script, *(of(name, "sayings") for name in ("in_pause", "cut_in", "not_yielded", "deaf"))),
-    )
-    yield ColumnPart("of goals", ["never stated"], cells(of("unstated", "goals")))
-    yield ColumnPart(
-        "of calls",
-        ["opened second", "muted speech", "closed early", "stalled"],
-        cells(
-            [_of(row["not_opened"], row["calls"]) for row in rows],
-            of("muted", "calls"),
-            of("closed_early", "calls"),
-            of("stalled", "calls"),
-        ),
-    )
-    yield ColumnPart(
-        "",
-        ["reactions", "median ms", "p95 ms", "promised ms", "sooner", "later"],
+    return (
+        [str(calls)],
+        [str(row["invalid"]), str(counts["contradicted"])],
         [
-            [
-                str(each["n"]),
-                _ms(each["median_ms"]),
-                _ms(each["p95_ms"]),
-                NONE if each["promised_ms"] is None else "-".join(map(_ms, dict.fromkeys(each["promised_ms"]))),
-                str(row["counts"]["too_soon"]),
-                str(row["counts"]["too_late"]),
-            ]
-            for row, each in zip(rows, reactions, strict=True)
+            _of(counts["off_script"] + counts["left_role"], row["told"]),
+            *of(row["sayings"], "in_pause", "cut_in", "not_yielded", "deaf"),
+        ],
+        of(row["goals"], "unstated"),
+        [_of(row["not_opened"], calls), *of(calls, "muted", "closed_early", "stalled")],
+        [
+            str(reactions["n"]),
+            _ms(reactions["median_ms"]),
+            _ms(reactions["p95_ms"]),
+            NONE if promised_ms is None else "-".join(map(_ms, dict.fromkeys(promised_ms))),
+            str(counts["too_soon"]),
+            str(counts["too_late"]),
         ],
     )
+
+
+def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> ColumnGroup:
+    """Columns under one title, each as wide as its head, or its widest cell."""
+    return ColumnGroup(title, heads, [*map(columns, heads)], cells)
 
 
 def _of(count: int, n: int) -> str:
@@ -156,23 +146,15 @@ def _share(found: StagedShare | None) -> str:
 
 
 def _lines(shown: ShownTable, width: int) -> list[str]:
-    groups = [
-        ColumnGroup(
-            part.title,
-            part.heads,
-            [max(map(columns, (head, *(row[at] for row in part.cells)))) for at, head in enumerate(part.heads)],
-            part.cells,
-        )
-        for part in shown.parts
-    ]
-    lines = table([fitted(name, NAME_COLUMNS) for name in shown.names], groups, width)
+    lines = table([fitted(name, NAME_COLUMNS) for name in shown.names], shown.groups, width)
     return [*wrapped(shown.title or TITLE, width), *lines, *wrapped(shown.note, width)]
 
 
 def _html(shown: ShownTable) -> dict[str, Any]:
-    heads = [head for part in shown.parts for head in part.heads]
+    heads = [head for group in shown.groups for head in group.headers]
     rows = [
-        (name, [cell for part in shown.parts for cell in part.cells[number]]) for number, name in enumerate(shown.names)
+        (name, [cell for group in shown.groups for cell in group.cells[number]])
+        for number, name in enumerate(shown.names)
     ]
     return {
         "title": shown.title,

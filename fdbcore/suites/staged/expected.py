@@ -33,17 +33,18 @@ TOKENS_OF_A_MARK: Final = 60
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
+    judges, repeats = scoring.judging.judges, scoring.judging.repeats
     cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)
-    if not cases and (scoring.sources or scoring.judges):
+    if not cases and (scoring.sources or judges):
         raise InputError("expected staged dialogues, found none")
     heard = []
     for source in scoring.sources.values():
-        used, words = _of_words(cases, source, bool(scoring.judges), show)
+        used, words = _of_words(cases, source, bool(judges), show)
         heard.append(words)
         yield used
-    setups = [setup for _, setup in setups_of(len(scoring.sources), len(scoring.judges), scoring.wordings)]
-    planned = requests_of(cases, heard, scoring.judges, setups, scoring.repeats) if scoring.judges else []
-    for judge in scoring.judges:
+    setups = [setup for _, setup in setups_of(len(scoring.sources), len(judges), scoring.wordings)]
+    planned = requests_of(cases, heard, judges, setups, repeats) if judges else []
+    for judge in judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
         yield expected_of(judge, list(requests.values()), _tokens_out)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,23 +22,6 @@ LEVELS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class YesNo:
-    """A point of a rubric that is answered with yes or no."""
-
-    id: str
-    ask: str
-
-
-@dataclass(frozen=True, slots=True)
-class RubricWording:
-    """One wording of a family's rubric: what 1 to 5 mean, or points whose number of yes is the score (1 at least)."""
-
-    ask: str
-    levels: tuple[str, ...]
-    checks: tuple[YesNo, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Family:
     """A family. classes: their titles by id. parts: what its scenarios have beside goals.
 
@@ -51,7 +34,7 @@ class Family:
     classes: Mapping[str, str]
     parts: tuple[Part, ...]
     score: str
-    rubric: tuple[RubricWording, ...]
+    rubric: Sequence[RubricEntry]
 
     @classmethod
     def from_entry(cls, entry: FamilyEntry) -> Family:
@@ -64,13 +47,8 @@ class Family:
             classes={each["id"]: each["title"] for each in entry["class"]},
             parts=tuple(entry.get("parts", ())),
             score=score["title"] if score else "",
-            rubric=tuple(map(_wording, score["rubric"])) if score else (),
+            rubric=score["rubric"] if score else (),
         )
-
-
-def _wording(entry: RubricEntry) -> RubricWording:
-    checks = tuple(YesNo(check["id"], check["ask"]) for check in entry.get("check", ()))
-    return RubricWording(entry["ask"], tuple(entry.get("levels", ())), checks)
 
 
 def family_faults(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
@@ -79,11 +57,12 @@ def family_faults(family: Family, known: Collection[str], where: str) -> Iterato
         yield unexpected(f"{where}: id", f"another id than {', '.join(known)}", family.id)
     for number, wording in enumerate(family.rubric, 1):
         place = f"{where}: score: rubric {number}"
-        if bool(wording.levels) == bool(wording.checks):
-            yield Problem(place, f"expected levels or check, got {'both' if wording.levels else 'neither'}")
-        elif wording.levels and len(wording.levels) != LEVELS:
-            yield unexpected(f"{place}: levels", f"{LEVELS} texts, for 1 to {LEVELS}", len(wording.levels))
-        elif [check.id for check in wording.checks] != [check.id for check in family.rubric[0].checks]:
+        levels, checks = wording.get("levels"), wording.get("check", [])
+        if bool(levels) == bool(checks):
+            yield Problem(place, f"expected levels or check, got {'both' if levels else 'neither'}")
+        elif levels and len(levels) != LEVELS:
+            yield unexpected(f"{place}: levels", f"{LEVELS} texts, for 1 to {LEVELS}", len(levels))
+        elif [check["id"] for check in checks] != [check["id"] for check in family.rubric[0].get("check", [])]:
             yield Problem(place, "expected the same points as in the first wording")
 
 

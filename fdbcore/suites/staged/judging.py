@@ -22,7 +22,6 @@ from fdbcore.suites.staged.families import LEVELS, Family
 from fdbcore.suites.staged.fdb2.scores import EARLY_BINS, binned_means
 from fdbcore.suites.staged.quoting import quotes
 from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
-from fdbcore.suites.staged.turns import SystemEvent
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
@@ -31,14 +30,15 @@ Scores: TypeAlias = npt.NDArray[np.float64]
 
 
 def questions_of(
-    evidence: Mapping[str, Any], events: Sequence[SystemEvent], family: Family | None, wording: int
+    evidence: Mapping[str, Any], events: Sequence[Mapping[str, Any]], family: Family | None, wording: int
 ) -> list[JudgeQuestion]:
-    """What a judge is asked of one dialogue. family: None if it is not known. wording: of the rubrics, from 0."""
-    numbered = [each.to_json(number) for number, each in enumerate(events, 1)]
+    """What a judge is asked of one dialogue. evidence, events: as of `turns`. family: None if it is not known. wording:
+    of the rubrics, from 0.
+    """
     found = []
     if events:
-        rubric = rubric_of_events(wording, numbered)
-        found.append(JudgeQuestion(rubric, {**evidence, "events": numbered}, _check_events))
+        rubric = rubric_of_events(wording, events)
+        found.append(JudgeQuestion(rubric, {**evidence, "events": events}, _check_events))
     if family is not None and family.rubric:
         rubric = rubric_of_family(family, wording)
         points = [point for kind, point in (each.where for each in rubric.questions if len(each.where) == 2)]
@@ -110,10 +110,10 @@ class DialogueMarks:
 
 
 def marks_of(
-    questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[SystemEvent]
+    questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[Mapping[str, Any]]
 ) -> DialogueMarks:
     """The marks of a dialogue by the answers to each of its questions, one a repeat."""
-    found = DialogueMarks([{**each.to_json(number), "marks": {}} for number, each in enumerate(events, 1)])
+    found = DialogueMarks([{**each, "marks": {}} for each in events])
     for question, own in zip(questions, answers, strict=True):
         _tell_missing(found, question, own)
         given = [each.marks for each in own]

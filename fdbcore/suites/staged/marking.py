@@ -22,7 +22,7 @@ from fdbcore.runs.asking import (
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard
 from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
-from fdbcore.suites.staged.turns import SystemEvent, closing_tick, events_of, evidence_of
+from fdbcore.suites.staged.turns import closing_tick, events_of, evidence_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types import SIDES
@@ -32,7 +32,7 @@ class JudgedDialogue(NamedTuple):
     """What a judge reads of a dialogue by the words of one source."""
 
     evidence: Mapping[str, Any]
-    events: Sequence[SystemEvent]
+    events: Sequence[Mapping[str, Any]]
 
 
 class MarkedDialogues(NamedTuple):

@@ -79,9 +79,7 @@ def passes_of(group: Group, families: Sequence[str | None], rule: Mapping[str, f
         ]
         estimates = bootstrap_columns(cells)
         yield {
-            "pacing": group.pacing,
-            "examiner": group.examiner,
-            "system": group.system,
+            **group.place,
             "family": family,
             "dialogues": sum(n for n, _ in counts),
             "passed": sum(c for _, c in counts),

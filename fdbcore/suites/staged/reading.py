@@ -34,24 +34,23 @@ BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 class ScenarioSet:
     """Scenarios, and the families that they may belong to, by id.
 
-    entries: the table of each scenario, as its file has it. own_families: those of families that do not come with
-    fdbcore. credits: whose scenarios they are, where files say so.
+    own_families: the tables of those that do not come with fdbcore. credits: whose scenarios they are, where files say
+    so.
     """
 
     scenarios: tuple[Scenario, ...]
     families: Mapping[str, Family]
-    entries: tuple[ScenarioEntry, ...]
     own_families: tuple[FamilyEntry, ...]
     credits: tuple[str, ...]
 
     def only(self, wanted: Callable[[Scenario], bool]) -> ScenarioSet:
         """The set with those scenarios alone."""
-        kept = [each for each in zip(self.scenarios, self.entries, strict=True) if wanted(each[0])]
-        return replace(self, scenarios=tuple(each for each, _ in kept), entries=tuple(entry for _, entry in kept))
+        return replace(self, scenarios=tuple(filter(wanted, self.scenarios)))
 
     def to_json(self) -> dict[str, Any]:
         """The set in the form of a file."""
-        given = {"credit": "; ".join(self.credits), "family": list(self.own_families), "scenario": list(self.entries)}
+        scenarios = [each.entry for each in self.scenarios]
+        given = {"credit": "; ".join(self.credits), "family": list(self.own_families), "scenario": scenarios}
         return {"schema": SCHEMA, **{name: value for name, value in given.items() if value}}
 
 
@@ -104,8 +103,7 @@ def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:
         faults += scenario_faults(scenario, families, f"{place}: {scenario.id}")
     faults += _repeated(scenarios, [place for place, _ in tables])
     credit = dict.fromkeys(each["credit"] for each in contents.values() if "credit" in each)
-    entries = tuple(table for _, table in tables)
-    return ScenarioSet(tuple(scenarios), families, entries, tuple(own), tuple(credit)), faults
+    return ScenarioSet(tuple(scenarios), families, tuple(own), tuple(credit)), faults
 
 
 def _well_formed(content: Mapping[str, Any]) -> ScenarioFile:

@@ -1,13 +1,14 @@
 """The released scenarios of Full-Duplex-Bench-v2, `prompts_staged_200.json`, as a file of scenarios.
 
 They have goals, and no words: what side A says was left to a speech model. Of a correction, the title of its task says
-which goal corrects which.
+which goal corrects which. Files of scenarios are written in the form that people give them.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -131,3 +132,29 @@ def _correction(title: str, where: str) -> CorrectionEntry:
     if found is None:
         raise InputError(f"{where}: scenario_title: expected an end such as '(T2 corrects T1)', got {title!r}")
     return {"stage": int(found[1]), "of": int(found[2] or found[1])}
+
+
+def toml_text(table: Mapping[str, Any], path: str = "") -> str:
+    """A table of texts, numbers, lists of those, tables and lists of tables, as TOML. path: its name in the document.
+
+    The standard library reads TOML, and does not write it.
+    """
+    return "\n".join(_lines(table, path)) + "\n"
+
+
+def _lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
+    below = {name: value for name, value in table.items() if _has_tables(value)}
+    yield from (f"{name} = {_value(value)}" for name, value in table.items() if name not in below)
+    for name, value in below.items():
+        inner = f"{path}.{name}" if path else name
+        for each in value if isinstance(value, list) else [value]:
+            yield from ["", f"[[{inner}]]" if isinstance(value, list) else f"[{inner}]", *_lines(each, inner)]
+
+
+def _has_tables(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+
+def _value(value: object) -> str:
+    """JSON's texts, numbers and lists are TOML's, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,28 +1,41 @@
-"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves."""
+"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves, and
+what other transcribers, judges and wordings say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, cells_table, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart
 from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.terminal import filled
 from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES
 from fdbcore.suites.staged.passes import JUDGED
 from fdbcore.suites.staged.rows import BOUNDS
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
+from fdbcore.suites.staged.variants import ASPECTS, difference_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedCurve, StagedDocument, StagedPasses, StagedSettings
+    from fdbcore.suites.staged.document_types import (
+        StagedCurve,
+        StagedCurvePoint,
+        StagedDocument,
+        StagedOrder,
+        StagedPasses,
+        StagedSettings,
+        StagedVariant,
+        StagedVariantRow,
+    )
 
 MEANS: Final = {
     FAMILIES_MEAN: "each family that has the score counts the same",
@@ -38,14 +51,17 @@ def details(document: StagedDocument, width: int) -> list[list[str]]:
         list(_beside_published(document, width)),
         list(_passes(document, width)),
         list(_curves(document, width)),
+        *(_variant_lines(variant, width) for variant in document["variants"] if variant["rows"]),
     ]
 
 
 def section(document: StagedDocument) -> str:
-    """How often systems pass, and how scores move over time and from goal to goal, as HTML; "" if nothing is known."""
+    """How often systems pass, how scores move over time and from goal to goal, and by other setups, as HTML; "" if
+    nothing is known.
+    """
     whole = [one for one in document["passes"] if one["family"] is None]
     n_bins = _bins_reached(document["curves"])
-    return render(
+    results = render(
         "results.html",
         __package__,
         rule=rule_text(document["settings"]),
@@ -59,6 +75,8 @@ def section(document: StagedDocument) -> str:
             for curve in document["curves"]
         ],
     )
+    variants = list(map(_variant_tables, document["variants"]))
+    return results + (render("variants.html", __package__, variants=variants) if variants else "")
 
 
 def rule_text(settings: StagedSettings) -> str:
@@ -94,14 +112,11 @@ def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
         for row in rows:
             place = "" if row.condition == speed else f", {row.condition.removesuffix(f' {speed}')}"
             by_system.setdefault(fitted(f"{row.system}{place}", NAME_COLUMNS), []).append(row)
-        cells = [[_figure_text(own, family, scale) for family in families] for own in by_system.values()]
-        heads = [
-            ColumnGroup("", [family], [max(map(len, (family, *column)))], [[cell] for cell in column])
-            for family, column in zip(families, zip(*cells, strict=True), strict=True)
+        cells = [
+            [system, *(_figure_text(own, family, scale) for family in families)] for system, own in by_system.items()
         ]
         yield from wrapped(f"{scale.label} by family, {speed} examiner", width, 2)
-        lines = table([*by_system], [ColumnGroup("", [], [], [[] for _ in cells]), *heads], width)
-        yield from filter(None, lines)
+        yield from filter(None, cells_table([["", *families], *cells], width))
 
 
 def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
@@ -148,14 +163,15 @@ def _pass_rows(one: StagedPasses) -> Iterator[Row]:
     unknown = f", {one['unknown']} unknown" if one["unknown"] else ""
     head = Cell("", f"{heading(one['pacing'], one['examiner'])}{unknown}", names=(one["system"],))
     for of in one["by_k"]:
-        shares = [
-            Cell(value_text(value, _SHARE), span_text(limits, _SHARE) if limits else "", is_strong=True)
-            for value, limits in (
-                (of["pass_at_k"], of["pass_at_k_ci95"]),
-                (of["pass_all_k"], of["pass_all_k_ci95"]),
-            )
-        ]
-        yield head, [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"]), *shares]
+        counts = [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"])]
+        yield (
+            head,
+            [*counts, _strong(of["pass_at_k"], of["pass_at_k_ci95"]), _strong(of["pass_all_k"], of["pass_all_k_ci95"])],
+        )
+
+
+def _strong(value: float | None, limits: Sequence[float] | None, sign: str = "") -> Cell:
+    return Cell(value_text(value, _SHARE, sign), span_text(limits, _SHARE, sign) if limits else "", is_strong=True)
 
 
 def _curves(document: StagedDocument, width: int) -> Iterator[str]:
@@ -168,10 +184,11 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
         yield from wrapped(text, width, 2)
     n_bins = _bins_reached(found)
     examiners = list(dict.fromkeys((one["pacing"], one["examiner"]) for one in found))
-    for (place, measure), curves in groupby(
-        sorted(found, key=lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"])),
-        lambda one: (examiners.index((one["pacing"], one["examiner"])), one["measure"]),
-    ):
+
+    def table_of(one: StagedCurve) -> tuple[int, str]:
+        return examiners.index((one["pacing"], one["examiner"])), one["measure"]
+
+    for (place, measure), curves in groupby(sorted(found, key=table_of), table_of):
         yield from wrapped(f"{heading(*examiners[place])}, {LABELS[measure]}", width, 2)
         own = list(curves)
         slopes = [
@@ -198,13 +215,7 @@ def _bins_reached(curves: Sequence[StagedCurve]) -> int:
 
 def _slope_row(curve: StagedCurve) -> Row:
     head = Cell("", f"{heading(curve['pacing'], curve['examiner'])}", names=(curve["system"],))
-    limits = curve["slope_ci95"]
-    slope = Cell(
-        value_text(curve["slope_per_min"], _SHARE, "+"),
-        span_text(limits, _SHARE, "+") if limits else "",
-        is_strong=True,
-    )
-    return head, [LABELS[curve["measure"]], slope]
+    return head, [LABELS[curve["measure"]], _strong(curve["slope_per_min"], curve["slope_ci95"], "+")]
 
 
 def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
@@ -214,22 +225,55 @@ def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
         f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"][:n_bins]],
         f"{label} by goal": [(f"goal {of['at']:g}", of) for of in curve["goals"]],
     }
-    return [
-        trend(
-            title,
-            "",
-            [
-                TrendPoint(
-                    name,
-                    of["at"],
-                    of["mean"],
-                    of["ci95"],
-                    f"n {of['n']}",
-                    f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}",
-                )
-                for name, of in points
-            ],
-            BOUNDS[curve["measure"]],
-        )
-        for title, points in places.items()
-    ]
+    bounds = BOUNDS[curve["measure"]]
+    return [trend(title, "", [_point(*each) for each in points], bounds) for title, points in places.items()]
+
+
+def _point(name: str, of: StagedCurvePoint) -> TrendPoint:
+    told = f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}"
+    return TrendPoint(name, of["at"], of["mean"], of["ci95"], f"n {of['n']}", told)
+
+
+def _variant_lines(variant: StagedVariant, width: int) -> list[str]:
+    head = f"{ASPECTS[variant['aspect']]}: {variant['other']} in place of {variant['main']}; * its interval excludes 0"
+    rows = [("", "score", "main", "other", "difference [95 %]", "n"), *(_variant_cells(row) for row in variant["rows"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return [*filled(head, width).splitlines(), *(line[:width] for line in lines)]
+
+
+def _variant_cells(row: StagedVariantRow) -> Sequence[str]:
+    return (
+        f"{row['system']}, {row['pacing']}",
+        LABELS[row["measure"]],
+        f"{row['main']:.2f}",
+        f"{row['other']:.2f}",
+        difference_text(row),
+        str(row["n"]),
+    )
+
+
+def _variant_tables(variant: StagedVariant) -> dict[str, Any]:
+    """The table of its scores, and that of the orders of systems, for the page."""
+    return {
+        "title": f"{ASPECTS[variant['aspect']].capitalize()}: {variant['other']} in place of {variant['main']}",
+        "main": variant["main"],
+        "other": variant["other"],
+        "rows": list(map(_variant_row, variant["rows"])),
+        "orders": list(map(_order_row, variant["orders"])),
+    }
+
+
+def _variant_row(row: StagedVariantRow) -> Row:
+    head = Cell("", heading(row["pacing"], row["examiner"]), names=(row["system"],))
+    limits = "" if row["ci95"] is None else interval_text(row["ci95"], "+")
+    difference = Cell(f"{row['difference']:+.2f}", limits, is_strong=True)
+    verdict = "moves" if row["moves"] else "cannot be told"
+    scores = (f"{row['main']:.2f}", f"{row['other']:.2f}")
+    return head, [LABELS[row["measure"]], *scores, difference, str(row["n"]), verdict]
+
+
+def _order_row(order: StagedOrder) -> Row:
+    place = heading(order["pacing"], order["examiner"])
+    orders = (", ".join(order["main"]), ", ".join(order["other"]))
+    return Cell(LABELS[order["measure"]], place), [*orders, "changes" if order["changes"] else "the same"]

@@ -1,29 +1,34 @@
-"""The rows of a scores document: means over scenarios with intervals, of each system under each pacing."""
+"""The rows of a scores document: means over scenarios with intervals, of systems under pacings; and comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
+from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p, spread_of
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import BY_CHANCE, MET, PLANTED, TIMING, UNMET, LostCase, StagedCase, goal_values
 from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.rubrics import MARKS
+from fdbcore.suites.staged.users import BOTH
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import (
+        StagedComparison,
         StagedEventMean,
         StagedEventMeans,
         StagedFloor,
         StagedMean,
         StagedOverall,
+        StagedPlace,
         StagedRow,
     )
 
@@ -55,6 +60,11 @@ class Group(NamedTuple):
     system: str
     cases: Mapping[str, Sequence[StagedCase]]
     lost: Sequence[LostCase] = ()
+
+    @property
+    def place(self) -> StagedPlace:
+        """Whose figures it gives."""
+        return {"pacing": self.pacing, "examiner": self.examiner, "system": self.system}
 
     def of_family(self, family: str | None) -> Group:
         """The part that belongs to a family; None: all of it."""
@@ -144,9 +154,7 @@ def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
     means = mean_of_known(np.array([_mean_of_scenarios(own) for own in values]), 0)
     present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
     return {
-        "pacing": group.pacing,
-        "examiner": group.examiner,
-        "system": group.system,
+        **group.place,
         "families": [next(iter(part.cases.values()))[0].family for part in parts],
         "n": len(group.cases),
         "measures": {
@@ -174,9 +182,7 @@ def event_means_of(group: Group, families: Sequence[str | None]) -> Iterator[Sta
         }
         if any(known.values()):
             yield {
-                "pacing": group.pacing,
-                "examiner": group.examiner,
-                "system": group.system,
+                **group.place,
                 "family": family,
                 "measures": {name: _event_mean(own) for name, own in known.items() if own},
             }
@@ -197,9 +203,7 @@ def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]
         own = [case for of_scenario in part.cases.values() for case in of_scenario]
         goals = [goal for of_scenario in part.cases.values() for goal in of_scenario[0].goals]
         yield {
-            "pacing": group.pacing,
-            "examiner": group.examiner,
-            "system": group.system,
+            **group.place,
             "family": family,
             "n": len(part.cases),
             "dialogues": len(own),
@@ -262,3 +266,47 @@ def floors_of(cases: Sequence[StagedCase], families: Sequence[str | None]) -> It
 def _of_floor(case: StagedCase, floor: str) -> StagedCase:
     goals = [replace(goal, verdict=MET if floor in (goal.floors or ()) else UNMET) for goal in case.goals]
     return replace(case, system=floor, goals=goals, values=goal_values(goals), draws=())
+
+
+def comparisons_of(groups: Sequence[Group]) -> list[StagedComparison]:
+    """Paired differences of systems under one pacing, and of the two pacings of one system, corrected together."""
+    found: list[StagedComparison] = []
+    for a, b in combinations(groups, 2):
+        if a.examiner != b.examiner:
+            continue
+        if a.pacing == b.pacing:
+            found += _compared("systems", a, b)
+        elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
+            slow, fast = (a, b) if "slow" in a.pacing else (b, a)
+            found += _compared("pacings", slow, fast)
+    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    for one in found:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    return found
+
+
+def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Iterator[StagedComparison]:
+    scenarios = [name for name in a.cases if name in b.cases]
+    if not scenarios:
+        return
+    differences = a.means(scenarios) - b.means(scenarios)
+    p_values, needed = sign_flip_p(differences), pairs_needed()
+    estimates = intervals_over_scenarios(a.drawn_means(scenarios) - b.drawn_means(scenarios))
+    for column, (measure, estimate) in enumerate(zip(COMPARED, estimates, strict=True)):
+        there = differences[~np.isnan(differences[:, column]), column]
+        if not len(there):
+            continue
+        yield {
+            "between": between,
+            "pacing": a.pacing,
+            "examiner": a.examiner,
+            "measure": measure,
+            "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
+            "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",
+            "n": len(there),
+            "difference": float(there.mean()),
+            "ci95": estimate.interval,
+            "p": p_values[column],
+            "p_holm": None,
+            "detectable": None if len(there) < needed else detectable_difference(spread_of(there), len(there)),
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         CorrectionEntry,
         GoalEntry,
         ReferenceEntry,
-        ReferenceKind,
         SafetyEntry,
         ScenarioEntry,
     )
@@ -65,57 +64,11 @@ class StagedGoal:
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """A repair of side A: in goal `stage` (from 1) the value of goal `of` changes; the same number: within one turn.
-
-    before, after: what held, and what holds from here on; "" where a file does not say it.
-    """
-
-    stage: int
-    of: int
-    before: str
-    after: str
-
-    @classmethod
-    def from_entry(cls, entry: CorrectionEntry) -> Correction:
-        """The correction of a table in a file."""
-        return cls(entry["stage"], entry["of"], entry.get("before", ""), entry.get("after", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class EntityReference:
-    """A reference that the system has to resolve. says: A's words in goal `stage` (from 1). means: what they mean."""
-
-    stage: int
-    kind: ReferenceKind
-    says: str
-    means: str
-
-    @classmethod
-    def from_entry(cls, entry: ReferenceEntry) -> EntityReference:
-        """The reference of a table in a file."""
-        return cls(entry["stage"], entry["kind"], entry["says"], entry["means"])
-
-
-@dataclass(frozen=True, slots=True)
-class SafetyBoundary:
-    """What the system must not give, by which policy, and where a good answer leads instead."""
-
-    policy: str
-    boundary: str
-    alternatives: tuple[str, ...]
-
-    @classmethod
-    def from_entry(cls, entry: SafetyEntry) -> SafetyBoundary:
-        """The boundary of a table in a file."""
-        return cls(entry["policy"], entry["boundary"], tuple(entry["alternatives"]))
-
-
-@dataclass(frozen=True, slots=True)
 class Scenario:
     """One case. closing: A's last words. most_turns: of side A. class_: the class within the family.
 
-    corrections, references, safety: what scenarios of those families have beside goals.
+    corrections, references, safety: what scenarios of those families have beside goals. entry: its whole table, as its
+    file has it.
     """
 
     id: str
@@ -129,9 +82,10 @@ class Scenario:
     closing: str
     most_turns: int
     most_s: float
-    corrections: tuple[Correction, ...]
-    references: tuple[EntityReference, ...]
-    safety: SafetyBoundary | None
+    corrections: Sequence[CorrectionEntry]
+    references: Sequence[ReferenceEntry]
+    safety: SafetyEntry | None
+    entry: ScenarioEntry
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -147,7 +101,6 @@ class Scenario:
     def from_entry(cls, entry: ScenarioEntry) -> Scenario:
         """The scenario of a table in a file; the table is of the right shape."""
         language, limits = entry["language"], entry.get("limits", {})
-        safety = entry.get("safety")
         return cls(
             id=entry["id"],
             family=entry["family"],
@@ -160,9 +113,10 @@ class Scenario:
             closing=entry.get("closing") or closings().get(language, ""),
             most_turns=limits.get("turns", MOST_TURNS),
             most_s=limits.get("max_s", MOST_S),
-            corrections=tuple(map(Correction.from_entry, entry.get("correction", ()))),
-            references=tuple(map(EntityReference.from_entry, entry.get("reference", ()))),
-            safety=SafetyBoundary.from_entry(safety) if safety else None,
+            corrections=entry.get("correction", ()),
+            references=entry.get("reference", ()),
+            safety=entry.get("safety"),
+            entry=entry,
         )
 
 

@@ -10,7 +10,6 @@ from zlib import crc32
 
 from fdbcore._version import __version__
 from fdbcore.errors import InputError, SettingsError, told_as
-from fdbcore.protocols import Judge
 from fdbcore.runs.asking import Desk
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
@@ -18,7 +17,6 @@ from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
-from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.curves import curves_of
 from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
 from fdbcore.suites.staged.fdb2.published import published_scores
@@ -29,10 +27,10 @@ from fdbcore.suites.staged.marking import mark_all
 from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import event_means_of, floors_of, groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
 from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variants_of
+from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variant_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
@@ -49,7 +47,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
     scoring = Scoring.of(options)
     replies = [replied(run) for run in runs if is_of_replies(run)]
-    if replies and (scoring.sources or scoring.judges):
+    if replies and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
     cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
     problems = [*(each.problem for each in lost), *copies]
@@ -62,7 +60,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     unheard: list[str] = []
     variants, judging, told = scoring.apply(cases, problems, unheard, jobs, show)
     hears = next(iter(options["transcriber"]), None)
-    marks = next((each.name for each in scoring.judges), JUDGE if replies else None)
+    marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
@@ -78,21 +76,19 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
 class Scoring:
     """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
 
-    wordings: of the rubrics, from 0. repeats: how often a judge is asked each question. limit_usd: of judges.
+    wordings: of the rubrics, from 0.
     """
 
     sources: Mapping[str, WordSource]
-    judges: Sequence[Judge]
+    judging: JudgeOptions
     wordings: Sequence[int]
-    repeats: int
-    limit_usd: float | None
     rule: Mapping[str, float]
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown or does not fit together."""
-        sources, asked = sources_of(options), JudgeOptions.of(options)
-        judges = asked.judges
+        sources, judging = sources_of(options), JudgeOptions.of(options)
+        judges = judging.judges
         if judges and not sources:
             raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of both sides it reads, got none")
         rule = rule_of(",".join(options["passes"]) or RULE)
@@ -101,7 +97,7 @@ class Scoring:
         wordings = wordings_of(options["rubrics"])
         if not judges and wordings != [0]:
             raise SettingsError("--rubrics: expected --judge beside it, got none")
-        return cls(sources, judges, wordings, asked.repeats, asked.limit_usd, rule)
+        return cls(sources, judging, wordings, rule)
 
     def apply(
         self,
@@ -117,7 +113,7 @@ class Scoring:
         """
         heard = []
         for source in self.sources.values():
-            found, failed, missing = hear(cases, source, bool(self.judges), jobs, show)
+            found, failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
             heard.append(found)
             problems += failed
             unheard += missing
@@ -129,12 +125,11 @@ class Scoring:
             if by_words and case.path in by_words[0]:
                 case.goals = by_words[0][case.path]
                 case.values.update(goal_values(case.goals))
-        setups = setups_of(len(self.sources), len(self.judges), self.wordings)
+        setups = setups_of(len(self.sources), len(self.judging.judges), self.wordings)
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for aspect, setup in setups[1:]:
-            if aspect is None or (aspect != "transcriber" and not self.judges):
-                continue
+            assert aspect is not None
             values = {path: each.values() for path, each in marked.get(setup, {}).items()}
             if aspect == "transcriber":
                 for path, own_goals in by_words[setup.transcriber].items():
@@ -152,11 +147,12 @@ class Scoring:
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        if not self.judges:
+        judges, repeats = self.judging.judges, self.judging.repeats
+        if not judges:
             return {}, None, []
-        desk = Desk(self.limit_usd)
+        desk = Desk(self.judging.limit_usd)
         wanted = [setup for _, setup in setups]
-        marked, spent, told = mark_all(cases, heard, self.judges, wanted, self.repeats, desk, jobs, show)
+        marked, spent, told = mark_all(cases, heard, judges, wanted, repeats, desk, jobs, show)
         families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -171,7 +167,7 @@ class Scoring:
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
-            **spent.to_json(self.repeats, desk.stopped),
+            **spent.to_json(repeats, desk.stopped),
             "rubrics": [wording + 1 for wording in self.wordings],
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
@@ -184,7 +180,7 @@ class Scoring:
             names = list(self.sources)
             return names[0], names[setup.transcriber]
         if aspect == "judge":
-            return self.judges[0].name, self.judges[setup.judge].name
+            return self.judging.judges[0].name, self.judging.judges[setup.judge].name
         return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 
@@ -255,7 +251,7 @@ def document(
         "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "curves": [curve for group in groups for curve in curves_of(group)],
         "findings": list(findings_of(groups, compared)),
-        "variants": variants_of(cases, variants),
+        "variants": [variant_of(cases, each) for each in variants],
         "judging": judging,
         "examiners": list(examiners_of(cases, lost)),
         "variance": list(variance_of(cases)),

@@ -79,14 +79,15 @@ def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
 
 def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
     for each in scenario.corrections:
-        change = f": {each.before} → {each.after}" if each.before and each.after else ""
-        what = "itself" if each.of == each.stage else f"goal {each.of}"
-        yield "corrects", f"goal {each.stage} corrects {what}{change}"
-    for reference in scenario.references:
-        yield "refers", f"goal {reference.stage}, by {reference.kind}: “{reference.says}” means {reference.means}"
+        before, after = each.get("before"), each.get("after")
+        change = f": {before} → {after}" if before and after else ""
+        what = "itself" if each["of"] == each["stage"] else f"goal {each['of']}"
+        yield "corrects", f"goal {each['stage']} corrects {what}{change}"
+    for of in scenario.references:
+        yield "refers", f"goal {of['stage']}, by {of['kind']}: “{of['says']}” means {of['means']}"
     if scenario.safety is not None:
-        yield "boundary", scenario.safety.boundary
-        yield "instead", ", ".join(scenario.safety.alternatives)
+        yield "boundary", scenario.safety["boundary"]
+        yield "instead", ", ".join(scenario.safety["alternatives"])
     yield "last words", f"“{scenario.closing}”"
     yield "limits", f"{scenario.most_turns} turns of A, {scenario.most_s:g} s"
     yield "task score", f"{family.score}, 1 to {LEVELS}" if family.score else "none"

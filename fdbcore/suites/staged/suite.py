@@ -101,22 +101,17 @@ class StagedDialogues(Suite):
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of recognisers and of judges."""
-        from fdbcore.sources.word_files import KnownWords
         from fdbcore.suites.staged.scoring import Scoring
 
         scoring = Scoring.of(options)
-        recognisers = [source for source in scoring.sources.values() if not isinstance(source, KnownWords)]
-        for recogniser in recognisers:
-            recogniser.check_key()
-        for judge in scoring.judges:
-            judge.check_key()
+        scoring.judging.check_keys(scoring.sources.values())
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of judges."""
         from fdbcore.suites.staged.scoring import Scoring
 
         scoring = Scoring.of(options)
-        return [service for each in (*scoring.sources.values(), *scoring.judges) for service in each.services()]
+        return scoring.judging.services(scoring.sources.values())
 
     def holds_scenarios(self, path: Path) -> bool:
         """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
@@ -135,7 +130,7 @@ class StagedDialogues(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares people and judges, or draws what people rate."""
-        from fdbcore.suites.staged.rating.compare import agree
+        from fdbcore.suites.staged.rating.agreement import agree
 
         return agree(paths, options, width, show)
 
@@ -159,15 +154,9 @@ class StagedDialogues(Suite):
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
         from fdbcore.suites.staged import examined_view, results_view
-        from fdbcore.suites.staged.card import LABELS
-        from fdbcore.suites.staged.variant_screen import table
 
         found = cast("StagedDocument", document)
-        return [
-            *results_view.details(found, width),
-            *table(found, LABELS, width),
-            *examined_view.details(found, width),
-        ]
+        return [*results_view.details(found, width), *examined_view.details(found, width)]
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
@@ -189,10 +178,10 @@ class StagedDialogues(Suite):
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view, results_view, variant_page
+        from fdbcore.suites.staged import examined_view, results_view
 
         found = cast("StagedDocument", document)
-        return results_view.section(found) + variant_page.section(found) + examined_view.section(found)
+        return results_view.section(found) + examined_view.section(found)
 
 
 SUITE: Final = StagedDialogues()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -21,67 +22,24 @@ PAUSE_TICKS: Final = TICKS_PER_S
 """A shorter silence of a side in which the other says nothing may lie within a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenWords:
-    """Words of one side in one stretch of speech. A side that was cut said only part of them."""
-
-    side: Side
-    start_tick: int
-    end_tick: int
-    words: str
-    is_cut: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """As a judge reads it: the user is A, the system B."""
-        told = {
-            "who": "user" if self.side == "A" else "system",
-            "from_s": self.start_tick / TICKS_PER_S,
-            "to_s": self.end_tick / TICKS_PER_S,
-            "words": self.words,
-        }
-        return {**told, "broken_off": True} if self.is_cut else told
-
-
-@dataclass(frozen=True, slots=True)
-class SystemEvent:
-    """A turn of B, or an opportunity that it let pass.
-
-    delay_s: of an answer, from the end of A's turn. overlap_s: for how long both spoke.
-    """
-
-    kind: str
-    start_tick: int
-    end_tick: int
-    delay_s: float | None = None
-    overlap_s: float = 0.0
-
-    def to_json(self, number: int) -> dict[str, Any]:
-        """As a judge reads it."""
-        told = {
-            "event": number,
-            "kind": self.kind,
-            "from_s": self.start_tick / TICKS_PER_S,
-            "to_s": self.end_tick / TICKS_PER_S,
-            "both_speak_s": self.overlap_s,
-        }
-        return told if self.delay_s is None else {**told, "after_the_user_s": self.delay_s}
-
-
 def evidence_of(recording: Reading, brief: Brief, heard: Mapping[Side, Transcript], until_tick: int) -> dict[str, Any]:
     """What a judge reads of a dialogue beside its events: the goals, and what both said, up to A's closing statement.
 
-    heard: the words of both sides; those that most likely nobody said are left out.
+    heard: the words of both sides; those that most likely nobody said are left out. A is the user, B the system.
     """
     said = [each for side in SIDES for each in _said(recording, heard[side], until_tick)]
     return {
         "user": brief.role,
         "goals": [{"goal": goal.goal, "met_if": goal.met} for goal in brief.goals],
-        "said": [each.to_json() for each in sorted(said, key=lambda each: each.start_tick)],
+        "said": sorted(said, key=itemgetter("from_s")),
     }
 
 
-def events_of(recording: Reading, until_tick: int) -> list[SystemEvent]:
-    """Every turn of B and every opportunity that it let pass, up to A's closing statement."""
+def events_of(recording: Reading, until_tick: int) -> list[dict[str, Any]]:
+    """Every turn of B and every opportunity that it let pass, up to A's closing statement, as a judge reads them.
+
+    after_the_user_s: the delay of an answer, from the end of A's turn.
+    """
     dialogue = recording.dialogue
     found = opportunities(dialogue)
     delays = {turn_start(each): fto(each) / TICKS_PER_S for each in (*found.answered, *found.premature)}
@@ -90,18 +48,31 @@ def events_of(recording: Reading, until_tick: int) -> list[SystemEvent]:
     turns = [each for each in dialogue.events if each.kind == "turn" and each.side == "B"]
     both = dialogue.speaking["A"] & dialogue.speaking["B"]
     events = [
-        SystemEvent(
+        _event(
             kinds.get(each.start_tick, "takes the floor"),
             each.start_tick,
             end,
+            int(both[each.start_tick : end].sum()),
             delays.get(each.start_tick),
-            int(both[each.start_tick : end].sum()) / TICKS_PER_S,
         )
         for each in turns
         for end in (each.end_tick or recording.n_ticks,)
     ]
-    events += [SystemEvent("no answer", each.start_tick, each.end_tick or each.start_tick) for each in found.missed]
-    return sorted((each for each in events if each.start_tick < until_tick), key=lambda each: each.start_tick)
+    events += [_event("no answer", each.start_tick, each.end_tick or each.start_tick) for each in found.missed]
+    judged = sorted((each for each in events if each["from_s"] < until_tick / TICKS_PER_S), key=itemgetter("from_s"))
+    return [{"event": number, **each} for number, each in enumerate(judged, 1)]
+
+
+def _event(
+    kind: str, start_tick: int, end_tick: int, both_ticks: int = 0, delay_s: float | None = None
+) -> dict[str, Any]:
+    told = {
+        "kind": kind,
+        "from_s": start_tick / TICKS_PER_S,
+        "to_s": end_tick / TICKS_PER_S,
+        "both_speak_s": both_ticks / TICKS_PER_S,
+    }
+    return told if delay_s is None else {**told, "after_the_user_s": delay_s}
 
 
 def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
@@ -109,22 +80,28 @@ def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
     return next((each["tick"] for each in events if each["kind"] == SAYS and each["what"] == "closing"), n_ticks)
 
 
-def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[SpokenWords]:
+def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[dict[str, Any]]:
     """What a side said, a stretch of speech with its short pauses each; A's last before it broke off is marked."""
     kept = [
         word
         for word in heard.words
         if not word.is_doubtful and (word.start_ms + word.end_ms) // 2 < until_tick * TICK_MS
     ]
-    lines = lines_of(replace(heard, words=tuple(kept)), _stretches(recording, heard.side))
-    said = [SpokenWords(heard.side, each["start_tick"], each["end_tick"], each["text"]) for each in lines]
+    said = [
+        {
+            "who": "user" if heard.side == "A" else "system",
+            "from_s": each["start_tick"] / TICKS_PER_S,
+            "to_s": each["end_tick"] / TICKS_PER_S,
+            "words": each["text"],
+        }
+        for each in lines_of(replace(heard, words=tuple(kept)), _stretches(recording, heard.side))
+    ]
     if heard.side == "B":
         return said
     cuts = [each["tick"] for each in recording.events if each["kind"] == SAID and each["said_ms"] < each["of_ms"]]
     for tick in cuts:
-        before = [number for number, each in enumerate(said) if each.start_tick < tick]
-        if before:
-            said[before[-1]] = replace(said[before[-1]], is_cut=True)
+        if before := [each for each in said if each["from_s"] < tick / TICKS_PER_S]:
+            before[-1]["broken_off"] = True
     return said
 
 

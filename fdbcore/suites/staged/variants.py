@@ -1,11 +1,11 @@
 """Other recognisers, judges and wordings of the rubrics than the main ones: which scores and orders they move.
 
-One of the three is changed at a time, so each difference has one cause.
+One of the three is changed at a time, so each difference has one cause. `statements` says it in sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -13,15 +13,29 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fdbcore.report.format import counted
+from fdbcore.report.judging import judging_took
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.rows import COMPARED, Group, groups_of
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedOrder, StagedVariant, StagedVariantRow
+    from fdbcore.suites.staged.document_types import (
+        StagedDocument,
+        StagedJudging,
+        StagedOrder,
+        StagedVariant,
+        StagedVariantRow,
+    )
 
 Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
 
+ASPECTS: Final[Mapping[Aspect, str]] = {
+    "transcriber": "transcriber",
+    "judge": "judge",
+    "rubrics": "wording of the rubrics",
+}
+"""The aspects in words."""
 MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met")
 """The measures that depend on who hears, who judges, or how that is asked."""
 
@@ -54,19 +68,10 @@ def setups_of(transcribers: int, judges: int, wordings: Sequence[int]) -> list[t
     return found
 
 
-def variants_of(cases: Sequence[StagedCase], variants: Sequence[OtherSetup]) -> list[StagedVariant]:
-    """What each variant moves: the scores of each system under each pacing, and their order."""
-    return [_variant(cases, each) for each in variants]
-
-
-def _variant(cases: Sequence[StagedCase], variant: OtherSetup) -> StagedVariant:
+def variant_of(cases: Sequence[StagedCase], variant: OtherSetup) -> StagedVariant:
+    """What a variant moves: the scores of each system under each pacing, and their order."""
     main = groups_of(cases)
-    others = groups_of(
-        [
-            replace(case, values={name: value for name, value in variant.values.get(case.path, {}).items()}, draws=())
-            for case in cases
-        ]
-    )
+    others = groups_of([replace(case, values=dict(variant.values.get(case.path, {})), draws=()) for case in cases])
     rows = [row for a, b in zip(main, others, strict=True) for row in _rows(a, b)]
     return {
         "aspect": variant.aspect,
@@ -91,9 +96,7 @@ def _rows(main: Group, other: Group) -> list[StagedVariantRow]:
         interval = estimates[column].interval
         found.append(
             {
-                "pacing": main.pacing,
-                "examiner": main.examiner,
-                "system": main.system,
+                **main.place,
                 "measure": measure,
                 "n": int(both.sum()),
                 "main": float(a[both, column].mean()),
@@ -131,3 +134,40 @@ def _orders(rows: Sequence[StagedVariantRow]) -> list[StagedOrder]:
             }
         )
     return found
+
+
+def statements(document: StagedDocument, labels: Mapping[str, str]) -> Iterator[str]:
+    """A sentence a variant, and one on what judging took. labels: of measures."""
+    for variant in document["variants"]:
+        moved = [_moved(row, labels) for row in variant["rows"] if row["moves"]]
+        turned = [
+            f"{labels[order['measure']]} ({order['pacing']}: {', '.join(order['main'])}; "
+            f"now {', '.join(order['other'])})"
+            for order in variant["orders"]
+            if order["changes"]
+        ]
+        orders = f"; the order of systems changes by {'; '.join(turned)}" if turned else ""
+        if variant["orders"] and not turned:
+            orders = "; no order of systems changes"
+        yield f"Another {ASPECTS[variant['aspect']]} ({variant['other']} in place of {variant['main']}) moves " + (
+            f"{'; '.join(moved) or 'no score by more than its interval'}{orders}."
+        )
+    if document["judging"] is not None:
+        yield _took(document["judging"])
+
+
+def _moved(row: StagedVariantRow, labels: Mapping[str, str]) -> str:
+    named = f"{labels[row['measure']]} of {row['system']}, {row['pacing']}"
+    return f"{named} from {row['main']:.2f} to {row['other']:.2f} ({difference_text(row).removesuffix(' *')})"
+
+
+def difference_text(row: StagedVariantRow) -> str:
+    """The difference of a row with its interval, and * where that excludes 0."""
+    limits = "" if row["ci95"] is None else f" [{row['ci95'][0]:+.2f}, {row['ci95'][1]:+.2f}]"
+    return f"{row['difference']:+.2f}{limits}{' *' if row['moves'] else ''}"
+
+
+def _took(judging: StagedJudging) -> str:
+    reasons = counted(judging["reasons"], "reason")
+    unquoted = f" {judging['unquoted']:,} of {reasons} quote neither words nor a time." if judging["unquoted"] else ""
+    return judging_took(judging, "these dialogues") + unquoted

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from fdbcore.suites.staged.released import FAMILIES
 
@@ -17,32 +15,24 @@ if TYPE_CHECKING:
 FILE: Final = "fdb2_published.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedLine:
+class PublishedLine(TypedDict):
     """The scores of a system at a pacing of the examiner, by family; they have no interval and no n."""
 
     pacing: str
     system: str
-    scores: Mapping[str, float]
-
-    @property
-    def mean(self) -> float:
-        """The mean over families, which the paper quotes of its task scores."""
-        return fmean(self.scores.values())
+    scores: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
+class PublishedTable(TypedDict):
     """A published table. measure: task, turn_taking or instruction_following. source: where it stands."""
 
     measure: str
     title: str
     source: str
-    lines: Sequence[PublishedLine]
+    line: list[PublishedLine]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedAgreement:
+class PublishedAgreementLine(TypedDict):
     """How well judge and people agreed on a metric: Krippendorff's alpha and Pearson's r."""
 
     metric: str
@@ -50,18 +40,20 @@ class PublishedAgreement:
     r: float
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class PublishedAgreement(TypedDict):
+    """How well judge and people agreed. source: where it stands."""
+
+    source: str
+    line: list[PublishedAgreementLine]
+
+
+class Published(TypedDict):
     """All that was published. label: what has to stand beside each figure. conditions: how they were measured."""
 
     label: str
     conditions: str
-    tables: Sequence[PublishedTable]
-    agreement: Sequence[PublishedAgreement]
-
-    def table(self, measure: str) -> PublishedTable:
-        """The table of a measure."""
-        return next(table for table in self.tables if table.measure == measure)
+    table: list[PublishedTable]
+    agreement: PublishedAgreement
 
 
 SCALES: Final = {
@@ -76,15 +68,16 @@ def published_scores() -> StagedPublished:
     """The tables as a scores document has them: a row for each pacing, system and family, and for the mean."""
     found = published()
     rows: dict[tuple[str, str, str | None], dict[str, float]] = {}
-    for table in found.tables:
-        for line in table.lines:
-            scores = {FAMILIES[family]: score for family, score in line.scores.items()}
-            for family, score in [(None, line.mean), *scores.items()]:
-                rows.setdefault((line.pacing.lower(), line.system, family), {})[SCALES[table.measure]] = score
+    for table in found["table"]:
+        for line in table["line"]:
+            mean = fmean(line["scores"].values())  # which the paper quotes of its task scores
+            scores = {FAMILIES[family]: score for family, score in line["scores"].items()}
+            for family, score in [(None, mean), *scores.items()]:
+                rows.setdefault((line["pacing"].lower(), line["system"], family), {})[SCALES[table["measure"]]] = score
     return {
-        "label": found.label,
-        "conditions": found.conditions,
-        "sources": list(dict.fromkeys(table.source for table in found.tables)),
+        "label": found["label"],
+        "conditions": found["conditions"],
+        "sources": list(dict.fromkeys(table["source"] for table in found["table"])),
         "rows": [
             {"pacing": pacing, "system": system, "family": family, "measures": measures}
             for pacing, system in dict.fromkeys(key[:2] for key in rows)
@@ -97,18 +90,4 @@ def published_scores() -> StagedPublished:
 def published() -> Published:
     """The tables that ship with fdbcore."""
     text = (files("fdbcore.suites.staged") / "data" / FILE).read_text(encoding="utf-8")
-    content: Mapping[str, Any] = tomllib.loads(text)
-    return Published(
-        content["label"],
-        content["conditions"],
-        [
-            PublishedTable(
-                table["measure"],
-                table["title"],
-                table["source"],
-                [PublishedLine(line["pacing"], line["system"], line["scores"]) for line in table["line"]],
-            )
-            for table in content["table"]
-        ],
-        [PublishedAgreement(**line) for line in content["agreement"]["line"]],
-    )
+    return cast("Published", tomllib.loads(text))

@@ -11,7 +11,7 @@ from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
 from fdbcore.suites.staged.fdb2.published import Published
-from fdbcore.suites.staged.rating.agreement import PEOPLE
+from fdbcore.suites.staged.rating.ratings import PEOPLE
 from fdbcore.suites.staged.rating.sample import STRATA
 from fdbcore.types import Problem
 
@@ -75,8 +75,9 @@ def _estimates(title: str, estimates: Sequence[RatingEstimate | None]) -> Column
 
 
 def _published(published: Published, width: int) -> Iterator[str]:
-    found = (f"{each.metric} alpha {each.alpha:.3f} r {each.r:.3f}" for each in published.agreement)
-    yield from wrapped(f"Full-Duplex-Bench v2, {published.label}: {'; '.join(found)}", width, 2)
+    agreement = published["agreement"]["line"]
+    found = (f"{each['metric']} alpha {each['alpha']:.3f} r {each['r']:.3f}" for each in agreement)
+    yield from wrapped(f"Full-Duplex-Bench v2, {published['label']}: {'; '.join(found)}", width, 2)
 
 
 def sample_screen(key: RatingKey, folder: str, width: int) -> str:

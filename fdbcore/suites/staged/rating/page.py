@@ -7,10 +7,8 @@ its own in the page, and is unpacked when it is opened. Order and names are thos
 from __future__ import annotations
 
 import base64
-import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,12 +23,14 @@ from fdbcore.sources.text_cells import FORMULA
 from fdbcore.suites.staged.families import Family
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
 from fdbcore.suites.staged.rating.sample import read_key
+from fdbcore.suites.staged.rubrics import rubrics_of_marks
 from fdbcore.suites.staged.turns import closing_tick
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.rating.rating_types import KeyedDialogue
+    from fdbcore.suites.staged.scenario_types import RubricEntry
 
 PACKAGE: Final = "fdbcore.suites.staged.rating"
 ENCODERS: Final = 2
@@ -71,29 +71,17 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
 
 def _metrics() -> list[dict[str, Any]]:
     """What is rated in every dialogue."""
-    text = (files("fdbcore.suites.staged") / "data" / "rubrics.toml").read_text(encoding="utf-8")
-    rubrics = tomllib.loads(text)
-    return [
-        {
-            "id": name,
-            "title": title,
-            "ask": rubrics[name][0]["ask_of_dialogue"],
-            "levels": rubrics[name][0]["levels"],
-            "checks": [],
-        }
-        for name, title in TITLES.items()
-    ]
+    rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
+    return [_metric(name, TITLES[name], of["ask_of_dialogue"], of) for name, of in rubrics.items()]
 
 
 def _task(family: Family) -> dict[str, Any]:
-    wording = family.rubric[0]
-    return {
-        "id": "task_score",
-        "title": family.score,
-        "ask": wording.ask,
-        "levels": wording.levels,
-        "checks": [{"id": each.id, "ask": each.ask} for each in wording.checks],
-    }
+    rubric = family.rubric[0]
+    return _metric("task_score", family.score, rubric["ask"], rubric)
+
+
+def _metric(id_: str, title: str, ask: str, of: RubricEntry) -> dict[str, Any]:
+    return {"id": id_, "title": title, "ask": ask, "levels": of.get("levels", []), "checks": of.get("check", [])}
 
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:

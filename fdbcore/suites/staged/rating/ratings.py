@@ -31,6 +31,8 @@ DIALOGUE: Final = "dialogue"
 COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
 """The columns of the tables that the page gives."""
 CANNOT_TELL: Final = "cannot tell"
+PEOPLE: Final = "people"
+"""The rater that is the mean of all people."""
 
 
 @dataclass(slots=True)
@@ -65,15 +67,11 @@ def read_ratings(paths: Sequence[Path]) -> Ratings:
     """
     found = Ratings()
     for path in paths:
-        _read(path, found)
+        for where, row in rated_rows(path, (DIALOGUE, "rater"), METRICS):
+            _take(row, where, found)
     if len(found.samples) > 1:
         raise SettingsError(f"expected ratings of one sample, got those of {', '.join(sorted(found.samples))}")
     return found
-
-
-def _read(path: Path, found: Ratings) -> None:
-    for where, row in rated_rows(path, (DIALOGUE, "rater"), METRICS):
-        _take(row, where, found)
 
 
 def _take(row: Mapping[str, str], where: str, found: Ratings) -> None:
