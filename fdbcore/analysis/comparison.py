@@ -10,12 +10,12 @@ from fdbcore.analysis import settings_differences
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.detectors import check_one_detector, check_same_detector
 from fdbcore.analysis.differences import PooledDifference, verdict
+from fdbcore.analysis.gate_moments import worsened
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_moments
 from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
 from fdbcore.analysis.score import summarise
-from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
@@ -108,7 +108,7 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
         "verdict": told,
         "a": a,
         "b": b,
-        "worst": [each.to_json() for each in worsened(matched, name)] if told == "worse" else [],
+        "worst": worsened(matched, name) if told == "worse" else [],
         **found.to_json(),
     }
 

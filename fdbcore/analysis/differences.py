@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
@@ -57,16 +57,7 @@ class PooledDifference:
 
     def to_json(self) -> MeasuredDifference:
         """All of it as JSON values."""
-        return {
-            "value": self.value,
-            "interval": self.interval,
-            "clusters": self.clusters,
-            "shared": self.shared,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "detectable": self.detectable,
-            "reason": self.reason,
-        }
+        return cast("MeasuredDifference", asdict(self))
 
 
 def difference(
