@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from fdbcore.analysis import settings_differences
-from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.corpus import Run, unreadable
 from fdbcore.analysis.detectors import check_one_detector, check_same_detector
 from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.gate_moments import worsened
@@ -19,7 +19,6 @@ from fdbcore.analysis.score import summarise
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
-from fdbcore.recording.run import FAILED
 from fdbcore.types import clock_text, ticks_to_s
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
         try:
             found = call.quantities
         except FdbError as error:
-            calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
+            calls.append(unreadable(call, error))
             continue
         calls.append(call)
         if call.unscored is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fdbcore.analysis import score
 from fdbcore.measures import quantities as stored
@@ -24,9 +24,6 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import QUANTITIES as QUANTITIES_FILE
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Health, RecordingMeta
 
 T = TypeVar("T")
 
@@ -47,14 +44,6 @@ class Fact(Generic[T]):
     of: Callable[[Reading], T]
     to_json: Callable[[T], Any] = _same
     from_json: Callable[[Any], T] = _same
-
-
-def _meta(reading: Reading) -> RecordingMeta:
-    return reading.meta
-
-
-def _health(reading: Reading) -> Health | None:
-    return reading.health
 
 
 def _moment(values: Mapping[str, Any]) -> Moment:
@@ -104,8 +93,8 @@ def _told(reading: Reading) -> dict[str, Any]:
     return {"findings": scores["findings"], "warnings": scores["warnings"]}
 
 
-META: Final = Fact("meta", _meta)
-HEALTH: Final = Fact("health", _health)
+META: Final = Fact("meta", lambda reading: reading.meta)
+HEALTH: Final = Fact("health", lambda reading: reading.health)
 LOG: Final = Fact("log", lambda reading: reading.marks)
 UNSCORED: Final = Fact("unscored", score.unscored)
 TOLD: Final = Fact("told", _told)

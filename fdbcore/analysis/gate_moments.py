@@ -84,8 +84,7 @@ def worsened(matched: Matched, measure: str) -> list[GateMoment]:
             by_how_much[name] = value - was if at_most else was - value
     names = sorted((name for name, by in by_how_much.items() if by > 0), key=lambda name: -by_how_much[name])
     kept = {*names[:MOST_CALLS]}
-    numbers = [number for number, call in enumerate(matched.a.calls) if call.name in kept]
-    calls = CallGroup("", [matched.a.calls[n] for n in numbers], [matched.a.quantities[n] for n in numbers])
+    calls = matched.a.only([number for number, call in enumerate(matched.a.calls) if call.name in kept])
     try:
         return worst(calls, measure, at_most)
     except FdbError:

@@ -143,8 +143,7 @@ def _meets(call: Call, where: Mapping[str, str]) -> bool:
 
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group whose columns have these values."""
-    fits = [number for number, call in enumerate(group.calls) if _meets(call, where)]
-    return CallGroup(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
+    return group.only([number for number, call in enumerate(group.calls) if _meets(call, where)], group.name)
 
 
 def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis import facts
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
-from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.corpus import Call, Run, unreadable
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import summarise_beside
 from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
@@ -25,7 +25,6 @@ from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading, with_pauses
 from fdbcore.recording.form import one_call
 from fdbcore.recording.left_out import LeftOut, kept_spans, left_out_of
-from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
@@ -194,9 +193,7 @@ def survey(
             with one_call(call.path):
                 found.rows.append(_read_call(call, found, listed, on_events))
         except FdbError as error:
-            found.rows.append(
-                CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
-            )
+            found.rows.append(CallRow(unreadable(call, error)))
         on_call(number)
     found.worst = {
         kind: [around(call, call.recording, moment) for call, moment in worst] for kind, worst in listed.items()
