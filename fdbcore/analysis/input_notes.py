@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.detectors import detectors, earlier
 from fdbcore.analysis.facts import FTO_MS, HEALTH
-from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
+from fdbcore.analysis.standing_out import SoundOfCall, standing_out
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
 from fdbcore.types import SIDES

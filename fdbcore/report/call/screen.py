@@ -9,7 +9,7 @@ from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
-from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
+from fdbcore.analysis.standing_out import SoundOfCall, standing_out
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
