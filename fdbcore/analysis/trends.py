@@ -13,8 +13,7 @@ from fdbcore.errors import InputError
 from fdbcore.measures.catalogue import headlines
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup
-    from fdbcore.analysis.trend_types import Trend
+    from fdbcore.analysis.statement_types import StatedGroup, Trend
 
 TREND_SCHEMA: Final = "fdbcore.trend/1"
 
