@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fdbcore.analysis.call_health import health_kinds
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.line_effects import pooled_text
-from fdbcore.analysis.survey import Survey
+from fdbcore.analysis.survey import Survey, health_kinds
 from fdbcore.report.format import counted
 
 NAMED: Final = 100
