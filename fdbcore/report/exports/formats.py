@@ -16,8 +16,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
-from fdbcore.report.exports.fdb1 import export_fdb1, why_not, why_not_held
-from fdbcore.report.exports.fdb_v2 import export_fdb2
+from fdbcore.report.exports.fdb import export_fdb1, export_fdb2, why_not, why_not_held
 from fdbcore.report.exports.turnbench import export_turnbench
 from fdbcore.sources.label_files import rttm_name
 from fdbcore.sources.label_set import LEFT_OUT
@@ -35,7 +34,7 @@ Point: TypeAlias = tuple[int, str]
 def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
     """Write a file for each recording and return the paths.
 
-    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb1`, `fdb_v2`), which have several files per
+    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb`), which have several files per
     recording; or turnbench (see `turnbench`), one file for all. out: the folder, created if it is missing. By default
     it is that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder
     that holds them.
