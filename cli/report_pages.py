@@ -50,7 +50,7 @@ def log_of(asked: ReportOptions) -> LogFile | None:
 
 def lay_log(call: Call, log: LogFile, quiet: bool) -> int:
     """Store an agent's log with a recording, on its timeline; the exit code."""
-    from fdbcore.report.call.agent_log import refusal, screen_lines
+    from fdbcore.report.agent_logs import refusal, screen_lines
     from fdbcore.runs.amend import keep_log
 
     laid = keep_log(call.recording, log)

@@ -21,7 +21,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_pieces, write_text
 from fdbcore.recording.places import with_changed
 from fdbcore.recording.reader import Recording
-from fdbcore.report.call import agent_log as marks
+from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url, webm
@@ -151,7 +151,7 @@ def pieces(
         unplayable=shown.unplayable,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
-        marks=marks.section(content["marks"], link) if content["marks"] else None,
+        marks=agent_logs.section(content["marks"], link) if content["marks"] else None,
         remarks=shown.remarks,
         remark_rows=[asdict(row) for row in shown.remarks.rows],
         dialogue=dialogue,

@@ -37,7 +37,7 @@ from fdbcore.report.format import (
     with_interval,
 )
 from fdbcore.report.run.findings import ends_unanswered
-from fdbcore.report.terminal import filled, laid_out, shortened, shortened_at_end
+from fdbcore.report.terminal import LABEL_COLUMNS, filled, laid_out, shortened, shortened_at_end
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
-LABEL_COLUMNS: Final = 17
 TABLE_COLUMNS: Final = 72
 REMARK_COLUMNS: Final = 30
 WORST: Final = 2

@@ -19,6 +19,7 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.measures.measure import Column
 from fdbcore.recording.files import part_of, write_pieces, write_text
+from fdbcore.report import agent_logs
 from fdbcore.report.call import sections
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import line
@@ -29,7 +30,6 @@ from fdbcore.report.groups.section import groups_of_calls
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import WHOLE, Links, PageParts
 from fdbcore.report.listening import ClipCounts, Sounds
-from fdbcore.report.run import agent_logs
 from fdbcore.report.run import findings as corpus_findings
 from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
@@ -112,7 +112,7 @@ def _scored(
     worst, absent = corpus_sections.moments(run, settings, sounds, link)
     return {
         "health": corpus_health.panel(run, sounds.page_of),
-        "logs": agent_logs.section(run, link, sounds.page_of),
+        "logs": agent_logs.run_section(run, link, sounds.page_of),
         "lead": f"{len(compared)} systems. Each row counts only that system's calls."
         if compared
         else corpus_sections.lead(run),

@@ -11,21 +11,20 @@ from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
+from fdbcore.report import agent_logs
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
-from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
-from fdbcore.report.terminal import filled
+from fdbcore.report.terminal import filled, labelled
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
 
 MOST_COLUMNS: Final = 100
-LABEL_COLUMNS: Final = 17
 SHOWN: Final = 3
 """At most this many warnings, and this many unscored calls, are shown."""
 
@@ -33,14 +32,10 @@ SHOWN: Final = 3
 def corpus_screen(run: Survey, columns: int) -> str:
     """The text about a run: lines of at most `columns`, without a final newline."""
     width = min(columns, MOST_COLUMNS) - 1
-    indent = " " * LABEL_COLUMNS
     compared = systems(run)
-    first, lines = (
-        [filled(f"{label:<{LABEL_COLUMNS}}{text}", width, indent) for label, text in told]
-        for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
-    )
+    first, lines = labelled([*_head(run), *_warnings(run)], width), labelled(_lines(run, compared), width)
     table = [*system_table.screen(compared, width), *filled(columns_of.note(), width).splitlines()] if compared else []
-    return "\n".join([*first, *table, *lines, *agent_logs.screen_lines(run, width)])
+    return "\n".join([*first, *table, *lines, *agent_logs.run_screen_lines(run, width)])
 
 
 def _head(run: Survey) -> Iterator[tuple[str, str]]:
