@@ -13,7 +13,7 @@ from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import agent_logs
 from fdbcore.report import columns as columns_of
-from fdbcore.report.call.screen import by_labels, with_echo
+from fdbcore.report.call.screen import beside_echo, by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
@@ -34,7 +34,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
     width = min(columns, MOST_COLUMNS) - 1
     compared = systems(run)
     first, lines = labelled([*_head(run), *_warnings(run)], width), labelled(_lines(run, compared), width)
-    table = [*system_table.screen(compared, width), *filled(columns_of.note(), width).splitlines()] if compared else []
+    table = [*system_table.screen(compared, width), filled(columns_of.note(), width)] if compared else []
     return "\n".join([*first, *table, *lines, *agent_logs.run_screen_lines(run, width)])
 
 
@@ -51,7 +51,8 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     if run.pooled:
         yield "health", line(run)
         yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
-        yield from () if compared else _figures_beside(run)
+        if not compared:
+            yield from beside_echo(dict(_figures(run.measures)), dict(_figures(with_echo(run.measures))))
         yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
@@ -71,15 +72,6 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
         if len(found) > SHOWN:
             yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
     yield from (("!!", text) for text in earlier(run.corpus.all_settings))
-
-
-def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
-    """The lines of figures; a line that echo would change is followed by the changed one."""
-    beside = dict(_figures(with_echo(run.measures)))
-    for label, text in _figures(run.measures):
-        yield label, text
-        if beside.get(label, text) != text:
-            yield "  with echo", beside[label]
 
 
 def _figures(m: Measures) -> Iterator[tuple[str, str]]:
