@@ -14,9 +14,8 @@ from urllib.parse import quote
 
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.report.comparison import limits, words
-from fdbcore.report.comparison.page import COMPARE
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
-from fdbcore.report.html.templates import INDEX
+from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.markdown import code, escaped
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from fdbcore.recording.files import part_of, write_pieces, write_text
 from fdbcore.report import agent_logs
 from fdbcore.report.call import sections
 from fdbcore.report.call.shared import PAGES
-from fdbcore.report.comparison import line
+from fdbcore.report.comparison import limits
+from fdbcore.report.comparison.page import line
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
 from fdbcore.report.groups.detectors import detector_table
@@ -31,7 +32,6 @@ from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import WHOLE, Links, PageParts
 from fdbcore.report.listening import ClipCounts, Sounds
 from fdbcore.report.run import findings as corpus_findings
-from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
 from fdbcore.report.run import systems as system_table
@@ -86,8 +86,8 @@ def page(
         title=corpus_sections.title(run),
         is_alone=shown.embed,
         facts=corpus_sections.header(run),
-        gates=corpus_gates.banner(run.gated) if run.gated else None,
-        compared=line.html(comparison, is_linked=not shown.embed),
+        gates=limits.banner(run.gated) if run.gated else None,
+        compared=line(comparison, is_linked=not shown.embed),
         findings=corpus_findings.listed(run, sounds.page_of),
         noticed=corpus_sections.noticed(run),
         remarks=corpus_sections.remarks(run.corpus.path, cautions(measures_by_system(run, compared))),
@@ -138,7 +138,7 @@ def _list(run: Survey, sounds: Sounds, titles: Mapping[str, str], is_alone: bool
         "lists": {"folder": PAGES, "titles": titles},
         "figures": [_column(name, column) for name, column in measure_columns().items()],
         "calls": [_listed(row, columns, sounds) for row in inside],
-        "gates": corpus_gates.columns(run.gated) if run.gated else None,
+        "gates": limits.gate_columns(run.gated) if run.gated else None,
     }
 
 
@@ -217,7 +217,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: Sounds) -> dict[str, A
         known["verdict"] = row.health.verdict
         known["found"] = [[finding.id, finding.text] for finding in row.health.findings]
     if row.verdict is not None:
-        known["gates"] = corpus_gates.listed(row.verdict)
+        known["gates"] = limits.listed(row.verdict)
     if worst is not None:
         known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
     return known
