@@ -182,9 +182,8 @@ def _table(compared: ComparedCalls) -> str:
 
 def _figures(row: ComparedMeasure) -> Sequence[str]:
     unit = words.unit_of(row)
-    sides = [f"{amount(headline(side), unit)} ({words.counts(side)})" for side in (row["a"], row["b"])]
     value = NONE if row["value"] is None else difference(row["value"], row["interval"], unit)
-    return (*sides, value, p_value(row["p_holm"]) or NONE)
+    return (*words.sides_of(row), value, p_value(row["p_holm"]) or NONE)
 
 
 def _gates(gates: DecidedGates | None) -> str:

@@ -24,7 +24,7 @@ from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import COMPARE, INDEX, render
-from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown
+from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown, without_empty
 from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
 
@@ -232,13 +232,12 @@ def compared_table(
     note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
     columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
-    rows = [_row(row, settings, links) for row in compared["measures"]]
-    used = [k for k in range(len(columns)) if any(cells[k] for _, cells in rows)]
+    used, rows = without_empty(columns, [_row(row, settings, links) for row in compared["measures"]])
     return {
         "title": compared["title"] or f"{a['name']} against {b['name']}",
         "note": note,
-        "columns": ["measure", *(columns[k] for k in used)],
-        "rows": [(label, [cells[k] for k in used]) for label, cells in rows],
+        "columns": ["measure", *used],
+        "rows": rows,
     }
 
 
