@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from fdbcore.analysis import settings_differences
 from fdbcore.analysis.corpus import Run, unreadable
-from fdbcore.analysis.detectors import check_one_detector, check_same_detector
 from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.gate_moments import worsened
 from fdbcore.analysis.groups import CallGroup, groups
@@ -16,6 +14,7 @@ from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_moments
 from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
 from fdbcore.analysis.score import summarise
+from fdbcore.analysis.settings_differences import check_one_detector, check_same_detector, differing_between
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
@@ -146,9 +145,7 @@ class Sides:
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
     """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
-    found = settings_differences.between(
-        {name: each.all_settings for name, each in zip(called, (run, baseline), strict=True)}
-    )
+    found = differing_between({name: each.all_settings for name, each in zip(called, (run, baseline), strict=True)})
     if not allowed:
         others = [text for text in found if not text.startswith("vad ")]
         check_same_detector(run, baseline, f", and {'; '.join(others)}" if others else "")

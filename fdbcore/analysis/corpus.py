@@ -254,9 +254,9 @@ def _found(path: Path, table: FactsTable) -> Iterator[Call]:
             continue
         status, reason = recording.meta["status"], recording.meta.get("reason")
         files = tuple(place_from(path, file) for file in recording.source_paths)
+        call = Call(recording.name, recording.path, columns=held_columns(recording), files=files, table=table)
         if status != "complete":
             why = reason or f"the recording is {status}"
-            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files, table=table)
+            yield replace(call, status=FAILED, reason=why, unscored=why)
         else:
-            call = Call(recording.name, recording.path, DONE, None, None, held_columns(recording), files, table=table)
             yield replace(call, unscored=call.fact(UNSCORED, Reading(folder, recording.meta)))

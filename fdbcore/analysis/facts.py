@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 from fdbcore.analysis import score
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.costs import Cost, call_cost, recipients
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.placed_lines import placed_lines
@@ -61,9 +62,9 @@ def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
     return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
 
 
-def fto_ms(reading: Reading) -> dict[Side, list[int]]:
+def fto_ms(dialogue: Dialogue) -> dict[Side, list[int]]:
     """The floor transfer offsets to each side."""
-    uncensored = reading.dialogue.uncensored
+    uncensored = dialogue.uncensored
     return {side: [fto(e) * TICK_MS for e in uncensored("gap", "overlap_between", side=side)] for side in SIDES}
 
 
@@ -108,7 +109,7 @@ MOMENTS: Final = Fact[Sequence[Moment]](
 LINES: Final = Fact("lines", placed_lines)
 COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
-FTO_MS: Final = Fact("fto_ms", fto_ms)
+FTO_MS: Final = Fact("fto_ms", lambda reading: fto_ms(reading.dialogue))
 """The floor transfer offsets to each side."""
 OVERLAPS_S: Final = Fact[Iterable[float]]("overlaps_s", _overlaps_s)
 """The lengths of all stretches in which both speak."""

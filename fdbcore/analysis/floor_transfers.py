@@ -37,10 +37,10 @@ def system(name: str, group: CallGroup) -> SystemTransfers:
     found = SystemTransfers(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
     eligible = 0
     for call in group.calls:
-        reading = call.recording
-        for side, offsets_ms in fto_ms(reading).items():
+        dialogue = call.recording.dialogue
+        for side, offsets_ms in fto_ms(dialogue).items():
             found.fto_ms[side].extend(offsets_ms)
-        latencies_ms, opportunities = response_curve(reading.dialogue)
+        latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
         eligible += opportunities
     return SystemTransfers(name, found.calls, found.fto_ms, found.latencies_ms, eligible)

@@ -163,16 +163,11 @@ class ReferenceRow(TypedDict):
     verdict: Annotated[Verdict, Meta(description="whether they are different; neither is better")]
 
 
-class ReferencedRows(TypedDict):
-    """Calls beside the reference."""
+class ReferencedGroup(TypedDict):
+    """A group beside the reference."""
 
     rows: dict[str, ReferenceRow]
     floor_transfers: FloorTransfersOfSides
-
-
-class ReferencedGroup(ReferencedRows):
-    """A group beside the reference."""
-
     name: str
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from fdbcore.analysis import facts
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run, unreadable
+from fdbcore.analysis.input_notes import SoundOfCall, standing_out
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import summarise_beside
-from fdbcore.analysis.standing_out import SoundOfCall, standing_out
 from fdbcore.errors import FdbError
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.findings import Finding

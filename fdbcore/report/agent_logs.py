@@ -194,7 +194,7 @@ def run_section(run: Survey, link: Links, page: Callable[[Call], str | None]) ->
     return {
         "of": _of(run),
         "table": _stages(table, link) if table else None,
-        "cautions": [*(table.cautions if table else []), *_misplaced(run)],
+        "cautions": _cautions_of_run(run, table),
         "what": f"no stage times for {counted(len(refused), 'call')}",
         "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],
         "more": len(refused) - NAMED,
@@ -206,10 +206,7 @@ def run_screen_lines(run: Survey, columns: int) -> list[str]:
     if not run.logs:
         return []
     table, refused = stage_table(log for _, log in run.logs), _refused(run)
-    told = [
-        ("agents' logs", _of(run)),
-        *(("!!", text) for text in [*(table.cautions if table else []), *_misplaced(run)]),
-    ]
+    told = [("agents' logs", _of(run)), *(("!!", text) for text in _cautions_of_run(run, table))]
     if refused:
         (first, why), more = refused[0], f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
         told.append(("!!", f"{first.name}{more}: {why}"))
@@ -221,11 +218,11 @@ def _of(run: Survey) -> str:
     return f"{counted(split, 'answer')} of {counted(len(run.logs) - len(_refused(run)), 'call')} split at their events"
 
 
-def _misplaced(run: Survey) -> list[str]:
-    """The first call whose log seems to lie wrong, and how many more there are."""
+def _cautions_of_run(run: Survey, table: StageTable | None) -> list[str]:
+    """Those of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
     found = [(call.name, why) for call, log in run.logs if (why := why_misplaced(log)) is not None]
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-    return [f"{name}{more}: {why}" for name, why in found[:1]]
+    return [*(table.cautions if table else []), *(f"{name}{more}: {why}" for name, why in found[:1])]
 
 
 def _refused(run: Survey) -> list[tuple[Call, str]]:

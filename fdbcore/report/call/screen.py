@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.facts import fto_ms
+from fdbcore.analysis.input_notes import SoundOfCall, standing_out
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
-from fdbcore.analysis.standing_out import SoundOfCall, standing_out
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
@@ -164,7 +164,9 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         columns_of.note(),
     ]
     heard = {
-        reading.name: SoundOfCall(reading.n_ticks, reading.health["sides"], fto_ms(reading), "held" in reading.meta)
+        reading.name: SoundOfCall(
+            reading.n_ticks, reading.health["sides"], fto_ms(reading.dialogue), "held" in reading.meta
+        )
         for reading, _ in scored
         if reading.health
     }

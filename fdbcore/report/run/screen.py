@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
-from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.line_effects import pooled_text
+from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
