@@ -68,7 +68,8 @@ class CallPage:
     silent: why there is no audio, if there should be some. unplayable: why browsers cannot play the audio that there
     is. is_in_run: whether index.html will link the page, if there is none yet. sound: the audio as WebM, for a page
     that contains all that it needs. verdict: what gates say of the call. remarks: what a suite says of it. scored_in:
-    where a page stands that does not stand in the folder of its recording.
+    where a page stands that does not stand in the folder of its recording. lists: those of its moments; None: they are
+    made.
     """
 
     audio: bool = True
@@ -80,14 +81,10 @@ class CallPage:
     verdict: CallVerdict | None = None
     remarks: CallRemarks = NO_REMARKS
     scored_in: ScoredIn | None = None
+    lists: Mapping[str, MomentList] | None = None
 
 
-def write_report(
-    reading: Reading,
-    content: Document,
-    shown: CallPage = CallPage(),
-    lists: Mapping[str, MomentList] | None = None,
-) -> Path:
+def write_report(reading: Reading, content: Document, shown: CallPage = CallPage()) -> Path:
     """Write report.html into the folder of the recording and return its path. content: its document.
 
     What it shares with other pages is written into the folder `pages` of the run, if it is not there. Raises
@@ -95,7 +92,7 @@ def write_report(
     """
     share(reading.path.parent)
     path = reading.path / REPORT
-    write_pieces(path, pieces(reading, content, shown, lists))
+    write_pieces(path, pieces(reading, content, shown))
     return path
 
 
@@ -104,16 +101,8 @@ def page(reading: Reading, content: Document, shown: CallPage = CallPage()) -> s
     return "".join(pieces(reading, content, shown))
 
 
-def pieces(
-    reading: Reading,
-    content: Document,
-    shown: CallPage = CallPage(),
-    lists: Mapping[str, MomentList] | None = None,
-) -> Iterator[str]:
-    """The page in pieces: that of a day would be a text of 50 million characters.
-
-    lists: those of its moments; by default they are made.
-    """
+def pieces(reading: Reading, content: Document, shown: CallPage = CallPage()) -> Iterator[str]:
+    """The page in pieces: that of a day would be a text of 50 million characters."""
     if not shown.audio or shown.sound is not None:
         content = _with_parts(content, _without_places, "recording", "held", "labels", "marks")
     if not shown.words:
@@ -125,6 +114,7 @@ def pieces(
     heard, (shared_script, shared_style) = ears(reading), shared_names()
     folder, scorecard = shown.scored_in or (reading.path, "")
     is_scored = content["unscored"] is None
+    lists = shown.lists
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
     link, dialogue = Links(titles(lists).keys()), transcript.section(content, shown.remarks.rows)

@@ -61,27 +61,10 @@ def write_index(
     other pages, and is named after the folder instead. Raises RecordingError if it cannot be written.
     """
     path = run.corpus.path / (f"{run.corpus.path.resolve().name}.html" if shown.embed else INDEX)
-    heard = heard or ClipCounts()
-    write_text(path, page(run, shown, heard, titles or {}, comparison, detectors))
-    if not shown.embed:
-        _write_scripts(run, Sounds(run.corpus.path, shown, heard))
-    return path
-
-
-def page(
-    run: Survey,
-    shown: PageParts,
-    heard: ClipCounts,
-    titles: Mapping[str, str],
-    comparison: Comparison | None = None,
-    detectors: Sensitivity | None = None,
-) -> str:
-    """The whole page."""
-    sounds, compared = Sounds(run.corpus.path, shown, heard), systems(run)
-    link = Links(titles)
+    heard, titles = heard or ClipCounts(), titles or {}
+    sounds, compared, link = Sounds(run.corpus.path, shown, heard), systems(run), Links(titles)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
-
-    return render(
+    page = render(
         "index.html",
         title=corpus_sections.title(run),
         is_alone=shown.embed,
@@ -99,14 +82,14 @@ def page(
         scored=bool(run.pooled),
         **(_scored(run, compared, settings, sounds, link) if run.pooled else {}),
     )
+    write_text(path, page)
+    if not shown.embed:
+        _write_scripts(run, Sounds(run.corpus.path, shown, heard))
+    return path
 
 
 def _scored(
-    run: Survey,
-    compared: Sequence[SystemCalls],
-    settings: TurnSettings,
-    sounds: Sounds,
-    link: Links,
+    run: Survey, compared: Sequence[SystemCalls], settings: TurnSettings, sounds: Sounds, link: Links
 ) -> dict[str, Any]:
     """The values that the page needs only if some call is scored."""
     worst, absent = corpus_sections.moments(run, settings, sounds, link)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.format import counted
-from fdbcore.report.judging import judging_took
+from fdbcore.report.format import counted, judging_took
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.judging import judging_took
+from fdbcore.report.format import judging_took
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.suites.dialogue_acts.page.card import name_of, tags_of
 from fdbcore.suites.dialogue_acts.turns import live_timing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fdbcore.report.format import judging_took
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
-from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.suites.fdb_v3.judging.screen import LEGEND, compared
 from fdbcore.suites.fdb_v3.published import study_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.judging import judging_took
+from fdbcore.report.format import judging_took
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.terminal import filled
