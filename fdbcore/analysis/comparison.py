@@ -136,11 +136,36 @@ class Sides:
         return cls(run, of_run, baseline, of_baseline, notes)
 
     def compared(self, by: str | None, cluster: str | None) -> Comparison:
-        """The comparison as JSON values; see `compare`."""
+        """The comparison as JSON values, without gates; see `compare`.
+
+        Of all calls, beside groups, only the moments that are longer are listed, if there are any.
+        """
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
         # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
         whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
-        return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely], whole)
+        found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
+        longer_of = longer_moments([of for of, _ in found])
+        return {
+            "schema": COMPARISON_SCHEMA,
+            "run": described(self.run),
+            "baseline": None if self.baseline is None else described(self.baseline),
+            "by": by,
+            "notes": [*self.notes, *lonely],
+            "comparisons": [
+                {
+                    "title": of.title,
+                    "a": side("run" if self.baseline else of.a.name, of.clusters_a),
+                    "b": side("baseline" if self.baseline else of.b.name, of.clusters_b),
+                    "paired_by": of.paired_by,
+                    "items": of.of,
+                    "shared": of.shared,
+                    "measures": measures,
+                    "longer": longer,
+                }
+                for (of, measures), longer in zip(found, longer_of, strict=True)
+                if measures or longer
+            ],
+        }
 
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
@@ -201,43 +226,6 @@ def compare(
     if baseline is None and by is None:
         raise InputError("compare: expected a baseline or a column, got neither")
     return Sides.of(run, baseline, different_settings).compared(by, cluster)
-
-
-def comparison(
-    run: Run,
-    baseline: Run | None,
-    compared: Sequence[Matched],
-    by: str | None,
-    notes: Sequence[str],
-    whole: Matched | None = None,
-) -> Comparison:
-    """The comparison as JSON values, without its gates.
-
-    whole: all calls, beside the groups: of them only the moments that are longer are listed, if there are any.
-    """
-    found = [*zip(compared, rows(compared), strict=True), *([(whole, [])] if whole else [])]
-    longer_of = longer_moments([matched for matched, _ in found])
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "run": described(run),
-        "baseline": None if baseline is None else described(baseline),
-        "by": by,
-        "notes": list(notes),
-        "comparisons": [
-            {
-                "title": matched.title,
-                "a": side("run" if baseline else matched.a.name, matched.clusters_a),
-                "b": side("baseline" if baseline else matched.b.name, matched.clusters_b),
-                "paired_by": matched.paired_by,
-                "items": matched.of,
-                "shared": matched.shared,
-                "measures": measures,
-                "longer": longer,
-            }
-            for (matched, measures), longer in zip(found, longer_of, strict=True)
-            if measures or longer
-        ],
-    }
 
 
 def described(corpus: Run) -> DescribedRun:

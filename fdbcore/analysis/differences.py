@@ -83,10 +83,10 @@ def difference(
     detectable = _detectable(found, a, b, shared, level)
     # An interval of very few clusters is too narrow. Where even an exact test could not exclude chance, it must not.
     smallest = _smallest_p(_clusters_with_items(a), _clusters_with_items(b))
-    if found.p is None or smallest <= 1 - level:
-        return PooledDifference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
-    p = max(found.p, smallest)
-    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, TOO_FEW_TO_TELL)
+    p, reason = found.p, found.reason
+    if p is not None and smallest > 1 - level:
+        p, reason = max(p, smallest), TOO_FEW_TO_TELL
+    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, reason)
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:

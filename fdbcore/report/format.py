@@ -201,12 +201,9 @@ def _channels(recording: Recording) -> dict[str, str]:
 
 def vad_text(settings: Settings) -> str:
     """The name and version of the voice activity detector; of both sides if they differ."""
-    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
+    vads: list[Mapping[str, Any]] = [settings["vad"][side] for side in SIDES]
+    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in vads]
     return " / ".join(dict.fromkeys(named))
-
-
-def _vads(settings: Settings) -> list[Mapping[str, Any]]:
-    return [settings["vad"][side] for side in SIDES]
 
 
 def usd_text(usd: float) -> str:
