@@ -93,10 +93,9 @@ def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: Pa
     Gates are shown on all pages of the run. A comparison has its own, and a line on index.html.
     """
     from fdbcore.analysis.kept import keep, kept
-    from fdbcore.report.comparison.line import replace_line
-    from fdbcore.report.comparison.page import COMPARE, write_comparison
+    from fdbcore.report.comparison.page import replace_line, write_comparison
     from fdbcore.report.comparison.words import moments_of
-    from fdbcore.report.html.templates import INDEX
+    from fdbcore.report.html.templates import COMPARE, INDEX
     from fdbcore.runs.pages import write_results
 
     from .corpus import on_written

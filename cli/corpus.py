@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fdbcore.sources.sessions import SessionInput
 
 MOST_NAMES: Final = 5
-LABEL_COLUMNS: Final = 17  # as on the screen of a call
 _LOOK_CALLS: Final = 50
 _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 
@@ -203,20 +202,17 @@ def by_detectors(run: Run, others: Sequence[str], executor: Executor) -> Sensiti
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:
     """The lines of the screen about what moves with the detector."""
     from fdbcore.report.groups.detectors import detector_lines
-    from fdbcore.report.terminal import filled
+    from fdbcore.report.terminal import labelled
 
-    return [
-        filled(f"{label:<{LABEL_COLUMNS}}{text}", screen_columns(), " " * LABEL_COLUMNS)
-        for label, text in detector_lines(found, {"": measures})
-    ]
+    return labelled(detector_lines(found, {"": measures}), screen_columns())
 
 
 def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     """Print a summary of the run, the lines `below`, and its page. A few sessions of one system get a line each."""
     from fdbcore.analysis.systems import several
+    from fdbcore.report.agent_logs import run_screen_lines
     from fdbcore.report.call.screen import run_screen
     from fdbcore.report.html.templates import INDEX
-    from fdbcore.report.run.agent_logs import screen_lines
     from fdbcore.report.run.screen import corpus_screen
     from fdbcore.report.terminal import filled
 
@@ -224,7 +220,7 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if readings:
         columns = screen_columns()
-        click.echo("\n".join([run_screen(readings, run.measures, columns), *screen_lines(run, columns)]))
+        click.echo("\n".join([run_screen(readings, run.measures, columns), *run_screen_lines(run, columns)]))
         for row in run.rows:
             if row.length_s is None:
                 click.echo(filled(f"not scored: {row.call.name}: {row.call.unscored}", columns))

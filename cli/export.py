@@ -38,7 +38,7 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     Example: fdbcore export RUN --format textgrid
     """
     from fdbcore.analysis.corpus import Run
-    from fdbcore.report.exports.fdb1 import caution
+    from fdbcore.report.exports.fdb import caution
     from fdbcore.report.exports.formats import TOGETHER
     from fdbcore.report.exports.formats import export as export_recordings
 

@@ -133,7 +133,7 @@ def _replay_alone(
 ) -> int:
     """Replay one session, write its report, print the results, and return the exit code."""
     from fdbcore.recording.places import located
-    from fdbcore.report.call.agent_log import refusal
+    from fdbcore.report.agent_logs import refusal
 
     path = settings.run_path / session.name
     try:
@@ -220,7 +220,7 @@ def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> 
 
         click.echo("".join(json_pieces(document)))
     elif not quiet:
-        from fdbcore.report.call.agent_log import screen_lines
+        from fdbcore.report.agent_logs import screen_lines
 
         columns = screen_columns()
         log = screen_lines(document["marks"], columns) if document["marks"] else []

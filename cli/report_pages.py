@@ -50,7 +50,7 @@ def log_of(asked: ReportOptions) -> LogFile | None:
 
 def lay_log(call: Call, log: LogFile, quiet: bool) -> int:
     """Store an agent's log with a recording, on its timeline; the exit code."""
-    from fdbcore.report.call.agent_log import refusal, screen_lines
+    from fdbcore.report.agent_logs import refusal, screen_lines
     from fdbcore.runs.amend import keep_log
 
     laid = keep_log(call.recording, log)
@@ -97,7 +97,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
 
 def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
     """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
-    from fdbcore.report.call.alone import BIT_RATES, MOST_BYTES, write_alone
+    from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, write_alone
     from fdbcore.sources.recorded import changed_source
 
     if (changed := changed_source(reading)) is not None:

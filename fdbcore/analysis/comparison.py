@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from fdbcore.analysis import settings_differences
-from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.detectors import check_one_detector, check_same_detector
+from fdbcore.analysis.corpus import Run, unreadable
 from fdbcore.analysis.differences import PooledDifference, verdict
+from fdbcore.analysis.gate_moments import worsened
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_moments
 from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
 from fdbcore.analysis.score import summarise
-from fdbcore.analysis.worsened import worsened
+from fdbcore.analysis.settings_differences import check_one_detector, check_same_detector, differing_between
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
-from fdbcore.recording.run import FAILED
 from fdbcore.types import clock_text, ticks_to_s
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
         try:
             found = call.quantities
         except FdbError as error:
-            calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
+            calls.append(unreadable(call, error))
             continue
         calls.append(call)
         if call.unscored is None:
@@ -108,7 +106,7 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
         "verdict": told,
         "a": a,
         "b": b,
-        "worst": [each.to_json() for each in worsened(matched, name)] if told == "worse" else [],
+        "worst": worsened(matched, name) if told == "worse" else [],
         **found.to_json(),
     }
 
@@ -138,18 +136,41 @@ class Sides:
         return cls(run, of_run, baseline, of_baseline, notes)
 
     def compared(self, by: str | None, cluster: str | None) -> Comparison:
-        """The comparison as JSON values; see `compare`."""
+        """The comparison as JSON values, without gates; see `compare`.
+
+        Of all calls, beside groups, only the moments that are longer are listed, if there are any.
+        """
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
         # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
         whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
-        return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely], whole)
+        found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
+        longer_of = longer_moments([of for of, _ in found])
+        return {
+            "schema": COMPARISON_SCHEMA,
+            "run": described(self.run),
+            "baseline": None if self.baseline is None else described(self.baseline),
+            "by": by,
+            "notes": [*self.notes, *lonely],
+            "comparisons": [
+                {
+                    "title": of.title,
+                    "a": side("run" if self.baseline else of.a.name, of.clusters_a),
+                    "b": side("baseline" if self.baseline else of.b.name, of.clusters_b),
+                    "paired_by": of.paired_by,
+                    "items": of.of,
+                    "shared": of.shared,
+                    "measures": measures,
+                    "longer": longer,
+                }
+                for (of, measures), longer in zip(found, longer_of, strict=True)
+                if measures or longer
+            ],
+        }
 
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
     """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
-    found = settings_differences.between(
-        {name: each.all_settings for name, each in zip(called, (run, baseline), strict=True)}
-    )
+    found = differing_between({name: each.all_settings for name, each in zip(called, (run, baseline), strict=True)})
     if not allowed:
         others = [text for text in found if not text.startswith("vad ")]
         check_same_detector(run, baseline, f", and {'; '.join(others)}" if others else "")
@@ -205,43 +226,6 @@ def compare(
     if baseline is None and by is None:
         raise InputError("compare: expected a baseline or a column, got neither")
     return Sides.of(run, baseline, different_settings).compared(by, cluster)
-
-
-def comparison(
-    run: Run,
-    baseline: Run | None,
-    compared: Sequence[Matched],
-    by: str | None,
-    notes: Sequence[str],
-    whole: Matched | None = None,
-) -> Comparison:
-    """The comparison as JSON values, without its gates.
-
-    whole: all calls, beside the groups: of them only the moments that are longer are listed, if there are any.
-    """
-    found = [*zip(compared, rows(compared), strict=True), *([(whole, [])] if whole else [])]
-    longer_of = longer_moments([matched for matched, _ in found])
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "run": described(run),
-        "baseline": None if baseline is None else described(baseline),
-        "by": by,
-        "notes": list(notes),
-        "comparisons": [
-            {
-                "title": matched.title,
-                "a": side("run" if baseline else matched.a.name, matched.clusters_a),
-                "b": side("baseline" if baseline else matched.b.name, matched.clusters_b),
-                "paired_by": matched.paired_by,
-                "items": matched.of,
-                "shared": matched.shared,
-                "measures": measures,
-                "longer": longer,
-            }
-            for (matched, measures), longer in zip(found, longer_of, strict=True)
-            if measures or longer
-        ],
-    }
 
 
 def described(corpus: Run) -> DescribedRun:

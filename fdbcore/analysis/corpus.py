@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fdbcore.analysis.facts import META, UNSCORED, Fact
 from fdbcore.analysis.facts_table import DamagedTableError, FactsTable
 from fdbcore.analysis.score import check, read_quantities, unscored
-from fdbcore.errors import RecordingError
+from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META as META_FILE
@@ -181,13 +181,14 @@ def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
                 check(reading)
                 damages = reading.damaged_beside
         except RecordingError as error:
-            yield _unreadable(call, error)
+            yield unreadable(call, error)
         else:
             why = "; ".join([*filter(None, [call.reason]), *damages])
             yield replace(call, status=DAMAGED, reason=why, damaged_beside=damages) if damages else call
 
 
-def _unreadable(call: Call, error: RecordingError) -> Call:
+def unreadable(call: Call, error: FdbError) -> Call:
+    """The same call, whose recording is gone or damaged."""
     return replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True)
 
 
@@ -233,7 +234,7 @@ def _live(path: Path, table: FactsTable) -> Iterator[Call]:
             outcome = call.recording.meta.get("outcome")
         except RecordingError as error:
             if (call.path / META_FILE).is_file():  # not only not held yet
-                gone = _unreadable(replace(call, columns=case_columns(case, None)), error)
+                gone = unreadable(replace(call, columns=case_columns(case, None)), error)
                 yield replace(gone, status=WAITING)  # it will be held again
                 continue
         call = replace(call, columns=case_columns(case, outcome))
@@ -249,13 +250,13 @@ def _found(path: Path, table: FactsTable) -> Iterator[Call]:
         try:
             recording = Recording(folder)
         except RecordingError as error:
-            yield _unreadable(Call(folder.name, folder), error)
+            yield unreadable(Call(folder.name, folder), error)
             continue
         status, reason = recording.meta["status"], recording.meta.get("reason")
         files = tuple(place_from(path, file) for file in recording.source_paths)
+        call = Call(recording.name, recording.path, columns=held_columns(recording), files=files, table=table)
         if status != "complete":
             why = reason or f"the recording is {status}"
-            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files, table=table)
+            yield replace(call, status=FAILED, reason=why, unscored=why)
         else:
-            call = Call(recording.name, recording.path, DONE, None, None, held_columns(recording), files, table=table)
             yield replace(call, unscored=call.fact(UNSCORED, Reading(folder, recording.meta)))

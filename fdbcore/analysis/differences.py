@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
@@ -57,16 +57,7 @@ class PooledDifference:
 
     def to_json(self) -> MeasuredDifference:
         """All of it as JSON values."""
-        return {
-            "value": self.value,
-            "interval": self.interval,
-            "clusters": self.clusters,
-            "shared": self.shared,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "detectable": self.detectable,
-            "reason": self.reason,
-        }
+        return cast("MeasuredDifference", asdict(self))
 
 
 def difference(
@@ -92,10 +83,10 @@ def difference(
     detectable = _detectable(found, a, b, shared, level)
     # An interval of very few clusters is too narrow. Where even an exact test could not exclude chance, it must not.
     smallest = _smallest_p(_clusters_with_items(a), _clusters_with_items(b))
-    if found.p is None or smallest <= 1 - level:
-        return PooledDifference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
-    p = max(found.p, smallest)
-    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, TOO_FEW_TO_TELL)
+    p, reason = found.p, found.reason
+    if p is not None and smallest > 1 - level:
+        p, reason = max(p, smallest), TOO_FEW_TO_TELL
+    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, reason)
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:

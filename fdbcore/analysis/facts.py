@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fdbcore.analysis import score
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.costs import Cost, call_cost, recipients
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.placed_lines import placed_lines
@@ -24,9 +25,6 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import QUANTITIES as QUANTITIES_FILE
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Health, RecordingMeta
 
 T = TypeVar("T")
 
@@ -49,14 +47,6 @@ class Fact(Generic[T]):
     from_json: Callable[[Any], T] = _same
 
 
-def _meta(reading: Reading) -> RecordingMeta:
-    return reading.meta
-
-
-def _health(reading: Reading) -> Health | None:
-    return reading.health
-
-
 def _moment(values: Mapping[str, Any]) -> Moment:
     return Moment(**{name: values[name] for name in Moment.__slots__})
 
@@ -72,9 +62,9 @@ def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
     return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
 
 
-def fto_ms(reading: Reading) -> dict[Side, list[int]]:
+def fto_ms(dialogue: Dialogue) -> dict[Side, list[int]]:
     """The floor transfer offsets to each side."""
-    uncensored = reading.dialogue.uncensored
+    uncensored = dialogue.uncensored
     return {side: [fto(e) * TICK_MS for e in uncensored("gap", "overlap_between", side=side)] for side in SIDES}
 
 
@@ -104,8 +94,8 @@ def _told(reading: Reading) -> dict[str, Any]:
     return {"findings": scores["findings"], "warnings": scores["warnings"]}
 
 
-META: Final = Fact("meta", _meta)
-HEALTH: Final = Fact("health", _health)
+META: Final = Fact("meta", lambda reading: reading.meta)
+HEALTH: Final = Fact("health", lambda reading: reading.health)
 LOG: Final = Fact("log", lambda reading: reading.marks)
 UNSCORED: Final = Fact("unscored", score.unscored)
 TOLD: Final = Fact("told", _told)
@@ -119,7 +109,7 @@ MOMENTS: Final = Fact[Sequence[Moment]](
 LINES: Final = Fact("lines", placed_lines)
 COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
-FTO_MS: Final = Fact("fto_ms", fto_ms)
+FTO_MS: Final = Fact("fto_ms", lambda reading: fto_ms(reading.dialogue))
 """The floor transfer offsets to each side."""
 OVERLAPS_S: Final = Fact[Iterable[float]]("overlaps_s", _overlaps_s)
 """The lengths of all stretches in which both speak."""

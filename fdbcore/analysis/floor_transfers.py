@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.answers import response_curve
-from fdbcore.measures.opportunities import fto
-from fdbcore.types import SIDES, TICK_MS, Side
+from fdbcore.types import SIDES, Side
 
 BANDWIDTH_MS: Final = 100
 """The bandwidth of the Gaussian kernel of densities. It is the same for all, so that peaks can be compared."""
@@ -38,10 +38,8 @@ def system(name: str, group: CallGroup) -> SystemTransfers:
     eligible = 0
     for call in group.calls:
         dialogue = call.recording.dialogue
-        for side in SIDES:
-            found.fto_ms[side].extend(
-                fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side)
-            )
+        for side, offsets_ms in fto_ms(dialogue).items():
+            found.fto_ms[side].extend(offsets_ms)
         latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
         eligible += opportunities

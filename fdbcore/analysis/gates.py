@@ -15,7 +15,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_findings import FindingsBeside
-from fdbcore.analysis.gate_moments import Worst, worst
+from fdbcore.analysis.gate_moments import worst
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, items_over_lines, match
@@ -28,7 +28,15 @@ from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GatedCall, GateResult, GateSide, Status
+    from fdbcore.analysis.comparison_types import (
+        DecidedGates,
+        ExitCode,
+        GatedCall,
+        GateMoment,
+        GateResult,
+        GateSide,
+        Status,
+    )
 
 PASSED: Final = 0
 FAILED: Final = 1
@@ -40,27 +48,6 @@ MOST_UNANSWERED: Final = 0.1
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
 """How often the range for the number of calls needed contains the true number."""
-
-
-@dataclass(frozen=True, slots=True)
-class SideFigure:
-    """One side of a gate: the value of the statistic, its items, calls and clusters, and the unit of the measure."""
-
-    value: float | None
-    n: int
-    calls: int
-    clusters: int
-    unit: str
-
-    def to_json(self) -> GateSide:
-        """All of it as JSON values."""
-        return {
-            "value": self.value,
-            "n": self.n,
-            "calls": self.calls,
-            "clusters": self.clusters,
-            "unit": self.unit,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +65,8 @@ class Decision:
     gate: Gate
     status: Status
     level: float
-    run: SideFigure
-    baseline: SideFigure | None = None
+    run: GateSide
+    baseline: GateSide | None = None
     value: float | None = None
     interval: Interval | None = None
     limit: float = 0.0
@@ -93,7 +80,7 @@ class Decision:
     @property
     def call_limit(self) -> CallLimit:
         """What the gate demands of single calls."""
-        baseline = self.baseline.value if self.baseline else None
+        baseline = self.baseline["value"] if self.baseline else None
         return call_limit(self.gate, baseline, self.group or CallGroup("", [], []))
 
 
@@ -156,8 +143,7 @@ def _meets(call: Call, where: Mapping[str, str]) -> bool:
 
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group whose columns have these values."""
-    fits = [number for number, call in enumerate(group.calls) if _meets(call, where)]
-    return CallGroup(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
+    return group.only([number for number, call in enumerate(group.calls) if _meets(call, where)], group.name)
 
 
 def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:
@@ -196,21 +182,27 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     return _with(decision, replace(found, reason=reason))
 
 
-def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> SideFigure:
+def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
     """One side of a gate. clusters: the cluster of each call."""
     pooled = pool(gate.measure, group.quantities, clusters)
     quantities, having = pooled
     if not quantities:
-        return SideFigure(None, 0, len(group.calls), 0, "")
+        return {"value": None, "n": 0, "calls": len(group.calls), "clusters": 0, "unit": ""}
     n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
     unit_of_measure = "share" if isinstance(quantities[0], Share) else quantities[0].unit
-    return SideFigure(pooled_value(pooled, gate.function), n, len(group.calls), len({*having}), unit_of_measure)
+    return {
+        "value": pooled_value(pooled, gate.function),
+        "n": n,
+        "calls": len(group.calls),
+        "clusters": len({*having}),
+        "unit": unit_of_measure,
+    }
 
 
 def _with(decision: Decision, found: Estimate | PooledDifference) -> Decision:
     """The decision that follows from the estimate."""
     if found.value is None:
-        empty = any(side is not None and not side.n for side in (decision.run, decision.baseline))
+        empty = any(side is not None and not side["n"] for side in (decision.run, decision.baseline))
         return replace(decision, status="not measured" if empty else "cannot tell", reason=found.reason)
     interval = found.interval
     decision = replace(decision, value=found.value, interval=interval)
@@ -241,9 +233,9 @@ def _calls_needed(
     freedom = max(clusters, FEWEST_CLUSTERS) - 1
     t = t_quantile((1 + decision.level) / 2, freedom)
     error = abs((worst if _holds(decision.value, decision) else best) - decision.value) / t
-    calls = float(decision.run.calls)
+    calls = float(decision.run["calls"])
     if decision.baseline is not None:
-        calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many calls on each side give the same precision
+        calls = 2 / (1 / calls + 1 / decision.baseline["calls"])  # as many calls on each side give the same precision
 
     def needed(margin: float) -> int | None:
         found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
@@ -302,7 +294,7 @@ def decided(
     return decisions, call_verdicts(sides.of_run, limits, gates.level)
 
 
-def moments_of(decisions: Sequence[Decision]) -> list[Sequence[Worst]]:
+def moments_of(decisions: Sequence[Decision]) -> list[Sequence[GateMoment]]:
     """The worst moments of each gate; none unless it failed."""
     return [
         worst(each.group, each.gate.measure, each.gate.at_most) if each.status == "failed" and each.group else []
@@ -314,7 +306,7 @@ def gates_json(
     file: Path,
     gates: Gates,
     decisions: Sequence[Decision],
-    moments: Sequence[Sequence[Worst]],
+    moments: Sequence[Sequence[GateMoment]],
     calls: Mapping[str, CallVerdict],
     run: Run,
 ) -> DecidedGates:
@@ -364,11 +356,11 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
         return ""
     calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if decision.baseline else {})
     found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
-    baseline = decision.baseline.value if decision.baseline else None
+    baseline = decision.baseline["value"] if decision.baseline else None
     return gate_note(decision.gate, decision.value, decision.limit, baseline, found)
 
 
-def _result(decision: Decision, moments: Sequence[Worst], lines: str, but: list[str]) -> GateResult:
+def _result(decision: Decision, moments: Sequence[GateMoment], lines: str, but: list[str]) -> GateResult:
     gate = decision.gate
     result: GateResult = {
         "gate": gate.text,
@@ -376,19 +368,19 @@ def _result(decision: Decision, moments: Sequence[Worst], lines: str, but: list[
         "source": gate.source,
         "measure": gate.measure,
         "status": decision.status,
-        "unit": decision.run.unit,
+        "unit": decision.run["unit"],
         "value": decision.value,
         "interval": decision.interval,
         "level": decision.level,
         "limit": decision.limit,
         "times": gate.times,
-        "run": decision.run.to_json(),
-        "baseline": None if decision.baseline is None else decision.baseline.to_json(),
+        "run": decision.run,
+        "baseline": decision.baseline,
         "paired_by": decision.paired_by,
         "calls_needed": decision.calls_needed,
         "calls_range": decision.calls_range,
         "reason": decision.reason,
-        "worst": [each.to_json() for each in moments],
+        "worst": list(moments),
     }
     if lines:
         result["lines"] = lines

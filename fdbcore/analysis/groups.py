@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
-from fdbcore.analysis.score import current_quantities, read_quantities, score
+from fdbcore.analysis.score import current_quantities, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
@@ -18,6 +19,9 @@ from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.form import one_call
 from fdbcore.runtime.executor import Executor, results_in_order
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import StatedGroup
 
 MOST_GROUPS: Final = 20
 LINE: Final = "line"
@@ -63,6 +67,10 @@ class CallGroup:
         """The cluster of each call."""
         return [unit.of(call) for call in self.calls]
 
+    def only(self, numbers: Sequence[int], name: str = "") -> CallGroup:
+        """The calls of these numbers as a group of this name."""
+        return CallGroup(name, [self.calls[n] for n in numbers], [self.quantities[n] for n in numbers])
+
 
 def rescored(
     corpus: Run, executor: Executor, on_call: Callable[[], None] = lambda: None, keep: bool = True
@@ -73,10 +81,9 @@ def rescored(
     after each call. keep: also write the scores into the run.
     """
     calls, quantities, unread = [], [], dict[str, str]()
-    work = _rescored if keep else _computed
     current = [call.is_in_table and call.fact(IS_CURRENT) for call in corpus.scored]
     others = [call.path for call, is_current in zip(corpus.scored, current, strict=True) if not is_current]
-    read = results_in_order(executor, work, others)
+    read = results_in_order(executor, partial(_rescored, keep=keep), others)
     for call, is_current in zip(corpus.scored, current, strict=True):
         found = call.quantities if is_current else next(read)
         on_call()
@@ -88,26 +95,17 @@ def rescored(
     return CallGroup("", calls, quantities), unread
 
 
-def _rescored(path: Path) -> Mapping[str, Quantity] | str:
-    """Score a recording, write its scores, and return its quantities; or the error."""
+def _rescored(path: Path, keep: bool) -> Mapping[str, Quantity] | str:
+    """The quantities of a recording that is scored again if it must be, or the error. keep: also write its scores."""
     try:
         with one_call(path):
             reading = Reading(path)
             if (kept := current_quantities(reading)) is not None:
                 return kept
+            if not keep:
+                return quantities_of(reading)
             score(reading)
             return read_quantities(reading)[0]
-    except FdbError as error:
-        return str(error)
-
-
-def _computed(path: Path) -> Mapping[str, Quantity] | str:
-    """The quantities of a recording, or the error; writes nothing."""
-    try:
-        with one_call(path):
-            reading = Reading(path)
-            kept = current_quantities(reading)
-            return quantities_of(reading) if kept is None else kept
     except FdbError as error:
         return str(error)
 
@@ -137,10 +135,14 @@ def groups(run: CallGroup, column: str, most: int = MOST_GROUPS) -> list[CallGro
         members.setdefault(names.get(value, NO_VALUE), []).append(number)
     if len(members) > most:
         raise InputError(f"--by {column}: expected a column of at most {most} values, got {len(members):,}")
-    return [
-        CallGroup(name, [run.calls[n] for n in numbers], [run.quantities[n] for n in numbers])
-        for name, numbers in members.items()
-    ]
+    return [run.only(numbers, name) for name, numbers in members.items()]
+
+
+def stated(group: CallGroup, chosen: Unit) -> StatedGroup:
+    """A group of calls and its measures, as JSON values."""
+    clusters = group.clusters(chosen)
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
+    return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}
 
 
 def check_column(calls: Sequence[Call], column: str, option: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -105,12 +106,12 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
     found = []
     for source in sources:
         if isinstance(source, Run):
-            labels_of_call = _labels_of_run(recordings[runs.index(source)], oddities)
+            labels_of_call: _Labels = partial(_labels_of_run, recordings[runs.index(source)], oddities)
         else:
-            swapped = _swapped(recordings[0]) if runs else lambda number: False
+            swapped = partial(_is_swapped, recordings[0]) if runs else lambda number: False
             clips = _clips(runs[0], source) if runs else None
             by_call = source.by_call(known, swapped, oddities) if clips is None else _by_clip(clips, source, oddities)
-            labels_of_call = _labels_of_file(by_call, recordings[0] if runs else None, oddities)
+            labels_of_call = partial(_labels_of_file, by_call, recordings[0] if runs else None, oddities)
         found.append(Rater(str(source.path), labels_of_call, isinstance(source, Run)))
     return names, found
 
@@ -148,44 +149,32 @@ def _recordings(run: Run, names: Sequence[str]) -> _Recordings:
     return lambda number: calls[names[number]].recording if names[number] in calls else None
 
 
-def _swapped(recording_of: _Recordings) -> Callable[[int], bool]:
-    """A function that says whether B is the left channel of a call, by its number."""
+def _is_swapped(recording_of: _Recordings, number: int) -> bool:
+    """Whether B is the left channel of a call."""
+    recording = recording_of(number)
+    return recording is not None and bool((recording.meta.get("source") or {}).get("swap", False))
 
-    def swapped(number: int) -> bool:
+
+def _labels_of_run(recording_of: _Recordings, oddities: Oddities, number: int) -> Sequence[Label] | None:
+    """The labels of a run's call; notes one that cannot be read."""
+    try:
         recording = recording_of(number)
-        return recording is not None and bool((recording.meta.get("source") or {}).get("swap", False))
-
-    return swapped
-
-
-def _labels_of_run(recording_of: _Recordings, oddities: Oddities) -> _Labels:
-    """A function that gives the labels of a run's call; notes calls that cannot be read."""
-
-    def labels_of_call(number: int) -> Sequence[Label] | None:
-        try:
-            recording = recording_of(number)
-            return None if recording is None else labels_of(recording)
-        except RecordingError as error:
-            oddities.add("calls that cannot be read, left out", [str(error)])
-            return None
-
-    return labels_of_call
+        return None if recording is None else labels_of(recording)
+    except RecordingError as error:
+        oddities.add("calls that cannot be read, left out", [str(error)])
+        return None
 
 
 def _labels_of_file(
-    by_call: Mapping[int, list[Label]], recording_of: _Recordings | None, oddities: Oddities
-) -> _Labels:
-    """A function that gives the labels of a file for a call; if the length of the call is known, only within it."""
-
-    def labels_of_call(number: int) -> Sequence[Label] | None:
-        recording = recording_of(number) if recording_of is not None and number in by_call else None
-        if recording is None:
-            return by_call.get(number)
-        within, notes = within_session(by_call[number], recording.n_ticks, recording.kept)
-        oddities.add("calls with labels that do not fit", [f"{recording.name}: {note}" for note in notes])
-        return within
-
-    return labels_of_call
+    by_call: Mapping[int, list[Label]], recording_of: _Recordings | None, oddities: Oddities, number: int
+) -> Sequence[Label] | None:
+    """The labels of a file for a call; if the length of the call is known, only within it."""
+    recording = recording_of(number) if recording_of is not None and number in by_call else None
+    if recording is None:
+        return by_call.get(number)
+    within, notes = within_session(by_call[number], recording.n_ticks, recording.kept)
+    oddities.add("calls with labels that do not fit", [f"{recording.name}: {note}" for note in notes])
+    return within
 
 
 def _compared(names: Sequence[str], found: Sequence[Rater], oddities: Oddities) -> Iterator[tuple[str, Call]]:

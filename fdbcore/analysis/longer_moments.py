@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.facts import MOMENTS
-from fdbcore.analysis.gate_moments import Worst
+from fdbcore.analysis.gate_moments import moment
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.matching import Matched, side
 from fdbcore.errors import FdbError
@@ -85,7 +85,6 @@ class _Question:
         least_ticks = sorted(self.sizes, reverse=True)[n - 1]
         above = sorted((each for each in self.longer if each.ticks >= least_ticks), key=lambda each: -each.ticks)
         in_a = sum(self.largest.is_a[:n])
-        worst = [Worst(each.call, ticks_to_s(each.moment.start_tick), each.moment.text) for each in above]
         sides: list[Exceeding] = [{"clusters": in_a, "of": self.of[0]}, {"clusters": n - in_a, "of": self.of[1]}]
         a, b = reversed(sides) if self.exchanged else sides
         return {
@@ -96,7 +95,9 @@ class _Question:
             "a": a,
             "b": b,
             "p": p,
-            "worst": [each.to_json() for each in worst[:MOST_MOMENTS]],
+            "worst": [
+                moment(each.call, ticks_to_s(each.moment.start_tick), each.moment.text) for each in above[:MOST_MOMENTS]
+            ],
         }
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference, verdict, with_holm
+from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.groups import CallGroup, Unit
 from fdbcore.analysis.score import pool, summarise
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Ratio
 from fdbcore.measures.timing import composition
 from fdbcore.stats.distances import BIN_MS, FIRST_MS, LAST_MS, Comparison, Sample, compare, split_half_distances
-from fdbcore.types import SIDES, TICK_MS, Side, TurnSettings
+from fdbcore.types import SIDES, Side, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         DistanceEstimate,
         FloorTransfers,
         HalfDistances,
-        ReferencedRows,
+        ReferencedGroup,
         ReferenceRow,
     )
     from fdbcore.recording.meta_types import Settings
@@ -66,8 +66,7 @@ def filled(call: Call, settings: TurnSettings) -> Filled:
     panel = {
         f"{row}_{unit}": _together([parts[f"{p}_{unit}"] for p in _OF_BOTH[row]]) for row in ROWS for unit in _UNITS
     }
-    transfers = {side: dialogue.uncensored("gap", "overlap_between", side=side) for side in SIDES}
-    return Filled(panel, {side: [float(fto(e) * TICK_MS) for e in events] for side, events in transfers.items()})
+    return Filled(panel, fto_ms(dialogue))
 
 
 def _together(parts: Sequence[Quantity]) -> Ratio:
@@ -105,20 +104,23 @@ def beside_reference(
         "bins_ms": {"first": FIRST_MS, "last": LAST_MS, "width": BIN_MS},
         "floor": _distances_of_halves(people),
         "groups": [
-            {"name": group.name, **_beside(list(_read(group.calls, settings, unread, on_call)), chosen, panels, people)}
+            _beside(group.name, list(_read(group.calls, settings, unread, on_call)), chosen, panels, people)
             for group in compared_groups
         ],
         "unread": unread,
     }
 
 
-def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, people: Sample) -> ReferencedRows:
+def _beside(
+    name: str, ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, people: Sample
+) -> ReferencedGroup:
     clusters = [chosen.of(call) for call, _ in ours]
 
     def transfers(side: Side) -> FloorTransfers:
         return _distances(_sample([each.fto_ms[side] for _, each in ours], clusters), people)
 
     return {
+        "name": name,
         "rows": _rows(([each.panel for _, each in ours], clusters), panels),
         "floor_transfers": {"A": transfers("A"), "B": transfers("B")},
     }

@@ -45,6 +45,8 @@ from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledRecordings, Summary
+    from fdbcore.measures.measure import Unit
+    from fdbcore.stats.bootstrap import Estimate
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
@@ -256,16 +258,21 @@ def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Summa
     """The summary of the difference of two shares. a, b: counts and trials by cluster, (2, k) each."""
     estimate = wilson_difference(*a, *b)
     n_a, n_b = (int(trials.sum()) for _, trials in (a, b))
+    found = _without_median(n_a + n_b, estimate, "share")
+    found["of"], found["clusters"] = (n_a, n_b), estimate.clusters
+    return found
+
+
+def _without_median(n: int, estimate: Estimate, unit: Unit) -> Summary:
+    """The summary of a figure that is no median of items."""
     return {
-        "n": n_a + n_b,
+        "n": n,
         "median": None,
         "p90": None,
         "mean": estimate.value,
         "ci95": estimate.interval,
-        "unit": "share",
+        "unit": unit,
         "excluded": {},
-        "of": (n_a, n_b),
-        "clusters": estimate.clusters,
     }
 
 
@@ -344,15 +351,7 @@ def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Se
 def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> Summary:
     rows = np.array([(q.total, q.exposure) for q in pooled])
     ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
-    return {
-        "n": sum(q.n for q in pooled),
-        "median": None,
-        "p90": None,
-        "mean": ratio.value,
-        "ci95": ratio.interval,
-        "unit": pooled[0].unit,
-        "excluded": {},
-    }
+    return _without_median(sum(q.n for q in pooled), ratio, pooled[0].unit)
 
 
 def read_scores(reading: Reading) -> Scores:

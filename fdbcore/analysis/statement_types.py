@@ -1,4 +1,5 @@
-"""The types of what holds of a whole run, `fdbcore.statements/1`: the document of `fdbcore score RUN`, scores.json.
+"""The types of what holds of a whole run, `fdbcore.statements/1`: the document of `fdbcore score RUN`, scores.json; and
+of a trend over runs, `fdbcore.trend/1`.
 
 They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
 """
@@ -9,7 +10,15 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import BetterWhen, LongerBetween, MeasuredDifference, Verdict, VerdictOfA
+from fdbcore.analysis.comparison_types import (
+    BetterWhen,
+    ComparedCalls,
+    DescribedRun,
+    LongerBetween,
+    MeasuredDifference,
+    Verdict,
+    VerdictOfA,
+)
 from fdbcore.analysis.summary_types import Interval, Measures, Summary
 from fdbcore.recording.meta_types import Count, Settings
 
@@ -154,16 +163,11 @@ class ReferenceRow(TypedDict):
     verdict: Annotated[Verdict, Meta(description="whether they are different; neither is better")]
 
 
-class ReferencedRows(TypedDict):
-    """Calls beside the reference."""
+class ReferencedGroup(TypedDict):
+    """A group beside the reference."""
 
     rows: dict[str, ReferenceRow]
     floor_transfers: FloorTransfersOfSides
-
-
-class ReferencedGroup(ReferencedRows):
-    """A group beside the reference."""
-
     name: str
 
 
@@ -198,3 +202,15 @@ class Statements(Evidence, StatedGroups):
     field is never given another meaning."""
 
     input: Annotated[list[str], Meta(description="what must be known of the audio")]
+
+
+class Trend(TypedDict):
+    """Several runs of a system, one after the other. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.trend/1"]
+    cluster: Annotated[str | None, Meta(description="the column whose values intervals resample; null: the calls")]
+    notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    runs: Annotated[list[DescribedRun], Meta(description="in the order of the trend, the latest last")]
+    points: Annotated[list[StatedGroup], Meta(description="the headline measures of each run")]
+    latest: Annotated[ComparedCalls, Meta(description="the latest run less the one before")]

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, unit
+from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, stated, unit
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_between
 from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.reference import beside_reference
-from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import write_json
 from fdbcore.runtime.executor import Executor, Workers
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Evidence, StatedGroup, StatedGroups, Statements
+    from fdbcore.analysis.statement_types import Evidence, StatedGroups, Statements
     from fdbcore.recording.meta_types import Settings
 
 STATEMENTS: Final = "scores.json"
@@ -119,21 +118,15 @@ def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = (), colum
     compared = match_groups(column, by, chosen.column)
     found = group_differences(compared)
     pairings = {each["paired_by"] for each in found}
-    of_all = _group(run, chosen)
+    of_all = stated(run, chosen)
     return {
         "name": of_all["name"],
         "calls": of_all["calls"],
         "clusters": of_all["clusters"],
         "measures": of_all["measures"],
         "unit": {"column": chosen.column, "own": list(chosen.own)},
-        "groups": [_group(group, chosen) for group in by],
+        "groups": [stated(group, chosen) for group in by],
         "paired_by": pairings.pop() if len(pairings) == 1 else None,
         "differences": found,
         "longer": longer_between(compared) if are_few(column, by) else [],
     }
-
-
-def _group(group: CallGroup, chosen: Unit) -> StatedGroup:
-    clusters = group.clusters(chosen)
-    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
-    return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fdbcore.analysis import facts
-from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
-from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.corpus import Call, Run, unreadable
+from fdbcore.analysis.input_notes import SoundOfCall, standing_out
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import summarise_beside
-from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.errors import FdbError
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.findings import Finding
+from fdbcore.measures.health.finding import SEVERITIES
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading, with_pauses
 from fdbcore.recording.form import one_call
 from fdbcore.recording.left_out import LeftOut, kept_spans, left_out_of
-from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledLines
     from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.recording.agent_log_types import AgentLog
+    from fdbcore.recording.recorded_types import Health, Severity
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -45,6 +45,56 @@ OnEvents: TypeAlias = Callable[[Call, Sequence[tuple[TurnEvent, bool | None]]], 
 
 LEAD_TICKS: Final = 2 * TICKS_PER_S
 CLIP_TICKS: Final = 10 * TICKS_PER_S
+
+
+class BriefFinding(NamedTuple):
+    """A finding of `fdbcore.measures.health.examine`, without its figures and spans."""
+
+    id: str
+    side: str | None
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallHealth:
+    """The input health of a call, without figures and spans, so that thousands of calls need little memory."""
+
+    verdict: str
+    findings: Sequence[BriefFinding]
+
+    @classmethod
+    def of(cls, health: Health) -> CallHealth:
+        """The health of a call, from the `health` of its recording."""
+        found = health["findings"]
+        return cls(health["verdict"], tuple(BriefFinding(f["id"], f["side"], f["severity"], f["text"]) for f in found))
+
+    @property
+    def ids(self) -> str:
+        """The verdict and the findings with their sides: "warn: echo B, telephone A"."""
+        found = ", ".join(" ".join(filter(None, (finding.id, finding.side))) for finding in self.findings)
+        return f"{self.verdict}: {found}" if found else self.verdict
+
+
+@dataclass(slots=True)
+class HealthKind:
+    """All findings of one id: their worst severity, and the calls that have one."""
+
+    id: str
+    severity: Severity = SEVERITIES[0]
+    calls: list[Call] = field(default_factory=list)
+
+
+def health_kinds(examined: Iterable[tuple[Call, CallHealth]]) -> list[HealthKind]:
+    """The findings in these calls by id, the most severe first, then those that most calls have."""
+    found: dict[str, HealthKind] = {}
+    for call, health in examined:
+        for finding in health.findings:
+            kind = found.setdefault(finding.id, HealthKind(finding.id))
+            kind.severity = max(kind.severity, finding.severity, key=SEVERITIES.index)
+            if call not in kind.calls[-1:]:
+                kind.calls.append(call)
+    return sorted(found.values(), key=lambda kind: (-SEVERITIES.index(kind.severity), -len(kind.calls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +244,7 @@ def survey(
             with one_call(call.path):
                 found.rows.append(_read_call(call, found, listed, on_events))
         except FdbError as error:
-            found.rows.append(
-                CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
-            )
+            found.rows.append(CallRow(unreadable(call, error)))
         on_call(number)
     found.worst = {
         kind: [around(call, call.recording, moment) for call, moment in worst] for kind, worst in listed.items()

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.comparison import Sides, described, differing, read
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup, unit
+from fdbcore.analysis.groups import CallGroup, stated, unit
 from fdbcore.analysis.order import in_order, positions
-from fdbcore.analysis.score import summarise
 from fdbcore.errors import InputError
 from fdbcore.measures.catalogue import headlines
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup
-    from fdbcore.analysis.trend_types import Trend
+    from fdbcore.analysis.statement_types import StatedGroup, Trend
 
 TREND_SCHEMA: Final = "fdbcore.trend/1"
 
@@ -68,11 +66,5 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
 
 
 def _point(name: str, group: CallGroup, cluster: str | None) -> StatedGroup:
-    clusters = group.clusters(unit(group.calls, cluster))
     quantities = [{each: found[each] for each in headlines() if each in found} for found in group.quantities]
-    return {
-        "name": name,
-        "calls": len(group.calls),
-        "clusters": len({*clusters}),
-        "measures": summarise(quantities, None if cluster is None else clusters),
-    }
+    return stated(CallGroup(name, group.calls, quantities), unit(group.calls, cluster))

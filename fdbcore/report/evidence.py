@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 Evidence = Mapping[str, Sequence[Fact]]
 """Facts by the title of their part; "" for a part without a title."""
 
-SETTING_NAMES: Final = {
-    "min_speech_ms": "shortest speech",
-    "min_silence_ms": "shortest silence",
-    "short_ms": "short contribution",
-    "resume_ms": "time to resume",
-    "yield_hold_ms": "giving way",
-    "simultaneous_ms": "simultaneous start",
-    "terminal_ms": "ending anyway",
-    "response_window_ms": "wait for an answer",
-    "lapse_ms": "long silence",
-}
 SHA_CHARACTERS: Final = 12
 _CHANNELS: Final = {1: "mono", 2: "stereo"}
 _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
@@ -41,10 +30,9 @@ _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 def of_settings(settings: Settings, sha256s: Iterable[str] = ()) -> list[Fact]:
     """The detector, and each setting of the turn detector with its meaning. sha256s: the hashes of all settings."""
     facts: list[Fact] = [("voice activity", vad_text(settings))]
-    facts += [
-        (SETTING_NAMES.get(name, name.replace("_", " ")), Cell(f"{value:,} ms", SETTINGS.get(name, "")))
-        for name, value in settings["turns"].items()
-    ]
+    for name, value in settings["turns"].items():
+        known = SETTINGS.get(name, {"name": name.replace("_", " "), "meaning": ""})
+        facts.append((known["name"], Cell(f"{value:,} ms", known["meaning"])))
     if settings.get("line_open"):
         facts.append(("line", "taken as open until the end: B could still answer"))
     hashes = ", ".join(sha256[:SHA_CHARACTERS] for sha256 in sha256s)

@@ -18,6 +18,7 @@ from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.judging_types import JudgingSpent
     from fdbcore.analysis.summary_types import Measures, Summary
     from fdbcore.measures.live_record_types import HeldCost
     from fdbcore.recording.meta_types import Settings
@@ -200,12 +201,9 @@ def _channels(recording: Recording) -> dict[str, str]:
 
 def vad_text(settings: Settings) -> str:
     """The name and version of the voice activity detector; of both sides if they differ."""
-    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
+    vads: list[Mapping[str, Any]] = [settings["vad"][side] for side in SIDES]
+    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in vads]
     return " / ".join(dict.fromkeys(named))
-
-
-def _vads(settings: Settings) -> list[Mapping[str, Any]]:
-    return [settings["vad"][side] for side in SIDES]
 
 
 def usd_text(usd: float) -> str:
@@ -227,3 +225,15 @@ def cost_text(cost: HeldCost) -> str:
     beside = [f"{n:,} {of_all} {kind}" for kind, n in kinds.items() if n]
     dated = f" (list prices of {cost['priced_on']})" if cost["priced_on"] else ""
     return "; ".join([*([f"{usd_text(cost['usd'])}{dated}"] if cost["usd"] or not beside else []), *beside])
+
+
+def judging_took(judging: JudgingSpent, what: str) -> str:
+    """How many requests, tokens and USD, and why it stopped if it did. what: was judged: "these dialogues"."""
+    tokens = sum(count for unit, count in judging["counts"].items() if unit.endswith("tokens"))
+    dated = f" (list prices of {judging['priced_on']})" if judging["priced_on"] else ""
+    unpriced = f", {judging['unpriced']:,} of them unpriced" if judging["unpriced"] else ""
+    stopped = f" It stopped: {judging['stopped']}. The same command goes on." if judging["stopped"] else ""
+    return (
+        f"Judging {what} took {judging['requests']:,} requests so far{unpriced}, {tokens:,.0f} tokens and "
+        f"{judging['usd']:.2f} USD{dated}.{stopped}"
+    )

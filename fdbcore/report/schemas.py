@@ -16,9 +16,8 @@ import msgspec
 
 from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
-from fdbcore.analysis.statement_types import Statements
+from fdbcore.analysis.statement_types import Statements, Trend
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
-from fdbcore.analysis.trend_types import Trend
 from fdbcore.measures.finding_types import Moment
 from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest

@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import Final
 
 FEWEST_NAME_COLUMNS: Final = 12
+LABEL_COLUMNS: Final = 17
 
 
 def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
@@ -42,6 +43,12 @@ def _part(names: Sequence[str], columns: Sequence[Sequence[str]], part: Sequence
 def filled(text: str, columns: int, indent: str = "") -> str:
     """`text`, wrapped; the lines after the first are indented. Names and paths are not broken: they can be copied."""
     return fill(text, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def labelled(lines: Iterable[tuple[str, str]], columns: int) -> list[str]:
+    """Texts, each with its label before it, wrapped beside the labels for a terminal with this many columns."""
+    indent = " " * LABEL_COLUMNS
+    return [filled(f"{label:<{LABEL_COLUMNS}}{text}", columns, indent) for label, text in lines]
 
 
 def shortened(text: str, width: int) -> str:

@@ -133,8 +133,10 @@ def _write_page(call: tuple[Path | None, str | None, CallVerdict | None], parts:
             content = page_document(reading, scores)
             heard = call_audio(reading, path) if parts.audio else CallAudio()
             lists = moment_lists(reading) if content["unscored"] is None else {}
-            shown = CallPage(parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
-            write_report(reading, content, shown, lists)
+            shown = CallPage(
+                parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict, lists=lists
+            )
+            write_report(reading, content, shown)
     except FdbError:  # the survey says so
         return {}
     return lists

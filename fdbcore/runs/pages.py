@@ -15,7 +15,8 @@ from fdbcore.analysis.kept import forget_all_but, kept
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import SUMMARY, is_replayed
-from fdbcore.report.comparison.page import COMPARE, write_comparison
+from fdbcore.report.comparison.page import write_comparison
+from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import WHOLE, PageParts
 from fdbcore.report.listening import ClipCounts
 from fdbcore.report.run.page import write_index

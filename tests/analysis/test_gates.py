@@ -32,7 +32,7 @@ def test_the_moments_of_long_silences_are_told_whoever_ends_them(tmp_path: Path)
     recordings = [drawn_recording(tmp_path / name, drawing) for name, drawing in drawings.items()]
     calls = [Call(recording.name, recording.path) for recording in recordings]
     found = worst(CallGroup("", calls, [{} for _ in calls]), "lapse_s", at_most=True)
-    assert [(each.call.name, each.start_s) for each in found] == [("paused", 2.0), ("slow", 2.0)]
+    assert [(each["call"], each["start_s"]) for each in found] == [("paused", 2.0), ("slow", 2.0)]
 
 
 def gate(text: str, **where: str) -> Gates:
@@ -202,9 +202,9 @@ def test_clips_over_several_lines_are_as_many_as_clips() -> None:
     columns = [{"clip": f"c{k % 6}", "line": ("clean", "babble:10")[k // 6]} for k in range(12)]
     run = replace(many, calls=[replace(call, columns=own) for call, own in zip(many.calls, columns, strict=True)])
     over_both = one(gate("premature_per_turn <= 0.9"), run).run
-    assert (over_both.calls, over_both.clusters) == (12, 6)
+    assert (over_both["calls"], over_both["clusters"]) == (12, 6)
     clean = one(gate("premature_per_turn <= 0.9", line="clean"), run).run
-    assert (clean.calls, clean.clusters) == (6, 6)
+    assert (clean["calls"], clean["clusters"]) == (6, 6)
 
 
 def test_the_side_that_is_short_is_named() -> None:
@@ -251,7 +251,7 @@ def test_items_are_decided_by_their_statistic() -> None:
     decision = one(gate(f"{LATENCY}.mean <= baseline + 100"), new, old)
     items = [np.concatenate([q[LATENCY].values for q in of.quantities]) for of in (new, old)]  # type: ignore[union-attr]
     assert decision.value == pytest.approx(items[0].mean() - items[1].mean())
-    assert decision.run.value == pytest.approx(items[0].mean())
+    assert decision.run["value"] == pytest.approx(items[0].mean())
     rates = group([{"overlap_per_min": Ratio("1/min", k % 3, 1.0, k % 3)} for k in range(60)])
     assert one(gate("overlap_per_min <= 2"), rates).status == "passed"
 

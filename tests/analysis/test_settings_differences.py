@@ -10,7 +10,7 @@ from typing import Any
 from click.testing import CliRunner
 from helpers.made_runs import Manner, drawn_calls, made_run
 
-from fdbcore.analysis.settings_differences import within
+from fdbcore.analysis.settings_differences import differing_within
 from fdbcore.cli.report import report
 from fdbcore.recording.files import settings_hash
 from fdbcore.types import TurnSettings
@@ -22,8 +22,15 @@ def made_by(rate_hz: int, min_silence_ms: int = 200) -> Any:
 
 
 def test_a_rate_belongs_to_its_call_and_is_no_setting() -> None:
-    assert within([]) == within([made_by(16_000)]) == within([made_by(16_000), made_by(8_000)]) == []
-    assert within([made_by(16_000), made_by(8_000, 300), made_by(8_000)]) == ["turns min_silence_ms: 200 and 300"]
+    assert (
+        differing_within([])
+        == differing_within([made_by(16_000)])
+        == differing_within([made_by(16_000), made_by(8_000)])
+        == []
+    )
+    assert differing_within([made_by(16_000), made_by(8_000, 300), made_by(8_000)]) == [
+        "turns min_silence_ms: 200 and 300"
+    ]
 
 
 def test_the_page_of_a_run_names_what_differs(tmp_path: Path) -> None:

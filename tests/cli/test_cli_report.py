@@ -22,7 +22,7 @@ from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, REPORT
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import SUMMARY
-from fdbcore.report.call import alone
+from fdbcore.report.call import page as call_page
 
 __all__ = ["ran"]
 
@@ -141,10 +141,10 @@ def test_a_call_to_send_is_one_file_with_all_of_its_audio(ran: Ran, tmp_path: Pa
 def test_a_call_to_send_has_as_good_audio_as_fits(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     report(ran.run, "--call", "slow", "--embed", "--quiet")
     whole = (ran.run / "slow" / "slow.html").stat().st_size
-    monkeypatch.setattr(alone, "MOST_BYTES", whole - 10_000)
+    monkeypatch.setattr(call_page, "MOST_BYTES", whole - 10_000)
     result = report(ran.run, "--call", "slow", "--embed")
     assert result.stdout.rstrip().endswith(f" kb/s, to stay below {(whole - 10_000) / 1e6:g} MB)")
-    monkeypatch.setattr(alone, "MOST_BYTES", whole - 60_000)
+    monkeypatch.setattr(call_page, "MOST_BYTES", whole - 60_000)
     refused = report(ran.run, "--call", "slow", "--embed")
     assert refused.exit_code == 1
     (line,) = refused.stderr.splitlines()

@@ -15,8 +15,9 @@ from fakes.parties import Caller, Speaker
 from fakes.recordings import drawn_recording
 from helpers.documents import document_of
 
-from fdbcore.analysis.comparison import comparison
+from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.score import score, summary
 from fdbcore.analysis.survey import survey
@@ -170,7 +171,7 @@ def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
     assert index.index("1.5 s of B&#39;s audio") < index.index("<table")
     note, *_ = input_notes(calls)
     assert note.startswith("audio missing in 2 calls: call_0 (1.5 s of B's audio (")
-    compared = comparison(Run(tmp_path, calls), None, [], None, [f"run: {note}"])
+    compared = Sides(Run(tmp_path, calls), CallGroup("", [], []), None, None, [f"run: {note}"]).compared(None, None)
     compared["gates"] = {
         "file": "gates.toml",
         "level": 0.95,

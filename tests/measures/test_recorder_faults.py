@@ -26,9 +26,8 @@ from helpers.faulty_audio import (
 from helpers.input_health import Activity, active, found, health_of
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.exchanged_calls import exchanged
+from fdbcore.analysis.input_notes import TWINS, SoundOfCall, exchanged, standing_out, twins
 from fdbcore.analysis.score import score
-from fdbcore.analysis.twin_calls import TWINS, SoundOfCall, standing_out, twins
 from fdbcore.cli.main import main
 from fdbcore.measures.health.finding import runs
 from fdbcore.measures.health.silences import cut_short

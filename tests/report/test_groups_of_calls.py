@@ -20,7 +20,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import summarise
 from fdbcore.cli.main import main
 from fdbcore.report.format import amount, limits, p_value
-from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.svg.charts import TrendPoint, trend
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from helpers.terminal import on_terminal
 
 from fdbcore.cli.main import main
 from fdbcore.report.comparison.junit import junit_of_error
-from fdbcore.report.svg.charts import Axis, Point, plane
-from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.svg.charts import Axis, Point, TrendPoint, plane, trend
 from fdbcore.runtime.redaction import on_screen
 from fdbcore.suites.dialogue_acts.page.picture import Block, _block
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson

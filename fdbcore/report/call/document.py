@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, cast
 
-from fdbcore.analysis.detectors import earlier
+from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.live_record import live_record

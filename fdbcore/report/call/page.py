@@ -1,25 +1,30 @@
-"""The HTML report of one call: it needs no network, and links the audio and what all pages of its run share."""
+"""The HTML report of one call: it needs no network, and links the audio and what all pages of its run share.
+
+A page that can be sent alone contains its script, its style and the audio of the whole call.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from fdbcore.analysis.call_verdicts import CallVerdict
+from fdbcore.errors import AudioError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import REPORT, write_pieces
+from fdbcore.recording.files import REPORT, write_pieces, write_text
+from fdbcore.recording.places import with_changed
 from fdbcore.recording.reader import Recording
-from fdbcore.report.call import agent_log as marks
+from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
-from fdbcore.report.call.audio import audio_url
+from fdbcore.report.call.audio import audio_url, webm
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.screen import last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
@@ -29,7 +34,7 @@ from fdbcore.report.glossary import terms
 from fdbcore.report.groups.detectors import detector_table
 from fdbcore.report.html.templates import INDEX, render_pieces
 from fdbcore.report.html.values import Links
-from fdbcore.types import TurnSettings
+from fdbcore.types import TurnSettings, clock_text, ticks_to_s
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
 if TYPE_CHECKING:
@@ -37,6 +42,14 @@ if TYPE_CHECKING:
 
 FULL_SCALE: Final = 32_768
 PIECE_BYTES: Final = 3 << 15  # base64 codes three bytes at a time
+
+MOST_BYTES: Final = 20_000_000
+"""What most mail servers take, with what else a message needs."""
+
+BIT_RATES: Final = (32_000, 24_000, 16_000)
+"""Of both sides together, in Opus. Speech stays clear at the last one, and becomes dull below it."""
+
+_BASE64: Final = 4 / 3
 
 
 class ScoredIn(NamedTuple):
@@ -55,7 +68,8 @@ class CallPage:
     silent: why there is no audio, if there should be some. unplayable: why browsers cannot play the audio that there
     is. is_in_run: whether index.html will link the page, if there is none yet. sound: the audio as WebM, for a page
     that contains all that it needs. verdict: what gates say of the call. remarks: what a suite says of it. scored_in:
-    where a page stands that does not stand in the folder of its recording.
+    where a page stands that does not stand in the folder of its recording. lists: those of its moments; None: they are
+    made.
     """
 
     audio: bool = True
@@ -67,14 +81,10 @@ class CallPage:
     verdict: CallVerdict | None = None
     remarks: CallRemarks = NO_REMARKS
     scored_in: ScoredIn | None = None
+    lists: Mapping[str, MomentList] | None = None
 
 
-def write_report(
-    reading: Reading,
-    content: Document,
-    shown: CallPage = CallPage(),
-    lists: Mapping[str, MomentList] | None = None,
-) -> Path:
+def write_report(reading: Reading, content: Document, shown: CallPage = CallPage()) -> Path:
     """Write report.html into the folder of the recording and return its path. content: its document.
 
     What it shares with other pages is written into the folder `pages` of the run, if it is not there. Raises
@@ -82,42 +92,21 @@ def write_report(
     """
     share(reading.path.parent)
     path = reading.path / REPORT
-    write_pieces(path, pieces(reading, content, shown, lists))
+    write_pieces(path, pieces(reading, content, shown))
     return path
 
 
-def page(
-    reading: Reading,
-    content: Document,
-    shown: CallPage = CallPage(),
-    lists: Mapping[str, MomentList] | None = None,
-) -> str:
-    """The whole page. lists: those of its moments; by default they are made."""
-    return "".join(pieces(reading, content, shown, lists))
+def page(reading: Reading, content: Document, shown: CallPage = CallPage()) -> str:
+    """The whole page."""
+    return "".join(pieces(reading, content, shown))
 
 
-def pieces(
-    reading: Reading,
-    content: Document,
-    shown: CallPage = CallPage(),
-    lists: Mapping[str, MomentList] | None = None,
-) -> Iterator[str]:
+def pieces(reading: Reading, content: Document, shown: CallPage = CallPage()) -> Iterator[str]:
     """The page in pieces: that of a day would be a text of 50 million characters."""
     if not shown.audio or shown.sound is not None:
-        content = {
-            **content,
-            "recording": _without_places(content["recording"]),
-            "held": _without_places(content["held"]),
-            "labels": _without_places(content["labels"]),
-            "marks": _without_places(content["marks"]),
-        }
+        content = _with_parts(content, _without_places, "recording", "held", "labels", "marks")
     if not shown.words:
-        content = {
-            **content,
-            "recording": _without_words(content["recording"]),
-            "held": _without_words(content["held"]),
-            "transcript": [],
-        }
+        content = _with_parts({**content, "transcript": []}, _without_words, "recording", "held")
     if shown.silent is not None:
         content = {**content, "warnings": [f"no audio: {shown.silent}", *content["warnings"]]}
     is_linked = shown.audio and shown.silent is None and shown.unplayable is None and shown.sound is None
@@ -125,6 +114,7 @@ def pieces(
     heard, (shared_script, shared_style) = ears(reading), shared_names()
     folder, scorecard = shown.scored_in or (reading.path, "")
     is_scored = content["unscored"] is None
+    lists = shown.lists
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
     link, dialogue = Links(titles(lists).keys()), transcript.section(content, shown.remarks.rows)
@@ -151,7 +141,7 @@ def pieces(
         unplayable=shown.unplayable,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
-        marks=marks.section(content["marks"], link) if content["marks"] else None,
+        marks=agent_logs.section(content["marks"], link) if content["marks"] else None,
         remarks=shown.remarks,
         remark_rows=[asdict(row) for row in shown.remarks.rows],
         dialogue=dialogue,
@@ -174,24 +164,29 @@ def pieces(
     )
 
 
+def _with_parts(content: Document, change: Callable[[Any], Any], *names: str) -> Document:
+    """A document with the parts of these names changed."""
+    return cast("Document", {name: change(part) if name in names else part for name, part in content.items()})
+
+
 def _without_places(value: Any) -> Any:  # noqa: ANN401
     """A JSON value with names of files instead of paths, and without hashes and times that identify the files."""
-    if isinstance(value, list):
-        return [_without_places(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {key: _without_places(each) for key, each in value.items() if key not in ("sha256", "modified_ns")}
-    places = {key: Path(each).name for key, each in kept.items() if key in ("path", "source") and isinstance(each, str)}
-    return kept | places
+    kept = _without(value, ("sha256", "modified_ns"))
+    return with_changed(kept, lambda place: Path(place).name, ("path", "source"), ())
 
 
 def _without_words(value: Any) -> Any:  # noqa: ANN401
     """A JSON value without transcripts and without the texts of scripts."""
+    return _without(value, ("transcript", "say"))
+
+
+def _without(value: Any, names: Collection[str]) -> Any:  # noqa: ANN401
+    """A JSON value without what stands under these names, wherever that is."""
     if isinstance(value, list):
-        return [_without_words(each) for each in value]
+        return [_without(each, names) for each in value]
     if not isinstance(value, dict):
         return value
-    return {key: _without_words(each) for key, each in value.items() if key not in ("transcript", "say")}
+    return {key: _without(each, names) for key, each in value.items() if key not in names}
 
 
 def _scored(
@@ -221,3 +216,26 @@ def peak_pieces(recording: Recording) -> Iterator[str]:
     peaks = recording.peaks.T.flat
     for start in range(0, len(peaks), PIECE_BYTES):
         yield base64.b64encode(byte_of[peaks[start : start + PIECE_BYTES]].tobytes()).decode("ascii")
+
+
+def write_alone(
+    reading: Reading, content: Document, verdict: CallVerdict | None = None, words: bool = True
+) -> tuple[Path, int]:
+    """Write the page of a recording with all that it needs, NAME/NAME.html; return its path and the bit rate.
+
+    verdict: what gates say of the call. words: whether the page has what was said. The bit rate is the highest with
+    which the page stays below MOST_BYTES. Raises AudioError if there is none, or if the audio cannot be read, and
+    RecordingError if the page cannot be written. The caller must check that the source has not changed.
+    """
+    seconds = ticks_to_s(reading.n_ticks)
+    room = MOST_BYTES - len(page(reading, content, CallPage(words=words, sound=b"", verdict=verdict)).encode())
+    for bit_rate in BIT_RATES:
+        if seconds * bit_rate / 8 * _BASE64 <= room and len(sound := webm(reading, bit_rate)) * _BASE64 <= room:
+            path = reading.path / f"{reading.name}.html"
+            write_text(path, page(reading, content, CallPage(words=words, sound=sound, verdict=verdict)))
+            return path, bit_rate
+    most_s = max(room, 0) * 8 / _BASE64 / BIT_RATES[-1]
+    raise AudioError(
+        f"{reading.name}: expected at most {clock_text(most_s)} of audio in a page of {MOST_BYTES / 1e6:g} MB, got "
+        f"{clock_text(seconds)}: send report.html with the folder `pages` and the audio"
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.facts import fto_ms
+from fdbcore.analysis.input_notes import SoundOfCall, standing_out
 from fdbcore.analysis.line_effects import pooled_lines, pooled_text
 from fdbcore.analysis.score import read_scores
-from fdbcore.analysis.twin_calls import SoundOfCall, standing_out
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
@@ -37,18 +37,16 @@ from fdbcore.report.format import (
     with_interval,
 )
 from fdbcore.report.run.findings import ends_unanswered
-from fdbcore.report.terminal import filled, laid_out, shortened, shortened_at_end
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
+from fdbcore.report.terminal import LABEL_COLUMNS, filled, labelled, laid_out, shortened, shortened_at_end
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Scores, Summary
-    from fdbcore.measures.placed_line_types import PlacedLines
     from fdbcore.recording.recorded_types import LineOfCall
     from fdbcore.report.call.document_types import Document
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
-LABEL_COLUMNS: Final = 17
 TABLE_COLUMNS: Final = 72
 REMARK_COLUMNS: Final = 30
 WORST: Final = 2
@@ -56,27 +54,40 @@ WORST: Final = 2
 
 def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
     """The text about one session, several lines without a final newline. content: its document."""
-    lines = [header(reading)]
-    lines += [_labelled("left out", " | ".join(span.brief for span in reading.left_out))] if reading.left_out else []
-    lines += [f"!! {text}" for text in told_first(content)]
-    lines += [_labelled("health", text) for text in [health_text(content)] if text]
-    reason = content["unscored"]
-    lines += [_labelled("not scored", reason)] if reason else _figures(reading, content)
-    lines += _held(content)
-    lines += [_labelled(name, text) for name, text in line_texts(content)]
     indent = " " * LABEL_COLUMNS
-    return "\n".join(filled(line, columns, indent) for line in lines)
+    left_out = [("left out", " | ".join(span.brief for span in reading.left_out))] if reading.left_out else []
+    return "\n".join(
+        [
+            filled(header(reading), columns, indent),
+            *labelled(left_out, columns),
+            *(filled(f"!! {text}", columns, indent) for text in told_first(content)),
+            *labelled(_told(reading, content), columns),
+        ]
+    )
 
 
-def _figures(reading: Reading, content: Document) -> list[str]:
-    measures = content["measures"]
-    lines = []
-    without = _figure_texts(reading.dialogue, measures)
-    counting_echo = _figure_texts(reading.dialogue_with_echo, with_echo(measures))
-    for label, text in without.items():
-        lines += [_labelled(label, text)] if text else []
-        lines += [_labelled("  with echo", counting_echo[label])] if counting_echo[label] != text else []
-    return [*lines, _labelled("worst", _worst(reading, content))]
+def _told(reading: Reading, content: Document) -> Iterator[tuple[str, str]]:
+    """The lines of a session with their labels."""
+    if text := health_text(content):
+        yield "health", text
+    if reason := content["unscored"]:
+        yield "not scored", reason
+    else:
+        measures = content["measures"]
+        counting_echo = _figure_texts(reading.dialogue_with_echo, with_echo(measures))
+        yield from beside_echo(_figure_texts(reading.dialogue, measures), counting_echo)
+        yield "worst", _worst(reading, content)
+    yield from _held(content)
+    yield from line_texts(content)
+
+
+def beside_echo(figures: Mapping[str, str], counting_echo: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Lines of figures by their labels; one that echo would change is followed by the changed one."""
+    for label, text in figures.items():
+        if text:
+            yield label, text
+        if counting_echo.get(label, text) != text:
+            yield "  with echo", counting_echo[label]
 
 
 def _figure_texts(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
@@ -94,16 +105,18 @@ def with_echo(measures: Measures) -> Measures:
     return {name: summary.get("with_echo", summary) for name, summary in measures.items()}
 
 
-def _held(content: Document) -> list[str]:
+def _held(content: Document) -> Iterator[tuple[str, str]]:
     """The lines about the timing of a live call, its tool calls, and whether a replay gave the same results."""
     if content["held"] is None:
-        return []
-    replayed, disturbed = replay_text(content), disturbances(content)
-    lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
-    lines += [_labelled("muted", text) for text in muted_texts(content)]
-    lines += [_labelled("tools", calls)] if (calls := tools_text(content)) else []
-    lines += [_labelled("heard over", _line_text(line))] if (line := content["held"].get("line")) else []
-    return lines + ([_labelled("replay", replayed)] if replayed else [])
+        return
+    yield "timing", " | ".join(filter(None, [verdict(content), disturbances(content)]))
+    yield from (("muted", text) for text in muted_texts(content))
+    if calls := tools_text(content):
+        yield "tools", calls
+    if line := content["held"].get("line"):
+        yield "heard over", _line_text(line)
+    if replayed := replay_text(content):
+        yield "replay", replayed
 
 
 def _line_text(line: LineOfCall) -> str:
@@ -141,34 +154,26 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
     rows.append([name, length, *columns_of.cells(pooled), ""])
     beside = with_echo(pooled)
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
+    placed = ((reading.name, placed_lines(reading)) for reading, _ in scored)
     notes = [
         f"median answer time {_with_n(pooled['response_latency_ms'])}",
         f"answered {_with_n(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
-        *(f"lines: {told}" for found in [pooled_lines(_placed(scored))] if found and (told := pooled_text(found))),
+        *(f"lines: {told}" for found in [pooled_lines(placed)] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
     heard = {
-        reading.name: SoundOfCall(reading.n_ticks, reading.health["sides"], fto_ms(reading), "held" in reading.meta)
+        reading.name: SoundOfCall(
+            reading.n_ticks, reading.health["sides"], fto_ms(reading.dialogue), "held" in reading.meta
+        )
         for reading, _ in scored
         if reading.health
     }
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(heard).items()]
-    beneath = (line for note in notes for line in filled(note, columns).splitlines())
-    return "\n".join(
-        [
-            head,
-            *(line for text in [*_unanswered(scored), *strange] for line in filled(text, columns).splitlines()),
-            *(line for text in _amiss(scored, columns) for line in filled(text, columns).splitlines()),
-            *_lines(rows, columns),
-            *beneath,
-        ]
-    )
-
-
-def _placed(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[tuple[str, PlacedLines | None]]:
-    return ((reading.name, placed_lines(reading)) for reading, _ in scored)
+    warned = [*_unanswered(scored), *strange, *_amiss(scored, columns)]
+    above, beneath = ([filled(text, columns) for text in texts] for texts in (warned, notes))
+    return "\n".join([head, *above, *_lines(rows, columns), *beneath])
 
 
 def _unanswered(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[str]:
@@ -226,10 +231,6 @@ def seconds(settings: TurnSettings, setting: str) -> str:
     return f"{value_ms / 1000:g} s"
 
 
-def _labelled(label: str, text: str) -> str:
-    return f"{label:<{LABEL_COLUMNS}}{text}"
-
-
 def _answers(dialogue: Dialogue, measures: Measures) -> str:
     latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
     last = f" | A's last turn: {last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
@@ -252,17 +253,14 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
 
 def last_turn(dialogue: Dialogue) -> str:
     """Why A's last turn does not count."""
-    if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in _censored_turns(dialogue)[-1:]):
+    turns = [event for event in dialogue.events if event.kind == "turn" and event.side == "A" and event.censored]
+    if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in turns[-1:]):
         return "cut off where the measured part ends"
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
     if dialogue.line == "cut":
         return "the call was cut at --max-s" if is_over else "cut off at --max-s"
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
-
-
-def _censored_turns(dialogue: Dialogue) -> list[TurnEvent]:
-    return [event for event in dialogue.events if event.kind == "turn" and event.side == "A" and event.censored]
 
 
 def _over(measures: Measures) -> str:

@@ -13,7 +13,7 @@ from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
-from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat
+from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat, without_empty
 from fdbcore.types import SIDES, Side, TurnKind, TurnSettings
 
 if TYPE_CHECKING:
@@ -66,12 +66,9 @@ def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[d
             if texts[name].group == group
         ]
         if rows:
-            used = [k for k in range(len(MEASURE_COLUMNS)) if any(cells[k] for _, cells in rows)]
-            columns = ["measure", *(MEASURE_COLUMNS[k] for k in used)]
-            shown = [(label, [cells[k] for k in used]) for label, cells in rows]
-            found.append(
-                {"title": group.title, "about": in_words(group.about, settings), "columns": columns, "rows": shown}
-            )
+            used, shown = without_empty(MEASURE_COLUMNS, rows)
+            about = in_words(group.about, settings)
+            found.append({"title": group.title, "about": about, "columns": ["measure", *used], "rows": shown})
     return found
 
 

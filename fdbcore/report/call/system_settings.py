@@ -62,7 +62,8 @@ def _is_system(party: Mapping[str, Any]) -> bool:
 
 def _of_party(side: Side, party: Mapping[str, Any]) -> SystemSettings:
     asked, session = (party.get(name) or {} for name in ("asked", "session"))
-    wanted, confirmed, about = (dict(_leaves(each)) for each in (asked, session, _without(party, _APART)))
+    rest = {name: value for name, value in party.items() if name not in _APART}
+    wanted, confirmed, about = (dict(_leaves(each)) for each in (asked, session, rest))
     differs = {each["setting"] for each in party.get("differs", ())}
     texts = [(name, value) for name, value in {**about, **wanted}.items() if _is_long(value)]
     texts += [
@@ -86,10 +87,6 @@ def _of_party(side: Side, party: Mapping[str, Any]) -> SystemSettings:
         own,
         texts,
     )
-
-
-def _without(value: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: each for name, each in value.items() if name not in names}
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

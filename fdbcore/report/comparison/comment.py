@@ -14,9 +14,8 @@ from urllib.parse import quote
 
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.report.comparison import limits, words
-from fdbcore.report.comparison.page import COMPARE
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
-from fdbcore.report.html.templates import INDEX
+from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.markdown import code, escaped
 
 if TYPE_CHECKING:
@@ -183,9 +182,8 @@ def _table(compared: ComparedCalls) -> str:
 
 def _figures(row: ComparedMeasure) -> Sequence[str]:
     unit = words.unit_of(row)
-    sides = [f"{amount(headline(side), unit)} ({words.counts(side)})" for side in (row["a"], row["b"])]
     value = NONE if row["value"] is None else difference(row["value"], row["interval"], unit)
-    return (*sides, value, p_value(row["p_holm"]) or NONE)
+    return (*words.sides_of(row), value, p_value(row["p_holm"]) or NONE)
 
 
 def _gates(gates: DecidedGates | None) -> str:

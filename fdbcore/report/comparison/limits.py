@@ -1,18 +1,20 @@
-"""Limits beside the figures that they are about: on the page of a run, in its list of calls, on the page of a call."""
+"""What gates say of a run and of its calls: on the page of the run, in its list of calls, on the page of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, GateInCall
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.report.comparison import words
 from fdbcore.report.format import amount, limit_text
+from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import Limit
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Status
+    from fdbcore.analysis.comparison_types import DecidedGates, Status
 
 SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed": "✓", "not measured": "–"}
 """What tells a status apart without its colour."""
@@ -93,3 +95,47 @@ def _limit(gate: GateInCall) -> str:
     unit = MEASURES[gate.gate.measure].shown_in
     limit = amount(gate.limit, unit) if gate.gate.needs_baseline else limit_text(gate.limit, unit)
     return f"{'at most' if gate.gate.at_most else 'at least'} {limit}"
+
+
+def banner(gated: GatedRun) -> dict[str, Any]:
+    """The values for the sentence about the run."""
+    status = words.run_status(gated.gates)
+    return {
+        "css": css(status, bool(words.passed_beside(gated.gates))),
+        "sign": SIGNS[status],
+        "sentence": words.gates_verdict(gated.gates),
+        "page": COMPARE,
+        "made": words.decided(gated.document),
+        "failing": any(call["status"] == "failed" for call in gated.gates["calls"]),
+    }
+
+
+def gate_columns(gated: GatedRun) -> dict[str, Any]:
+    """What the list of calls needs to show verdicts: their words and signs, and the column of each gate, null if none.
+
+    A column shows the median or the share of a measure, so gates on other statistics have no column.
+    """
+    return {
+        "words": VERDICTS,
+        "signs": SIGNS,
+        "columns": [_column(gated.gates, number) for number in range(len(gated.gates["results"]))],
+    }
+
+
+def _column(gates: DecidedGates, number: int) -> int | None:
+    gate = gates["results"][number]
+    shown = [name for name, column in measure_columns().items() if not column.is_count]
+    usual = (gate["measure"], f"{gate['measure']}.median")
+    if gate["measure"] not in shown or gate["gate"].split()[0] not in usual:
+        return None
+    return list(measure_columns()).index(gate["measure"])
+
+
+def listed(verdict: CallVerdict) -> dict[str, Any]:
+    """The verdict on a call: what it is, what it is by each gate (null: the gate concerns other calls), and in words
+    which limits it is beyond."""
+    return {
+        "is": verdict.status,
+        "of": [gate and gate.status for gate in verdict.gates],
+        "why": [beyond(gate) for gate in verdict.beyond],
+    }

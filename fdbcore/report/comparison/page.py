@@ -1,4 +1,7 @@
-"""The page of a comparison, compare.html: what got worse, to listen to; the gates; all measures."""
+"""The page of a comparison, compare.html: what got worse, to listen to; the gates; all measures.
+
+A line on the page of the run tells of it.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from fdbcore.report.comparison import words
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
 from fdbcore.report.glossary import in_words, terms
-from fdbcore.report.html.templates import INDEX, render
-from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown
+from fdbcore.report.html.templates import COMPARE, INDEX, render
+from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown, without_empty
 from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
 
@@ -36,9 +39,11 @@ if TYPE_CHECKING:
         LongerBetween,
     )
 
-COMPARE: Final = "compare.html"
 DETECTABLE: Final = "detectable"
 VERDICT: Final = "verdict"
+
+OPENS, CLOSES = "<!-- comparison -->", "<!-- end of the comparison -->"
+_CSS: Final = {"worse": "failed", "better": "passed"}
 
 
 def write_comparison(given: Kept, run: Run, shown: PageParts = WHOLE) -> Path:
@@ -227,13 +232,12 @@ def compared_table(
     note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
     columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
-    rows = [_row(row, settings, links) for row in compared["measures"]]
-    used = [k for k in range(len(columns)) if any(cells[k] for _, cells in rows)]
+    used, rows = without_empty(columns, [_row(row, settings, links) for row in compared["measures"]])
     return {
         "title": compared["title"] or f"{a['name']} against {b['name']}",
         "note": note,
-        "columns": ["measure", *(columns[k] for k in used)],
-        "rows": [(label, [cells[k] for k in used]) for label, cells in rows],
+        "columns": ["measure", *used],
+        "rows": rows,
     }
 
 
@@ -257,3 +261,36 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
         step(row["detectable"], unit) if row["detectable"] else "",
     ]
     return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells
+
+
+def line(document: Comparison | None, is_linked: bool = True) -> str:
+    """The line, between OPENS and CLOSES; without a comparison these alone. is_linked: to compare.html."""
+    return f"{OPENS}{'' if document is None else _line_inside(document, is_linked)}{CLOSES}"
+
+
+def replace_line(folder: Path, document: Comparison) -> None:
+    """Write the line anew into index.html of a run, if there is such a page: to draw all of it takes much longer.
+
+    RecordingError if it cannot be written.
+    """
+    path = folder / INDEX
+    if path.is_file():
+        before, opens, rest = path.read_text(encoding="utf-8").partition(OPENS)
+        after = rest.partition(CLOSES)[2]
+        if opens:
+            write_text(path, f"{before}{line(document)}{after}")
+
+
+def _line_inside(document: Comparison, is_linked: bool) -> str:
+    verdict, baseline = words.verdict_of_all(document), document["baseline"]
+    assert baseline is not None
+    return render(
+        "compared-line.html",
+        css=_CSS.get(verdict, "not-measured"),
+        sign=words.SIGNS[verdict],
+        baseline=words.name(baseline),
+        sentence=words.lead(document),
+        listens=bool(words.moments_of(document)),
+        made=words.made_on(document),
+        is_linked=is_linked,
+    )

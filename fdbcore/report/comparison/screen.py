@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.comparison import words
-from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, p_text, step
+from fdbcore.report.format import NOT_CORRECTED, clock_text, counted, difference, p_text, step
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def longer_lines(of: LongerBetween) -> Iterator[str]:
 
 def _row(row: ComparedMeasure) -> Iterator[str]:
     unit = words.unit_of(row)
-    sides = " | ".join(f"{amount(headline(side), unit)} ({words.counts(side)})" for side in (row["a"], row["b"]))
-    yield f"{words.label(row['measure'])}: {sides}"
+    yield f"{words.label(row['measure'])}: {' | '.join(words.sides_of(row))}"
     if row["value"] is None:
         yield f"  {row['reason']}"
         return

@@ -13,7 +13,17 @@ from fdbcore.analysis.gate_file import DEFAULTS
 from fdbcore.analysis.matching import CALL_NAME
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
-from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, p_text, step
+from fdbcore.report.format import (
+    allowance_text,
+    amount,
+    counted,
+    difference,
+    headline,
+    limit_text,
+    limits,
+    p_text,
+    step,
+)
 from fdbcore.report.html.values import ALL, NO_LINKS, Links
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
@@ -71,6 +81,11 @@ def counts(summary: Summary | None, measure: str = "", link: Links = NO_LINKS) -
     if "count" not in summary:
         return f"n = {linked(summary['n'], measure)}"
     return f"{linked(summary['count'], measure)} of {linked(summary['n'], f'{measure}{ALL}')}"
+
+
+def sides_of(row: ComparedMeasure) -> list[str]:
+    """The figure of each side with its counts: "6.1 % (49 of 800)"."""
+    return [f"{amount(headline(side), unit_of(row))} ({counts(side)})" for side in (row["a"], row["b"])]
 
 
 def pairing(compared: ComparedCalls) -> str:

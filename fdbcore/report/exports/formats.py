@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fdbcore.analysis.score import read_scores
 from fdbcore.errors import InputError
@@ -16,9 +16,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
-from fdbcore.report.exports.fdb1 import export_fdb1, why_not, why_not_held
-from fdbcore.report.exports.fdb_v2 import export_fdb2
-from fdbcore.report.exports.turnbench import export_turnbench
+from fdbcore.report.exports.fdb import export_fdb1, export_fdb2, why_not, why_not_held
 from fdbcore.sources.label_files import rttm_name
 from fdbcore.sources.label_set import LEFT_OUT
 from fdbcore.sources.text_cells import marked
@@ -35,10 +33,10 @@ Point: TypeAlias = tuple[int, str]
 def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
     """Write a file for each recording and return the paths.
 
-    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb1`, `fdb_v2`), which have several files per
-    recording; or turnbench (see `turnbench`), one file for all. out: the folder, created if it is missing. By default
-    it is that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder
-    that holds them.
+    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb`), which have several files per recording; or
+    turnbench (see `export_turnbench`), one file for all. out: the folder, created if it is missing. By default it is
+    that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder that
+    holds them.
     Raises InputError for an unknown format, and for a recording that cannot be exported; RecordingError if a file
     cannot be written.
     """
@@ -247,3 +245,46 @@ def _point_tier(name: str, marks: Sequence[Point], n_ticks: int) -> str:
 
 def _indented(text: str, columns: int) -> str:
     return "".join(f"{' ' * columns}{line}\n" for line in text.splitlines())
+
+
+def export_turnbench(recordings: Sequence[Recording], folder: Path) -> Path:
+    """Write turnbench.json, of all recordings together, into a folder: predictions in the submission format of
+    TurnBench (arXiv 2608.25218), for the benchmark's own scoring. RecordingError if it cannot be written.
+
+    What is handed in is the turn detector, not a system under test: for each side the moments at which it knew of the
+    end of a turn, and of an interruption that took the floor. A moment is when the event became known, with the delay
+    of the voice activity, as the benchmark demands: no decision is told before all audio that it rests on was heard.
+
+    Its scorer looks for the end of a turn until 3 s after it. Ours is known once the other side has the floor, with the
+    default settings 1.4 s after it began to speak. So a turn is found if it is answered within 1.6 s; the last turn of
+    a conversation never is.
+
+    A conversation has the name of its recording; speaker_1 is side A. Raises InputError for two of the same name.
+    """
+    names = [recording.name for recording in recordings]
+    if len(set(names)) < len(names):
+        raise InputError(f"{folder}: expected recordings of different names, got one twice")
+    predictions = [_conversation(Reading(recording.path)) for recording in recordings]  # one at a time in memory
+    path = folder / "turnbench.json"
+    write_text(path, json.dumps({"schema_version": 1, "predictions": predictions}, indent=1) + "\n")
+    return path
+
+
+def _conversation(reading: Reading) -> dict[str, Any]:
+    told = [event for event in reading.dialogue.events if not event.censored]
+    speakers = {f"speaker_{number}": _speaker(told, side, reading.n_ticks) for number, side in enumerate(SIDES, 1)}
+    return {"conversation_id": reading.name, **speakers}
+
+
+def _speaker(told: Sequence[TurnEvent], side: Side, n_ticks: int) -> dict[str, list[float]]:
+    own = [event for event in told if event.side == side]
+    taken = [event for event in own if event.kind == "intrusion" and event.onset == "overlap"]
+    return {
+        "eot": _moments([event for event in own if event.kind == "turn"], n_ticks),
+        "interruption": _moments([event for event in taken if event.outcome == "taken"], n_ticks),
+    }
+
+
+def _moments(events: Sequence[TurnEvent], n_ticks: int) -> list[float]:
+    """When they became known, in seconds: strictly increasing, within the audio."""
+    return [ticks_to_s(tick) for tick in sorted({event.known_tick for event in events}) if tick <= n_ticks]

@@ -12,8 +12,7 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled
 from fdbcore.report.groups import words
 from fdbcore.report.html.values import Cell, Row, Shown
-from fdbcore.report.svg.charts import Chart
-from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 
 if TYPE_CHECKING:
     from fdbcore.analysis.breakdowns import Breakdown, GroupFigures

@@ -24,7 +24,7 @@ from fdbcore.report.terminal import laid_out
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.trend_types import Trend
+    from fdbcore.analysis.statement_types import Trend
 
 TREND: Final = "trend.html"
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 INDEX: Final = "index.html"
 """The page of a run."""
+COMPARE: Final = "compare.html"
+"""The page of its comparison."""
 OWN: Final = "fdbcore.report"
 
 

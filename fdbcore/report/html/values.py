@@ -102,6 +102,12 @@ class KeyFigure(NamedTuple):
     limits: Sequence[Limit] = ()
 
 
+def without_empty(columns: Sequence[str], rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
+    """The columns, and rows, without those columns in which no row has anything. columns: of the cells."""
+    used = [k for k in range(len(columns)) if any(cells[k] for _, cells in rows)]
+    return [columns[k] for k in used], [(label, [cells[k] for k in used]) for label, cells in rows]
+
+
 def flat(value: object, name: str = "") -> list[Fact]:
     """Nested JSON values as facts, such as ("vad A name", "silero")."""
     if isinstance(value, Mapping):

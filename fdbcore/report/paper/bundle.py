@@ -17,7 +17,7 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison import words
-from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step, with_interval
+from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
 from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
 from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import PaperTable, csv_text
@@ -199,16 +199,12 @@ def _sizes(compared: ComparedCalls) -> str:
 
 def _difference(compared: ComparedCalls, row: ComparedMeasure) -> list[str]:
     of = words.unit_of(row)
-    sides = [f"{amount(headline(side), of)} ({words.counts(side)})" for side in (row["a"], row["b"])]
-    p = p_value(row["p_holm"])
-    detectable = step(row["detectable"], of) if row["detectable"] else NONE
-    name = compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}"
     return [
-        name,
+        compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}",
         words.label(row["measure"]),
-        *sides,
+        *words.sides_of(row),
         NONE if row["value"] is None else step(row["value"], of, "+"),
         limits(row["interval"], of, "+") or NONE,
-        p,
-        detectable,
+        p_value(row["p_holm"]),
+        step(row["detectable"], of) if row["detectable"] else NONE,
     ]

@@ -19,9 +19,11 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.measures.measure import Column
 from fdbcore.recording.files import part_of, write_pieces, write_text
+from fdbcore.report import agent_logs
 from fdbcore.report.call import sections
 from fdbcore.report.call.shared import PAGES
-from fdbcore.report.comparison import line
+from fdbcore.report.comparison import limits
+from fdbcore.report.comparison.page import line
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
 from fdbcore.report.groups.detectors import detector_table
@@ -29,9 +31,7 @@ from fdbcore.report.groups.section import groups_of_calls
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import WHOLE, Links, PageParts
 from fdbcore.report.listening import ClipCounts, Sounds
-from fdbcore.report.run import agent_logs
 from fdbcore.report.run import findings as corpus_findings
-from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
 from fdbcore.report.run import systems as system_table
@@ -61,33 +61,16 @@ def write_index(
     other pages, and is named after the folder instead. Raises RecordingError if it cannot be written.
     """
     path = run.corpus.path / (f"{run.corpus.path.resolve().name}.html" if shown.embed else INDEX)
-    heard = heard or ClipCounts()
-    write_text(path, page(run, shown, heard, titles or {}, comparison, detectors))
-    if not shown.embed:
-        _write_scripts(run, Sounds(run.corpus.path, shown, heard))
-    return path
-
-
-def page(
-    run: Survey,
-    shown: PageParts,
-    heard: ClipCounts,
-    titles: Mapping[str, str],
-    comparison: Comparison | None = None,
-    detectors: Sensitivity | None = None,
-) -> str:
-    """The whole page."""
-    sounds, compared = Sounds(run.corpus.path, shown, heard), systems(run)
-    link = Links(titles)
+    heard, titles = heard or ClipCounts(), titles or {}
+    sounds, compared, link = Sounds(run.corpus.path, shown, heard), systems(run), Links(titles)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
-
-    return render(
+    page = render(
         "index.html",
         title=corpus_sections.title(run),
         is_alone=shown.embed,
         facts=corpus_sections.header(run),
-        gates=corpus_gates.banner(run.gated) if run.gated else None,
-        compared=line.html(comparison, is_linked=not shown.embed),
+        gates=limits.banner(run.gated) if run.gated else None,
+        compared=line(comparison, is_linked=not shown.embed),
         findings=corpus_findings.listed(run, sounds.page_of),
         noticed=corpus_sections.noticed(run),
         remarks=corpus_sections.remarks(run.corpus.path, cautions(measures_by_system(run, compared))),
@@ -99,20 +82,20 @@ def page(
         scored=bool(run.pooled),
         **(_scored(run, compared, settings, sounds, link) if run.pooled else {}),
     )
+    write_text(path, page)
+    if not shown.embed:
+        _write_scripts(run, Sounds(run.corpus.path, shown, heard))
+    return path
 
 
 def _scored(
-    run: Survey,
-    compared: Sequence[SystemCalls],
-    settings: TurnSettings,
-    sounds: Sounds,
-    link: Links,
+    run: Survey, compared: Sequence[SystemCalls], settings: TurnSettings, sounds: Sounds, link: Links
 ) -> dict[str, Any]:
     """The values that the page needs only if some call is scored."""
     worst, absent = corpus_sections.moments(run, settings, sounds, link)
     return {
         "health": corpus_health.panel(run, sounds.page_of),
-        "logs": agent_logs.section(run, link, sounds.page_of),
+        "logs": agent_logs.run_section(run, link, sounds.page_of),
         "lead": f"{len(compared)} systems. Each row counts only that system's calls."
         if compared
         else corpus_sections.lead(run),
@@ -138,7 +121,7 @@ def _list(run: Survey, sounds: Sounds, titles: Mapping[str, str], is_alone: bool
         "lists": {"folder": PAGES, "titles": titles},
         "figures": [_column(name, column) for name, column in measure_columns().items()],
         "calls": [_listed(row, columns, sounds) for row in inside],
-        "gates": corpus_gates.columns(run.gated) if run.gated else None,
+        "gates": limits.gate_columns(run.gated) if run.gated else None,
     }
 
 
@@ -217,7 +200,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: Sounds) -> dict[str, A
         known["verdict"] = row.health.verdict
         known["found"] = [[finding.id, finding.text] for finding in row.health.findings]
     if row.verdict is not None:
-        known["gates"] = corpus_gates.listed(row.verdict)
+        known["gates"] = limits.listed(row.verdict)
     if worst is not None:
         known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
     return known

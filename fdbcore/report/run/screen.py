@@ -6,26 +6,25 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
-from fdbcore.analysis.detectors import earlier
 from fdbcore.analysis.line_effects import pooled_text
+from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
+from fdbcore.report import agent_logs
 from fdbcore.report import columns as columns_of
-from fdbcore.report.call.screen import by_labels, with_echo
+from fdbcore.report.call.screen import beside_echo, by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
-from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
-from fdbcore.report.terminal import filled
+from fdbcore.report.terminal import filled, labelled
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
 
 MOST_COLUMNS: Final = 100
-LABEL_COLUMNS: Final = 17
 SHOWN: Final = 3
 """At most this many warnings, and this many unscored calls, are shown."""
 
@@ -33,14 +32,10 @@ SHOWN: Final = 3
 def corpus_screen(run: Survey, columns: int) -> str:
     """The text about a run: lines of at most `columns`, without a final newline."""
     width = min(columns, MOST_COLUMNS) - 1
-    indent = " " * LABEL_COLUMNS
     compared = systems(run)
-    first, lines = (
-        [filled(f"{label:<{LABEL_COLUMNS}}{text}", width, indent) for label, text in told]
-        for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
-    )
-    table = [*system_table.screen(compared, width), *filled(columns_of.note(), width).splitlines()] if compared else []
-    return "\n".join([*first, *table, *lines, *agent_logs.screen_lines(run, width)])
+    first, lines = labelled([*_head(run), *_warnings(run)], width), labelled(_lines(run, compared), width)
+    table = [*system_table.screen(compared, width), filled(columns_of.note(), width)] if compared else []
+    return "\n".join([*first, *table, *lines, *agent_logs.run_screen_lines(run, width)])
 
 
 def _head(run: Survey) -> Iterator[tuple[str, str]]:
@@ -56,7 +51,8 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     if run.pooled:
         yield "health", line(run)
         yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
-        yield from () if compared else _figures_beside(run)
+        if not compared:
+            yield from beside_echo(dict(_figures(run.measures)), dict(_figures(with_echo(run.measures))))
         yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
@@ -76,15 +72,6 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
         if len(found) > SHOWN:
             yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
     yield from (("!!", text) for text in earlier(run.corpus.all_settings))
-
-
-def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
-    """The lines of figures; a line that echo would change is followed by the changed one."""
-    beside = dict(_figures(with_echo(run.measures)))
-    for label, text in _figures(run.measures):
-        yield label, text
-        if beside.get(label, text) != text:
-            yield "  with echo", beside[label]
 
 
 def _figures(m: Measures) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.analysis import settings_differences
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.detectors import earlier
+from fdbcore.analysis.settings_differences import differing_within, earlier
 from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
 from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
 from fdbcore.measures.answers import UNANSWERED
@@ -75,7 +74,7 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
     yield from ((text, []) for text in earlier(run.corpus.all_settings))
-    if differing := settings_differences.within(run.corpus.all_settings):
+    if differing := differing_within(run.corpus.all_settings):
         yield "Calls were scored with different settings", differing
 
 

@@ -18,7 +18,7 @@ from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
 from fdbcore.recording.places import located
 from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
-from fdbcore.report.exports.fdb1 import why_not_held
+from fdbcore.report.exports.fdb import why_not_held
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.runtime.executor import Workers

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fdbcore.report.format import counted
+from fdbcore.report.format import counted, judging_took
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
-from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, MEASURES, SuiteMeasure

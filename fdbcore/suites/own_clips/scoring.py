@@ -78,14 +78,8 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
 def _by(calls: CallGroup, column: str, without: str = "") -> dict[str, CallGroup]:
     """The calls by their values of a column, in order; `without` stands for no value."""
     values = [call.columns.get(column) or without for call in calls.calls]
-    return {
-        name: CallGroup(
-            name,
-            [call for call, value in zip(calls.calls, values, strict=True) if value == name],
-            [found for found, value in zip(calls.quantities, values, strict=True) if value == name],
-        )
-        for name in in_order({*values})
-    }
+    numbers = range(len(values))
+    return {name: calls.only([n for n in numbers if values[n] == name], name) for name in in_order({*values})}
 
 
 def _groups(line: str, of_system: CallGroup) -> Iterator[ClipsGroup]:

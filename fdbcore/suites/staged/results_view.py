@@ -14,8 +14,7 @@ from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, cells_table, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
-from fdbcore.report.svg.charts import Chart
-from fdbcore.report.svg.trend import TrendPoint, trend
+from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 from fdbcore.report.terminal import filled
 from fdbcore.suites.staged.card import LABELS, card, heading
 from fdbcore.suites.staged.fdb2.published import SCALES

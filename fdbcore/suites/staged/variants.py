@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fdbcore.report.format import counted
-from fdbcore.report.judging import judging_took
+from fdbcore.report.format import counted, judging_took
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.rows import COMPARED, Group, groups_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from fdbcore.errors import SettingsError
-from fdbcore.report.judging import judging_took
+from fdbcore.report.format import judging_took
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.report.format import judging_took
 from fdbcore.report.html.templates import render, static
-from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import NONE
+from fdbcore.report.format import NONE, judging_took
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell
-from fdbcore.report.judging import judging_took
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.terminal import filled

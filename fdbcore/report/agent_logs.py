@@ -1,26 +1,37 @@
-"""An agent's own log, in the report of its call."""
+"""Agents' own logs in the reports of calls and runs: where the time of answers goes, and how each log was placed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.analysis.stages import B_ONSET, StageTable, split, stage_table
-from fdbcore.report import stages
-from fdbcore.report.format import MACHINE_MS, NONE, amount, clock_text
+from fdbcore.analysis.stages import B_ONSET, Stage, StageTable, split, stage_table
+from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount, clock_text, counted
 from fdbcore.report.html.values import Cell, Links, Row
+from fdbcore.report.terminal import LABEL_COLUMNS, labelled, laid_out
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.corpus import Call
+    from fdbcore.analysis.survey import Survey
     from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 _WALL_CLOCK_S: Final = 1e9
 """Times above this count from 1970: it was in 2001."""
 
-UNSPLIT: Final = "in no stage"
+COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
+WHOLE: Final = "A's end to B's onset"
+ABOUT: Final = (
+    "The stages of one answer add up to the whole; medians do not. Answers that cut A off count here too, unlike in "
+    "the answer time. Missing: answers whose log lacks the stage."
+)
+
+NAMED: Final = 200
+"""So many refused logs are named at most."""
 
 
-def clock_lines(log: AgentLog) -> list[str]:
+def _clock_lines(log: AgentLog) -> list[str]:
     """The offset, its uncertainty and how it was found; the drift if there is one."""
     clock = log["clock"]
     assert clock is not None
@@ -58,11 +69,10 @@ def screen_lines(log: AgentLog, columns: int) -> list[str]:
     if log["refused"] is not None:
         return []
     table = stage_table([log])
-    told = [("", text) for text in [*clock_lines(log), *_of_anchor(log, table)]]
+    told = [("", text) for text in [*_clock_lines(log), *_of_anchor(log, table)]]
     told += [("!!", text) for text in _cautions(log, table)]
     told[0] = "agent's log", told[0][1]
-    lines = [stages.labelled(label, text, columns) for label, text in told]
-    return [*lines, *(stages.screen_rows(table, columns) if table else [])]
+    return _screen(told, table, columns)
 
 
 def refusal(log: AgentLog) -> str | None:
@@ -118,7 +128,7 @@ def section(log: AgentLog, link: Links) -> dict[str, Any]:
     table = stage_table([log])
     found: dict[str, Any] = {
         "refusal": None,
-        "clock": clock_lines(log),
+        "clock": _clock_lines(log),
         "cautions": [*_of_anchor(log, table), *_cautions(log, table)],
         "table": None,
     }
@@ -126,10 +136,10 @@ def section(log: AgentLog, link: Links) -> dict[str, Any]:
         return found
     rows = [_row(answer, table.events) for answer in log["answers"]]
     has_gaps = any(stage.missing for stage in table.stages)
-    columns = ["A's end", stages.WHOLE, *(stage.name for stage in table.stages), *([UNSPLIT] if has_gaps else [])]
+    columns = ["A's end", WHOLE, *(stage.name for stage in table.stages), *(["in no stage"] if has_gaps else [])]
     names = [f"{event}: {log['events'][event]}" for event in table.events if log["events"][event] != event]
     return found | {
-        "table": stages.section(table, link),
+        "table": _stages(table, link),
         "names": "; ".join(names),
         "columns": columns,
         "rows": [(label, cells[: len(columns) - 1]) for label, cells in rows],
@@ -142,3 +152,79 @@ def _row(answer: SplitAnswer, events: Sequence[str]) -> Row:
     rest_ms = answer["answer_ms"] - sum(ms for ms in times if ms is not None)
     cells = [amount(answer["answer_ms"], MACHINE_MS), *(amount(ms, MACHINE_MS) for ms in times)]
     return at, [*cells, NONE if None not in times else amount(rest_ms, MACHINE_MS)]
+
+
+def _screen(told: Sequence[tuple[str, str]], table: StageTable | None, columns: int) -> list[str]:
+    """Labelled lines, and the table below them if there is one, for a terminal with this many columns."""
+    return [*labelled(told, columns), *(_screen_rows(table, columns) if table else [])]
+
+
+def _screen_rows(table: StageTable, columns: int) -> list[str]:
+    rows = [(stage.name, *_figures(stage)) for stage in table.stages]
+    lines = laid_out([COLUMNS, *rows, (WHOLE, *_figures(table.answer))], columns - LABEL_COLUMNS)
+    return [(" " * LABEL_COLUMNS + line).rstrip() for line in lines]
+
+
+def _stages(table: StageTable, link: Links) -> dict[str, Any]:
+    """The values for the table on a page; each n links the answers behind it."""
+    rows: list[Row] = [(stage.name, _linked(stage, link)) for stage in table.stages]
+    total = [replace(cell, is_strong=not cell.is_linked) for cell in _linked(table.answer, link)]
+    return {"columns": COLUMNS, "rows": [*rows, (Cell(WHOLE, is_strong=True), total)], "about": ABOUT}
+
+
+def _linked(stage: Stage, link: Links) -> list[Cell]:
+    median, p90, n, missing = _figures(stage)
+    return [Cell(median), Cell(p90), Cell(link(n, stage.address), is_linked=True), Cell(missing)]
+
+
+def _figures(stage: Stage) -> list[str]:
+    n = len(stage.values_ms)
+    p90 = amount(stage.p90_ms, MACHINE_MS) if n >= ITEMS_FOR_P90 else NONE
+    return [amount(stage.median_ms, MACHINE_MS), p90, f"{n:,}", f"{stage.missing:,}"]
+
+
+def run_section(run: Survey, link: Links, page: Callable[[Call], str | None]) -> dict[str, Any] | None:
+    """The values for the section of the page; None if no call has a log.
+
+    link: to the lists of moments. page: gives the address of a call's page.
+    """
+    if not run.logs:
+        return None
+    table, refused = stage_table(log for _, log in run.logs), _refused(run)
+    return {
+        "of": _of(run),
+        "table": _stages(table, link) if table else None,
+        "cautions": _cautions_of_run(run, table),
+        "what": f"no stage times for {counted(len(refused), 'call')}",
+        "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],
+        "more": len(refused) - NAMED,
+    }
+
+
+def run_screen_lines(run: Survey, columns: int) -> list[str]:
+    """The lines for a terminal with this many columns; none if no call has a log."""
+    if not run.logs:
+        return []
+    table, refused = stage_table(log for _, log in run.logs), _refused(run)
+    told = [("agents' logs", _of(run)), *(("!!", text) for text in _cautions_of_run(run, table))]
+    if refused:
+        (first, why), more = refused[0], f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
+        told.append(("!!", f"{first.name}{more}: {why}"))
+    return _screen(told, table, columns)
+
+
+def _of(run: Survey) -> str:
+    split = sum(len(log["answers"]) for _, log in run.logs if log["events"])
+    return f"{counted(split, 'answer')} of {counted(len(run.logs) - len(_refused(run)), 'call')} split at their events"
+
+
+def _cautions_of_run(run: Survey, table: StageTable | None) -> list[str]:
+    """Those of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
+    found = [(call.name, why) for call, log in run.logs if (why := why_misplaced(log)) is not None]
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return [*(table.cautions if table else []), *(f"{name}{more}: {why}" for name, why in found[:1])]
+
+
+def _refused(run: Survey) -> list[tuple[Call, str]]:
+    found = ((call, refusal(log)) for call, log in run.logs)
+    return [(call, why) for call, why in found if why is not None]
