@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
@@ -268,11 +267,9 @@ class AudioFile:
 
     def describe(self) -> SourceFile:
         """The properties above as JSON values, with the absolute path and the file's size and time."""
-        state = state_of(self.path)
         return {
             "path": str(self.path.resolve()),
-            "bytes": state["bytes"],
-            "modified_ns": state["modified_ns"],
+            **state_of(self.path),
             "sha256": self.sha256,
             "container": self.container,
             "codec": self.codec,
@@ -292,9 +289,7 @@ class AudioFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
