@@ -13,7 +13,7 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
-from fdbcore.sources.channels import AGENT_CHANNEL
+from fdbcore.sources.columns import AGENT_CHANNEL
 from fdbcore.sources.left_out import FROM_COLUMN, LEAVE_OUT, TO_COLUMN
 from fdbcore.sources.log_files import OFFSET, SESSION, STARTED
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
