@@ -108,10 +108,9 @@ def refused(why: str | None) -> AgentLog:
 
 def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
     found = opportunities(dialogue)
-    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature])
-    spans = [(ticks_to_s(end), ticks_to_s(onset)) for onset, end in transfers]
     last_onset_s, answers = -math.inf, []
-    for end_s, onset_s in spans:
+    for onset, end in sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature]):
+        end_s, onset_s = ticks_to_s(end), ticks_to_s(onset)
         first_s = max(min(end_s, onset_s) + EARLIEST_S, last_onset_s + TOLERANCE_S)
         own = marks[bisect_right(marks, first_s, key=_time_s) : bisect_right(marks, onset_s + TOLERANCE_S, key=_time_s)]
         times_s = {mark.name: mark.time_s for mark in own}

@@ -161,17 +161,9 @@ def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
     unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     for event in events:
         if event["kind"] == SAYS:
-            found.append(
-                Utterance(
-                    event["tick"],
-                    event["what"],
-                    event["cue"],
-                    event["tick"] not in unheard,
-                    event.get("goal"),
-                    event.get("reaction_ms"),
-                    event.get("silence_ms"),
-                )
-            )
+            if_told = (event.get(name) for name in ("goal", "reaction_ms", "silence_ms"))
+            is_heard = event["tick"] not in unheard
+            found.append(Utterance(event["tick"], event["what"], event["cue"], is_heard, *if_told))
         elif found and event["kind"] == SAID:
             found[-1].end_tick = event["tick"]
         elif found and event["kind"] == TRANSCRIPT and event["of"] == "self":

@@ -274,8 +274,7 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         if not found:
             continue
         contributions, excluded = clear(dialogue, found)
-        starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
-        ends = np.array([label.end_tick for label in contributions], dtype=np.int64)
+        starts, ends = np.array([label.span for label in contributions], np.int64).reshape(-1, 2).T
         until = dialogue.ticks_until_stop("B", starts, ends)
         has_stopped = until <= STOP_S * TICKS_PER_S
         chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S, ends - starts)
@@ -297,15 +296,11 @@ def clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict
     ticks = np.array([label.start_tick for label in found], np.int64)
     since, until = dialogue.ticks_since_start("B", ticks), dialogue.ticks_until_end("B", ticks)
     settings = dialogue.settings
-    clear: list[Label] = []
-    excluded = {"b_was_silent": 0, "simultaneous": 0, "terminal": 0}
-    for number, label in enumerate(found):
-        if not dialogue.speaking["B"][label.start_tick]:
-            excluded["b_was_silent"] += 1
-        elif since[number] <= settings.ticks("simultaneous_ms"):
-            excluded["simultaneous"] += 1
-        elif until[number] <= settings.ticks("terminal_ms"):
-            excluded["terminal"] += 1
-        else:
-            clear.append(label)
-    return clear, excluded
+    why_not = {
+        "b_was_silent": ~dialogue.speaking["B"][ticks],
+        "simultaneous": since <= settings.ticks("simultaneous_ms"),
+        "terminal": until <= settings.ticks("terminal_ms"),
+    }
+    reasons = np.select([*why_not.values()], [*why_not], "").tolist()  # of several the first
+    clear = [label for label, reason in zip(found, reasons, strict=True) if not reason]
+    return clear, {reason: reasons.count(reason) for reason in why_not}

@@ -1,24 +1,30 @@
-"""How a conversation was held: its outcome, its timing certificate, how its audio arrived."""
+"""How a conversation was held: its outcome, its timing certificate, how its audio arrived, the system's own turns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from fdbcore.measures.costs import call_cost, recipients
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.system_turns import system_turns
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
-from fdbcore.recording.reader import Arrivals
-from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Side, other_side
 from fdbcore.types.session_events import MUTED
+from fdbcore.types.system_events import SYSTEM_TURN
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted
+    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted, HeldSystemTurns, TurnDifferences
+
+
+_OF_MUTED: Final = ("side", "from_tick", "to_tick", "loud_ms", "loudest_dbfs")
+WITHIN_MS: Final = 1000
+"""The system's start or end of speech is the same as ours if it lies at most this far from it."""
 
 
 def live_record(recording: Reading) -> Held | None:
@@ -42,8 +48,8 @@ def live_record(recording: Reading) -> Held | None:
             "B": _deliveries(Arrivals.among(events, "B")),
         },
     }
-    if muted := _muted(events):
-        held["muted"] = muted
+    if muted := [{name: event[name] for name in _OF_MUTED} for event in events if event["kind"] == MUTED]:
+        held["muted"] = cast("list[HeldMuted]", muted)
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
     if "line" in meta:
@@ -55,20 +61,6 @@ def live_record(recording: Reading) -> Held | None:
     if (cost := call_cost(recording)) is not None:
         held |= {"cost": cost.to_json(), "recipients": recipients(recording)}
     return held
-
-
-def _muted(events: Sequence[Mapping[str, Any]]) -> list[HeldMuted]:
-    return [
-        {
-            "side": event["side"],
-            "from_tick": event["from_tick"],
-            "to_tick": event["to_tick"],
-            "loud_ms": event["loud_ms"],
-            "loudest_dbfs": event["loudest_dbfs"],
-        }
-        for event in events
-        if event["kind"] == MUTED
-    ]
 
 
 def _spans(ticks: list[int]) -> list[tuple[int, int]]:
@@ -89,4 +81,45 @@ def _deliveries(found: Arrivals) -> Deliveries | None:
         "p50_ms": float(p50_ms),
         "p99_ms": float(p99_ms),
         "max_ms": float(max_ms),
+    }
+
+
+def system_turns(recording: Recording, side: Side = "B") -> HeldSystemTurns | None:
+    """The system's own turns against ours; None if it told none. side: which one is the system."""
+    told = [event for event in recording.events if event["kind"] == SYSTEM_TURN and event["side"] == side]
+    if not told:
+        return None
+    partner = [event for event in recording.turn_events if event.side == other_side(side)]
+    starts_ms = [event.start_tick * TICK_MS for event in partner if event.kind == "speech_start"]
+    ends_ms = [event.end_tick * TICK_MS for event in partner if event.kind == "speech_end" and event.end_tick]
+    found = {
+        name: [(event.get("at_ms"), event["tick"] * TICK_MS) for event in told if event["name"] == f"speech_{name}"]
+        for name in ("started", "stopped")
+    }
+    return {"starts": _against(found["started"], starts_ms), "ends": _against(found["stopped"], ends_ms)}
+
+
+def _against(told: Sequence[tuple[float | None, float]], ours_ms: Sequence[float]) -> TurnDifferences:
+    """Each of ours with the nearest that the system told. told: where the system puts it, if it says so, and when it
+    told, in ms.
+    """
+    differences, delays = [], []
+    for at_ms, told_ms in told:
+        place_ms = told_ms if at_ms is None else at_ms
+        gaps_ms = [(abs(ms - place_ms), ms) for ms in ours_ms]
+        gap_ms, nearest = min(gaps_ms, default=(math.inf, 0.0))
+        if gap_ms > WITHIN_MS:
+            continue
+        delays.append(told_ms - nearest)
+        if at_ms is not None:
+            differences.append(at_ms - nearest)
+    low, median, high = np.quantile(differences, [0.1, 0.5, 0.9]).tolist() if differences else (None, None, None)
+    return {
+        "n": len(delays),
+        "of": len(ours_ms),
+        "told": len(told),
+        "median_ms": median,
+        "p10_ms": low,
+        "p90_ms": high,
+        "told_after_ms": float(np.median(delays)) if delays else None,
     }
