@@ -105,10 +105,8 @@ def _mp3_states_length(path: Path) -> bool:
     with open(path, "rb") as file:
         start = file.read(10)
         if start[:3] == b"ID3":
-            size = 0
-            for byte in start[6:]:  # ID3v2 stores seven bits of its size in each byte
-                size = size * 128 + byte % 128
-            file.seek(10 + size)
+            # ID3v2 stores seven bits of its size in each byte, the last bits first here
+            file.seek(10 + sum(byte % 128 << 7 * place for place, byte in enumerate(start[:5:-1])))
         first = start + file.read(_MOST_MP3_FRAME_BYTES)
         return any(name in first for name in _IN_FIRST_MP3_FRAME)
 

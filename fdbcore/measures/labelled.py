@@ -7,6 +7,7 @@ answer, and stopping for an interruption from stopping for a backchannel.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -160,14 +161,15 @@ def _starts_in_pauses(
     dialogue: Dialogue, labels: KeptLabels, excluded: Counter[str]
 ) -> Iterator[tuple[Label, Span | None]]:
     """A's labelled pauses, each with the first speech of B that begins in it; counts the pauses that it excludes."""
-    starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
+    spoken = unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
     for pause in labels.of("A", "pause"):
         if _length_ms(pause) < SHORTEST_PAUSE_MS:
             excluded["short_pause"] += 1
         elif _speaks_through(dialogue.ipus["B"], pause.start_tick, pause.start_tick):
             excluded["b_was_speaking"] += 1
         else:
-            yield pause, _first_within(starts, pause)
+            first = bisect_left(spoken, (pause.start_tick, 0))
+            yield pause, next((span for span in spoken[first : first + 1] if span[0] < pause.end_tick), None)
 
 
 def _length_ms(label: Label) -> int:
@@ -180,18 +182,10 @@ def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
     return row >= 0 and bool(spans[row, 1] > last_tick)
 
 
-def _unlabelled(spans: Ticks, labels: Sequence[Label]) -> Ticks:
-    """The spans that overlap none of the labels."""
-    free = [not any(start < label.end_tick and label.start_tick < end for label in labels) for start, end in spans]
-    return spans[np.array(free, dtype=np.bool_)]
-
-
-def _first_within(spans: Ticks, within: Label) -> Span | None:
-    """The first of the sorted spans that begins within a label; None if none does."""
-    row = int(np.searchsorted(spans[:, 0], within.start_tick))
-    if row == len(spans) or spans[row, 0] >= within.end_tick:
-        return None
-    return int(spans[row, 0]), int(spans[row, 1])
+def unlabelled(spans: Ticks, labels: Sequence[Label]) -> list[Span]:
+    """The spans (n, 2) that overlap none of the labels."""
+    free = ((start, end) for start, end in spans.tolist())
+    return [span for span in free if not any(span[0] < each.end_tick and each.start_tick < span[1] for each in labels)]
 
 
 def _share(labels: Sequence[tuple[Label, bool]], excluded: Mapping[str, int] | None = None) -> Share:

@@ -112,9 +112,8 @@ class Reading(Recording):
         """What a side says by its keypad, each entry an event; by input health."""
         for found in self.health["findings"] if self.health else ():
             if found["id"] == "dtmf" and found["side"] is not None:
-                for start, end in joined(
-                    np.array(found["spans"], np.int64).reshape(-1, 2), LONGEST_WAIT_TICKS
-                ).tolist():
+                spans = np.array(found["spans"], np.int64).reshape(-1, 2)
+                for start, end in joined(spans, LONGEST_WAIT_TICKS).tolist():
                     yield TurnEvent("keypad", found["side"], start, end, end)
 
     @cached_property

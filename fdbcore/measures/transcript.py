@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
+from fdbcore.measures.labelled import unlabelled
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
@@ -159,11 +160,7 @@ def _turns_in_parts(reading: Reading, side: Side) -> list[list[Span]]:
     """
     other = other_side(side)
     known = reading.labels.of(other, "backchannel") if reading.labels else []
-    others = [
-        (start, end)
-        for start, end in reading.dialogue.ipus[other].tolist()
-        if not any(label.start_tick < end and start < label.end_tick for label in known)
-    ]
+    others = unlabelled(reading.dialogue.ipus[other], known)
     turns: list[list[Span]] = []
     for part in sorted([*reading.dialogue.held(side), *reading.dialogue.asides(side)]):
         if turns and not any(start < part[0] and turns[-1][-1][1] < end for start, end in others):
