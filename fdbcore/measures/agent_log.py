@@ -73,11 +73,7 @@ def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogCloc
     length_s = ticks_to_s(dialogue.n_ticks)
     own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == anchor]
     within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
-    turns = sorted(
-        (turn.start_tick, turn.end_tick or dialogue.n_ticks)
-        for turn in dialogue.events
-        if turn.kind == "turn" and turn.side == side
-    )
+    turns = sorted((turn.start_tick, turn.end_tick or dialogue.n_ticks) for turn in dialogue.turns(side))
     starts_s = [ticks_to_s(start_tick) - beside_s for start_tick, _ in turns]
     ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + beside_s for _, end_tick in turns), max)]
     strays = sum(ends_s[bisect_right(starts_s, time_s)] < time_s for time_s in within_s)

@@ -110,6 +110,10 @@ class Dialogue:
         """Events of these kinds (and this side) that became known before the end of the recording."""
         return [e for e in self.events if e.kind in kinds and not e.censored and side in (None, e.side)]
 
+    def turns(self, side: Side) -> list[TurnEvent]:
+        """The turns of a side as the turn detector finds them, also censored ones and the last, which may go on."""
+        return [event for event in self.events if event.kind == "turn" and event.side == side]
+
     def heard(self, spans: Sequence[Span]) -> list[Span]:
         """What of spans lies after the muted time."""
         return [(max(start, self.muted_ticks), end) for start, end in spans if end > self.muted_ticks]
@@ -146,9 +150,7 @@ class Dialogue:
         """
         ipus = [tuple(span) for span in self.ipus[side].tolist()]
         found: list[Span] = []
-        for event in self.events:
-            if event.kind != "turn" or event.side != side:
-                continue
+        for event in self.turns(side):
             end_tick = self.n_ticks if event.end_tick is None else event.end_tick
             own = [span for span in ipus if event.start_tick <= span[0] < end_tick]
             if not own:

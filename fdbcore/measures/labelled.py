@@ -247,8 +247,7 @@ def _goes_on(dialogue: Dialogue, start_tick: int) -> bool:
     before = ends[ends < start_tick]
     if not len(before) or start_tick - before[-1] >= dialogue.settings.ticks("yield_hold_ms"):
         return False
-    turns = np.array([e.span for e in dialogue.events if (e.kind, e.side) == ("turn", "B")], np.int64).reshape(-1, 2)
-    return bool(np.any((turns[:, 0] < before[-1]) & (before[-1] <= turns[:, 1])))
+    return any(start < before[-1] <= end for start, end in (turn.span for turn in dialogue.turns("B")))
 
 
 def first_within(starts: Ticks, tick: int, end_tick: int) -> int:

@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Arrivals, Recording
-from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Side, other_side
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS
 from fdbcore.types.session_events import MUTED
 from fdbcore.types.system_events import SYSTEM_TURN
 
@@ -84,12 +84,12 @@ def _deliveries(found: Arrivals) -> Deliveries | None:
     }
 
 
-def system_turns(recording: Recording, side: Side = "B") -> HeldSystemTurns | None:
-    """The system's own turns against ours; None if it told none. side: which one is the system."""
-    told = [event for event in recording.events if event["kind"] == SYSTEM_TURN and event["side"] == side]
+def system_turns(recording: Recording) -> HeldSystemTurns | None:
+    """The system's own turns against ours; None if it told none. The system is side B."""
+    told = [event for event in recording.events if event["kind"] == SYSTEM_TURN and event["side"] == "B"]
     if not told:
         return None
-    partner = [event for event in recording.turn_events if event.side == other_side(side)]
+    partner = [event for event in recording.turn_events if event.side == "A"]
     starts_ms = [event.start_tick * TICK_MS for event in partner if event.kind == "speech_start"]
     ends_ms = [event.end_tick * TICK_MS for event in partner if event.kind == "speech_end" and event.end_tick]
     found = {

@@ -108,12 +108,12 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
     another offset nearly as well, as in a very regular conversation.
     """
     firsts = first_of_bursts(marks)
-    turns = [event for event in dialogue.events if event.kind == "turn"]
+    of_a, of_b = dialogue.turns("A"), dialogue.turns("B")
     heard: dict[Place, Floats] = {
-        "starts of B's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "B")),
-        "ends of B's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "B" and e.end_tick)),
-        "starts of A's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "A")),
-        "ends of A's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "A" and e.end_tick)),
+        "starts of B's turns": np.array(sorted(ticks_to_s(turn.start_tick) for turn in of_b)),
+        "ends of B's turns": np.array(sorted(ticks_to_s(turn.end_tick) for turn in of_b if turn.end_tick)),
+        "starts of A's turns": np.array(sorted(ticks_to_s(turn.start_tick) for turn in of_a)),
+        "ends of A's turns": np.array(sorted(ticks_to_s(turn.end_tick) for turn in of_a if turn.end_tick)),
     }
     times_s: dict[str, list[float]] = {}
     for mark in firsts:

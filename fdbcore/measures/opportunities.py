@@ -75,7 +75,7 @@ def opportunities(dialogue: Dialogue) -> Opportunities:
         missed=sorted((e for e in silences if e not in waited), key=lambda e: e.start_tick),
         waited=waited,
         cut_in=cut_in,
-        censored=sum(e.kind == "turn" and e.side == "A" and e.censored for e in dialogue.events),
+        censored=sum(e.censored for e in dialogue.turns("A")),
     )
 
 

@@ -101,8 +101,8 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
 
 def _turn_start(dialogue: Dialogue, label: Label) -> int:
     """The tick at which the turn of B began that a label interrupts."""
-    starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
-    return max((start for start in starts if start <= label.start_tick), default=0)
+    starts = [turn.start_tick for turn in dialogue.turns("B") if turn.start_tick <= label.start_tick]
+    return max(starts, default=0)
 
 
 def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -113,14 +113,19 @@ def read_table(path: Path, oddities: Oddities) -> CallTable:
     return CallTable(path, files, cells, header)
 
 
-def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file, each with the number of the line in which it begins: a quoted cell may span several.
+def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table in a text, each with the number of the line in which it begins: a cell may span several.
 
-    Marks that keep a spreadsheet from taking a text for a formula are taken off.
-
-    skipped: how many lines come before `lines`. SettingsError for a cell above 128 kB, a stray quote, too many cells.
+    The delimiter is a comma, a semicolon or a tab; a first line "sep=;", which spreadsheets write, names it. Marks that
+    keep a spreadsheet from taking a text for a formula are taken off. SettingsError for a cell above 128 kB, a stray
+    quote, too many cells.
     """
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    lines = io.StringIO(text, newline="").readlines()
+    stated = re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE)
+    skipped = 1 if stated else 0
+    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
+    delimiter = stated[1] if stated else max(DELIMITERS, key=head.count)
+    table = csv.reader(lines[skipped:], delimiter=delimiter, strict=True)
     began = skipped + 1
     try:
         for row in table:
@@ -131,16 +136,3 @@ def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0)
     except csv.Error as error:
         quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
         raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
-
-
-def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table in a text, as `csv_rows` gives them. The delimiter is a comma, a semicolon or a tab.
-
-    A first line "sep=;", which spreadsheets write, names the delimiter.
-    """
-    lines = io.StringIO(text, newline="").readlines()
-    head = lines[0] if lines else ""
-    if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
-        return csv_rows(path, lines[1:], stated[1], 1)
-    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
-    return csv_rows(path, lines, max(DELIMITERS, key=head.count))
