@@ -9,19 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 EARLIEST_S: Final = -0.5
 """An event belongs to an answer from this time after A's end (or B's onset, if that is earlier) until B's onset."""

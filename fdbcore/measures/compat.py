@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,10 @@ from fdbcore.measures.silero_track import EVIDENCE, RATE_HZ, Probabilities
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.left_out import is_kept
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import Annotation
 from fdbcore.sources.benchmark_folders import V2_FILES
 from fdbcore.sources.recorded import replays
 from fdbcore.types import SIDES, TICKS_PER_S, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Annotation
 
 Segment: TypeAlias = tuple[float, float]
 """Start and end in seconds."""

@@ -94,8 +94,7 @@ def moments(
 def one_of_each_kind_first(found: Sequence[Moment]) -> list[Moment]:
     """The moments in the order to listen to them: the first of each kind, then the others. found: the worst first."""
     first = {moment.kind: moment for moment in reversed(found)}
-    leading = [moment for moment in found if first[moment.kind] is moment]
-    return [*leading, *(moment for moment in found if first[moment.kind] is not moment)]
+    return sorted(found, key=lambda moment: first[moment.kind] is not moment)
 
 
 def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:

@@ -84,7 +84,7 @@ def is_kept(tick: int, kept: Sequence[Span]) -> bool:
     return any(start <= tick < end for start, end in kept)
 
 
-def kept_ticks(kept: Iterable[Span], n_ticks: int) -> npt.NDArray[np.bool_]:
+def kept_ticks(kept: Iterable[Sequence[int]], n_ticks: int) -> npt.NDArray[np.bool_]:
     """Whether each tick of a recording lies in a kept span, or in one of any others, bool (n_ticks,)."""
     found = np.zeros(n_ticks, np.bool_)
     for start, end in kept:

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
+from typing import Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.audio.file_types import SourceFile
 from fdbcore.audio.lengths import stated_data
 from fdbcore.audio.wav import is_session_format
 from fdbcore.errors import RecordingError, nearest
@@ -53,15 +54,12 @@ from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
 from fdbcore.recording.places import located
 from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
+from fdbcore.recording.run_types import Outcome
 from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.audio.file_types import SourceFile
-    from fdbcore.recording.run_types import Outcome
-    from fdbcore.types.timing_types import MeasuredSide
+from fdbcore.types.timing_types import MeasuredSide
 
 Number = TypeVar("Number", bound=np.generic)
 

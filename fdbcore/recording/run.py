@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, writes
@@ -17,6 +17,7 @@ from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, 
 from fdbcore.recording.form import damaged, read_of_schema
 from fdbcore.recording.places import text_with_places_from, with_places_from
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.run_types import (
     Corpus,
     CorpusCall,
@@ -29,9 +30,6 @@ from fdbcore.recording.run_types import (
 )
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import KnownMeta
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
