@@ -1,9 +1,10 @@
-"""Reads a user's table of calls: a CSV file as spreadsheets and exports write it."""
+"""Reads tables of users: CSV files as spreadsheets and exports write them, of calls or of what raters say."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ B_FILE: Final = "b_file"
 MARKS_FILE: Final = "marks_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
 MOST_COLUMNS: Final = 1000
+MOST_BYTES: Final = 2**25
+"""No table that raters fill in is larger."""
 
 
 def _letters(name: str) -> str:
@@ -136,3 +139,37 @@ def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
         raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
+
+
+def columns_of(path: Path) -> Sequence[str]:
+    """The names in the header of a CSV, in lower case; none if it is no CSV, cannot be read, or is too large."""
+    if path.suffix.lower() != ".csv":
+        return ()
+    try:
+        if os.path.getsize(path) > MOST_BYTES:
+            return ()
+        return _header(table_rows(path, text_of(path)))
+    except (SettingsError, OSError):
+        return ()
+
+
+def rated_rows(
+    path: Path, needed: Sequence[str], one_of: Sequence[str] = ()
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each row that is not empty: its place, and its cells by the names of their columns.
+
+    SettingsError for a table that cannot be read, or that lacks a column that is needed, or all that it needs one of.
+    """
+    rows = table_rows(path, text_of(path))
+    header = _header(rows)
+    if lacking := [name for name in needed if name not in header]:
+        raise SettingsError(f"{path}: expected the columns {' and '.join(needed)}, got no {' and no '.join(lacking)}")
+    if one_of and not {*one_of} & {*header}:
+        raise SettingsError(f"{path}: expected a column of {', '.join(one_of)}, got {', '.join(header)}")
+    for line, row in rows:
+        if any(cell.strip() for cell in row):
+            yield f"{path}, line {line}", dict(zip(header, map(str.strip, row), strict=False))
+
+
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    return [cell.strip().lower() for cell in next(rows, (0, []))[1]]
