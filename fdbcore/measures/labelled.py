@@ -20,7 +20,7 @@ from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.line import is_missing
 from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
-from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
+from fdbcore.measures.overlaps import STOP_S, chance_of_stop, stop_latencies
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
@@ -28,7 +28,6 @@ from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 SHORTEST_PAUSE_MS: Final = 200
 PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))
 """Bins for the lengths of A's labelled pauses: from the first number up to, but not including, the second."""
-STOP_S: Final = max(STOP_WITHIN_S)
 DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTIONS if kind != "interruption")
 """Contributions that a system should not stop for."""
 
@@ -274,13 +273,7 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         found_share = _share(list(zip(contributions, has_stopped.tolist(), strict=True)), excluded)
         measures[stop_share(name)] = replace(found_share, chance=chance)
         if name != "distraction":
-            values = (until[has_stopped] * float(TICK_MS)).tolist()
-            without = excluded | {"did_not_stop": len(starts) - len(values)}
-            until_silence = [
-                (start, start + ticks)
-                for start, ticks in zip(starts[has_stopped].tolist(), until[has_stopped].tolist(), strict=True)
-            ]
-            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without, until_silence)
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = stop_latencies(starts, until, excluded)
     return measures
 
 

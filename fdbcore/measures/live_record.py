@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from fdbcore.measures.costs import call_cost, recipients
+from fdbcore.measures.dialogue import joined
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
@@ -33,7 +33,7 @@ def live_record(recording: Reading) -> Held | None:
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
     events = recording.events
-    missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
+    missed = sorted((event["tick"], event["tick"] + 1) for event in events if event["kind"] == "missed")
     held: Held = {
         "created": meta.get("created"),
         "status": meta["status"],
@@ -42,7 +42,7 @@ def live_record(recording: Reading) -> Held | None:
         "parties": meta.get("parties"),
         "timing": meta.get("timing"),
         "replay_of": {"path": link["path"], "same": link["same"], "differences": link["differences"]} if link else None,
-        "missed": _spans(missed),
+        "missed": joined(np.array(missed, np.int64).reshape(-1, 2), 1).tolist(),
         "arrivals": {
             "A": _deliveries(Arrivals.among(events, "A")),
             "B": _deliveries(Arrivals.among(events, "B")),
@@ -61,12 +61,6 @@ def live_record(recording: Reading) -> Held | None:
     if (cost := call_cost(recording)) is not None:
         held |= {"cost": cost.to_json(), "recipients": recipients(recording)}
     return held
-
-
-def _spans(ticks: list[int]) -> list[tuple[int, int]]:
-    """Sorted ticks as half-open spans."""
-    runs = (list(run) for _, run in groupby(enumerate(ticks), lambda numbered: numbered[1] - numbered[0]))
-    return [(run[0][1], run[-1][1] + 1) for run in runs]
 
 
 def _deliveries(found: Arrivals) -> Deliveries | None:
