@@ -131,11 +131,9 @@ class Dialogue:
     @cached_property
     def ipus(self) -> dict[Side, Spans]:
         """The IPUs of each side, int64 (n, 2) in ticks. An IPU that the end of the recording cuts off ends there."""
-        spans: dict[Side, list[tuple[int, int | None]]] = {side: [] for side in SIDES}
-        for event in self.events:
-            if event.kind == "speech_end":
-                spans[event.side].append((event.start_tick, event.end_tick))
-        return {side: np.array(spans[side], dtype=np.int64).reshape(-1, 2) for side in SIDES}
+        ended = [event for event in self.events if event.kind == "speech_end"]
+        spans = {side: [event.span for event in ended if event.side == side] for side in SIDES}
+        return {side: np.array(own, np.int64).reshape(-1, 2) for side, own in spans.items()}
 
     @cached_property
     def speaking(self) -> dict[Side, npt.NDArray[np.bool_]]:
