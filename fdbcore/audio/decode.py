@@ -267,9 +267,11 @@ class AudioFile:
 
     def describe(self) -> SourceFile:
         """The properties above as JSON values, with the absolute path and the file's size and time."""
+        state = state_of(self.path)
         return {
             "path": str(self.path.resolve()),
-            **state_of(self.path),
+            "bytes": state["bytes"],
+            "modified_ns": state["modified_ns"],
             "sha256": self.sha256,
             "container": self.container,
             "codec": self.codec,
