@@ -55,7 +55,8 @@ def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     spans += [_span(note["start_s"], note["end_s"]) for note in noted]
     case = recording.original_meta.get("case")
     clip = case.get("clip") if case else None
-    return [*spans, *_spans_of_clip(clip.get("labels", {}).get("pause") if clip else None)]  # it is played from tick 0
+    of_clip = clip.get("labels", {}).get("pause") if clip else None
+    return [*spans, *_spans_of_clip(of_clip)]  # a clip is played from tick 0
 
 
 def _spans_of_clip(notes: object) -> Iterator[tuple[int, int]]:
