@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from fdbcore.types import TICK_NS
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import MachineLoad, Priority, TimingCertificate
 
+_CLOCK_TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d*)?)", re.ASCII)
 _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
@@ -157,6 +159,20 @@ def iso_s(text: str) -> float:
     """An ISO 8601 time in seconds since 1970. A time without a zone is taken as UTC. ValueError if it is not valid."""
     time_read = datetime.fromisoformat(text)
     return (time_read if time_read.tzinfo else time_read.replace(tzinfo=UTC)).timestamp()
+
+
+def clock_s(text: str) -> float | None:
+    """The seconds of a clock time such as 3:40, 00:02.8 or 1:02:03.5; None if a text is none.
+
+    ValueError for minutes or seconds from 60 on after a colon.
+    """
+    found = _CLOCK_TIME.fullmatch(text)
+    if found is None:
+        return None
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    if seconds >= 60 or (found[1] and minutes >= 60):
+        raise ValueError(f"{'minutes' if seconds < 60 else 'seconds'} below 60 after a colon")
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _hardware_clock() -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 from fdbcore.audio.ogg import MOST_PAGE_BYTES, is_last_page
+from fdbcore.clock import clock_s
 
 _IN_DS64: Final = 0xFFFF_FFFF  # RF64: this size stands in the ds64 chunk, with 64 bits
 
@@ -69,7 +70,6 @@ _STATE_LENGTH: Final = frozenset(
 STATE_SAMPLES: Final = frozenset({"flac", "nistsphere", "tta", "wv"})
 """Containers of lossless audio whose header states how many samples they have."""
 
-_CLOCK_TIME: Final = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _IN_FIRST_MP3_FRAME: Final = (b"Xing", b"Info", b"VBRI")
 _MOST_MP3_FRAME_BYTES: Final = 2_881
 
@@ -94,9 +94,9 @@ def stated_s(container: Any, stream: Any, path: Path) -> float | None:  # noqa: 
         return None
     if stream.duration:
         return float(stream.duration * stream.time_base)
-    if of_stream := _CLOCK_TIME.fullmatch(stream.metadata.get("DURATION", "")):  # Matroska
-        hours, minutes, seconds = map(float, of_stream.groups())
-        return 3600 * hours + 60 * minutes + seconds
+    with suppress(ValueError):
+        if (of_stream_s := clock_s(stream.metadata.get("DURATION", ""))) is not None:  # Matroska
+            return of_stream_s
     return container.duration / 1_000_000 if container.duration and len(container.streams) == 1 else None
 
 
@@ -105,10 +105,8 @@ def _mp3_states_length(path: Path) -> bool:
     with open(path, "rb") as file:
         start = file.read(10)
         if start[:3] == b"ID3":
-            size = 0
-            for byte in start[6:]:  # ID3v2 stores seven bits of its size in each byte
-                size = size * 128 + byte % 128
-            file.seek(10 + size)
+            # ID3v2 stores seven bits of its size in each byte, the last bits first here
+            file.seek(10 + sum(byte % 128 << 7 * place for place, byte in enumerate(start[:5:-1])))
         first = start + file.read(_MOST_MP3_FRAME_BYTES)
         return any(name in first for name in _IN_FIRST_MP3_FRAME)
 

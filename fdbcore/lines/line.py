@@ -13,10 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError, nearest
-from fdbcore.lines.packets import jittered, lossy
-from fdbcore.lines.telephone import Telephone
-from fdbcore.lines.under import Babble, Echo, White
-from fdbcore.lines.way import Way
+from fdbcore.lines.ways import Babble, Echo, Telephone, Way, White, jittered, lossy
 from fdbcore.protocols import CLEAN, CallLine
 from fdbcore.runtime.address import Setting, query_of, split_query, values
 from fdbcore.types import Pcm

@@ -9,19 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 EARLIEST_S: Final = -0.5
 """An event belongs to an answer from this time after A's end (or B's onset, if that is earlier) until B's onset."""
@@ -73,11 +71,7 @@ def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogCloc
     length_s = ticks_to_s(dialogue.n_ticks)
     own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == anchor]
     within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
-    turns = sorted(
-        (turn.start_tick, turn.end_tick or dialogue.n_ticks)
-        for turn in dialogue.events
-        if turn.kind == "turn" and turn.side == side
-    )
+    turns = sorted((turn.start_tick, turn.end_tick or dialogue.n_ticks) for turn in dialogue.turns(side))
     starts_s = [ticks_to_s(start_tick) - beside_s for start_tick, _ in turns]
     ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + beside_s for _, end_tick in turns), max)]
     strays = sum(ends_s[bisect_right(starts_s, time_s)] < time_s for time_s in within_s)
@@ -108,10 +102,9 @@ def refused(why: str | None) -> AgentLog:
 
 def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
     found = opportunities(dialogue)
-    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature])
-    spans = [(ticks_to_s(end), ticks_to_s(onset)) for onset, end in transfers]
     last_onset_s, answers = -math.inf, []
-    for end_s, onset_s in spans:
+    for onset, end in sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature]):
+        end_s, onset_s = ticks_to_s(end), ticks_to_s(onset)
         first_s = max(min(end_s, onset_s) + EARLIEST_S, last_onset_s + TOLERANCE_S)
         own = marks[bisect_right(marks, first_s, key=_time_s) : bisect_right(marks, onset_s + TOLERANCE_S, key=_time_s)]
         times_s = {mark.name: mark.time_s for mark in own}

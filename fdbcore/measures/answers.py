@@ -85,7 +85,7 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """The measures of this module. Those without the harness only if the transport of B states its delays."""
     found = opportunities(dialogue)
     answers, premature, missing = ([e.span for e in of] for of in (found.answered, found.premature, found.missed))
-    turn_ends = {e.start_tick: e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B"}
+    turn_ends = {e.start_tick: e.end_tick for e in dialogue.turns("B")}
     long_ms = [_first_long_ipu(dialogue, e, turn_ends.get(turn_start(e))) for e in found.answered]
     excluded = found.excluded
     latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}

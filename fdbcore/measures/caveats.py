@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.measures.transcript import odd_texts
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.run_types import Outcome
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, clock_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome
-    from fdbcore.types.timing_types import MeasuredSide
+from fdbcore.types.timing_types import MeasuredSide
 
 MOST_MADE_UP_SHARE: Final = 0.01
 """A caveat if more than this share of a side's audio came too late or never."""
@@ -78,11 +76,9 @@ def _missing(side: Side, measured: MeasuredSide, samples: int) -> Iterator[str]:
     missing = (measured.get("padded_samples") or 0) + (lost or 0)
     in_one_piece_s = measured.get("longest_loss_samples", 0) / SAMPLE_RATE_HZ
     if missing > MOST_MADE_UP_SHARE * samples or in_one_piece_s >= MOST_MADE_UP_S:
-        holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
+        holes, rate = measured.get("underruns"), measured.get("received_samples_per_s") or 0.0
         parts = [f"{holes} hole{'s' if holes > 1 else ''} in its speech"] if holes else []
-        parts += (
-            [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate and rate < SLOW * SAMPLE_RATE_HZ else []
-        )
+        parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if 0 < rate < SLOW * SAMPLE_RATE_HZ else []
         parts += [f"up to {in_one_piece_s:.1f} s of it in one piece"] if in_one_piece_s >= 0.1 else []
         parts = parts or ["its machine or the network did not keep up"]
         share = f"{100 * missing / samples:.2g} %"

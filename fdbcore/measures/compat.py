@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +25,10 @@ from fdbcore.measures.silero_track import EVIDENCE, RATE_HZ, Probabilities
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.left_out import is_kept
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.benchmark_folders import V2_FILES, is_call
+from fdbcore.recording.recorded_types import Annotation
+from fdbcore.sources.benchmark_folders import V2_FILES
+from fdbcore.sources.recorded import replays
 from fdbcore.types import SIDES, TICKS_PER_S, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Annotation
 
 Segment: TypeAlias = tuple[float, float]
 """Start and end in seconds."""
@@ -94,7 +92,7 @@ MEASURES: Final = (
 def compat(recording: Reading) -> dict[str, Quantity]:
     """Those measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
     measures: dict[str, Quantity] = {}
-    words = None if _is_of_v2(recording) else recording.words("B")
+    words = None if replays(recording, V2_FILES) else recording.words("B")  # it has words, but many turns
     annotations = recording.meta.get("annotations", [])
     starts_s, ends_s = counted_from(annotations)
     if words is not None and all(is_kept(int(time_s * TICKS_PER_S), recording.kept) for time_s in starts_s + ends_s):
@@ -121,11 +119,6 @@ def _of_silero(recording: Reading) -> tuple[Probabilities, Probabilities] | None
     with suppress(AudioError, RecordingError):
         return recording.silero_probabilities
     return None
-
-
-def _is_of_v2(recording: Recording) -> bool:
-    """Whether the files are those of a call of v2, which has words, but many turns."""
-    return is_call(tuple(Path(file["path"]) for file in recording.source_files), V2_FILES)
 
 
 def silero_segments(recording: Recording, side: Side, probabilities: Probabilities) -> Iterator[list[Segment]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
 from fdbcore.recording.reader import Recording
@@ -33,13 +33,8 @@ class Cost:
 
     def to_json(self) -> HeldCost:
         """All fields as JSON values."""
-        return {
-            "usd": round(self.usd, 6),
-            "calls": self.calls,
-            "unpriced": self.unpriced,
-            "incomplete": self.incomplete,
-            "priced_on": None if self.priced_on is None else self.priced_on.isoformat(),
-        }
+        day = None if self.priced_on is None else self.priced_on.isoformat()
+        return cast("HeldCost", asdict(self) | {"usd": round(self.usd, 6), "priced_on": day})
 
 
 def call_cost(recording: Recording) -> Cost | None:

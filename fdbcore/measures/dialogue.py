@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
 from fdbcore.measures.sayings import NEAR_TICKS, UserSaying
+from fdbcore.recording.left_out import kept_ticks
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -109,6 +110,10 @@ class Dialogue:
         """Events of these kinds (and this side) that became known before the end of the recording."""
         return [e for e in self.events if e.kind in kinds and not e.censored and side in (None, e.side)]
 
+    def turns(self, side: Side) -> list[TurnEvent]:
+        """The turns of a side as the turn detector finds them, also censored ones and the last, which may go on."""
+        return [event for event in self.events if event.kind == "turn" and event.side == side]
+
     def heard(self, spans: Sequence[Span]) -> list[Span]:
         """What of spans lies after the muted time."""
         return [(max(start, self.muted_ticks), end) for start, end in spans if end > self.muted_ticks]
@@ -126,21 +131,14 @@ class Dialogue:
     @cached_property
     def ipus(self) -> dict[Side, Spans]:
         """The IPUs of each side, int64 (n, 2) in ticks. An IPU that the end of the recording cuts off ends there."""
-        spans: dict[Side, list[tuple[int, int | None]]] = {side: [] for side in SIDES}
-        for event in self.events:
-            if event.kind == "speech_end":
-                spans[event.side].append((event.start_tick, event.end_tick))
-        return {side: np.array(spans[side], dtype=np.int64).reshape(-1, 2) for side in SIDES}
+        ended = [event for event in self.events if event.kind == "speech_end"]
+        spans = {side: [event.span for event in ended if event.side == side] for side in SIDES}
+        return {side: np.array(own, np.int64).reshape(-1, 2) for side, own in spans.items()}
 
     @cached_property
     def speaking(self) -> dict[Side, npt.NDArray[np.bool_]]:
         """Whether each side is in an IPU, bool (n_ticks,)."""
-        tracks: dict[Side, npt.NDArray[np.bool_]] = {}
-        for side, spans in self.ipus.items():
-            tracks[side] = np.zeros(self.n_ticks, np.bool_)
-            for start, end in spans.tolist():
-                tracks[side][start:end] = True
-        return tracks
+        return {side: kept_ticks(spans.tolist(), self.n_ticks) for side, spans in self.ipus.items()}
 
     def held(self, side: Side) -> list[Span]:
         """The turns of a side, each from its first to its last speech, in order.
@@ -150,9 +148,7 @@ class Dialogue:
         """
         ipus = [tuple(span) for span in self.ipus[side].tolist()]
         found: list[Span] = []
-        for event in self.events:
-            if event.kind != "turn" or event.side != side:
-                continue
+        for event in self.turns(side):
             end_tick = self.n_ticks if event.end_tick is None else event.end_tick
             own = [span for span in ipus if event.start_tick <= span[0] < end_tick]
             if not own:
@@ -247,20 +243,17 @@ class Dialogue:
         return ends
 
     def ticks_until_end(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each of the ticks (n,), how many ticks later `side` next ends an IPU."""
-        return self._until(self.ipus[side][:, 1], ticks)
+        """For each of the ticks (n,), how many ticks later `side` next ends an IPU of its span."""
+        ends = np.append(self.ipus[side][:, 1], NEVER_TICKS)
+        following = ends[np.searchsorted(ends, ticks, side="right")]
+        until: npt.NDArray[np.int64] = np.where(following > self._span_ends(ticks), NEVER_TICKS, following) - ticks
+        return until
 
     def ticks_since_start(self, side: Side, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """For each of the ticks (n,), how many ticks ago `side` last began an IPU."""
         starts = np.concatenate([[-NEVER_TICKS], self.ipus[side][:, 0]])
         since: npt.NDArray[np.int64] = ticks - starts[np.searchsorted(starts, ticks, side="right") - 1]
         return since
-
-    def _until(self, moments: npt.NDArray[np.int64], ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """For each of the ticks (n,), how many ticks later the next of the sorted moments of its span comes."""
-        following = np.append(moments, NEVER_TICKS)[np.searchsorted(moments, ticks, side="right")]
-        until: npt.NDArray[np.int64] = np.where(following > self._span_ends(ticks), NEVER_TICKS, following) - ticks
-        return until
 
     def _span_ends(self, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """For each of the ticks (n,), the end of the kept span that it lies in; 0 if it is left out."""

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.recording.left_out import kept_ticks
 from fdbcore.types import SIDES, Side, TurnEvent
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -26,10 +27,7 @@ _BUT_KNOWN_TICK = attrgetter(*(field.name for field in fields(TurnEvent) if fiel
 
 def echo_free_activity(activity: tuple[Bools, Bools], suspect: Mapping[Side, Spans]) -> tuple[Bools, Bools]:
     """The activity of A and B, bool (n_ticks,) each, set to False in the suspect spans of each side."""
-    a, b = activity[0].copy(), activity[1].copy()
-    for side, track in zip(SIDES, (a, b), strict=True):
-        for start, end in suspect[side]:
-            track[start:end] = False
+    a, b = (track & ~kept_ticks(suspect[side], len(track)) for side, track in zip(SIDES, activity, strict=True))
     return a, b
 
 

@@ -132,15 +132,12 @@ def examined(recording: Reading) -> Examined | None:
     )
     _script(found, own, brief)
     _agenda(found, own, events, verdicts, brief, spoken)
-    wrong_ends = {
-        event["edge_tick"] for event in events if event["kind"] == CUE_CONTRADICTED and event["edge"] == "end"
-    }
+    contradicted = [event for event in events if event["kind"] == CUE_CONTRADICTED]
     found.contradicted = [
         Proof(event["tick"], f"an early {event['edge']} of the system at {_s(event['edge_tick'])} that was none")
-        for event in events
-        if event["kind"] == CUE_CONTRADICTED
+        for event in contradicted
     ]
-    _pace(found, own, pacing, spoken, wrong_ends)
+    _pace(found, own, pacing, spoken, {event["edge_tick"] for event in contradicted if event["edge"] == "end"})
     found.not_yielded = list(_not_yielded(own, pacing["yields_ms"], spoken, recording.n_ticks))
     found.muted = [
         Proof(event["from_tick"], f"the system was muted, and was loud for {event['loud_ms']} ms meanwhile")
@@ -161,17 +158,9 @@ def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
     unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     for event in events:
         if event["kind"] == SAYS:
-            found.append(
-                Utterance(
-                    event["tick"],
-                    event["what"],
-                    event["cue"],
-                    event["tick"] not in unheard,
-                    event.get("goal"),
-                    event.get("reaction_ms"),
-                    event.get("silence_ms"),
-                )
-            )
+            if_told = (event.get(name) for name in ("goal", "reaction_ms", "silence_ms"))
+            is_heard = event["tick"] not in unheard
+            found.append(Utterance(event["tick"], event["what"], event["cue"], is_heard, *if_told))
         elif found and event["kind"] == SAID:
             found[-1].end_tick = event["tick"]
         elif found and event["kind"] == TRANSCRIPT and event["of"] == "self":

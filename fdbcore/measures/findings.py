@@ -7,9 +7,9 @@ CHECKS lists all checks, in the order in which their findings are shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -69,16 +69,8 @@ class Finding:
 
     def to_json(self) -> finding_types.Finding:
         """The finding as plain JSON values, with `start_s` and `end_s`."""
-        return {
-            "id": self.id,
-            "side": self.side,
-            "name": self.name,
-            "text": self.text,
-            "start_tick": self.start_tick,
-            "end_tick": self.end_tick,
-            "start_s": ticks_to_s(self.start_tick),
-            "end_s": ticks_to_s(self.end_tick),
-        }
+        seconds = {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
+        return cast("finding_types.Finding", asdict(self) | seconds)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Finding:

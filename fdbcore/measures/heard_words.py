@@ -15,7 +15,7 @@ from fdbcore.types import SIDES, TICK_MS, Span
 from fdbcore.types.words import TimedWord, as_text
 
 if TYPE_CHECKING:
-    from fdbcore.measures.heard_word_types import HeardLine
+    from fdbcore.measures.live_record_types import HeardLine
 
 
 def heard_lines(reading: Reading) -> list[HeardLine]:

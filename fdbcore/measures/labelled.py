@@ -7,6 +7,7 @@ answer, and stopping for an interruption from stopping for a backchannel.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.line import is_missing
 from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
-from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
+from fdbcore.measures.overlaps import STOP_S, chance_of_stop, stop_latencies
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
@@ -27,7 +28,6 @@ from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 SHORTEST_PAUSE_MS: Final = 200
 PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))
 """Bins for the lengths of A's labelled pauses: from the first number up to, but not including, the second."""
-STOP_S: Final = max(STOP_WITHIN_S)
 DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTIONS if kind != "interruption")
 """Contributions that a system should not stop for."""
 
@@ -160,14 +160,15 @@ def _starts_in_pauses(
     dialogue: Dialogue, labels: KeptLabels, excluded: Counter[str]
 ) -> Iterator[tuple[Label, Span | None]]:
     """A's labelled pauses, each with the first speech of B that begins in it; counts the pauses that it excludes."""
-    starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
+    spoken = unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
     for pause in labels.of("A", "pause"):
         if _length_ms(pause) < SHORTEST_PAUSE_MS:
             excluded["short_pause"] += 1
         elif _speaks_through(dialogue.ipus["B"], pause.start_tick, pause.start_tick):
             excluded["b_was_speaking"] += 1
         else:
-            yield pause, _first_within(starts, pause)
+            first = bisect_left(spoken, (pause.start_tick, 0))
+            yield pause, next((span for span in spoken[first : first + 1] if span[0] < pause.end_tick), None)
 
 
 def _length_ms(label: Label) -> int:
@@ -180,18 +181,10 @@ def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
     return row >= 0 and bool(spans[row, 1] > last_tick)
 
 
-def _unlabelled(spans: Ticks, labels: Sequence[Label]) -> Ticks:
-    """The spans that overlap none of the labels."""
-    free = [not any(start < label.end_tick and label.start_tick < end for label in labels) for start, end in spans]
-    return spans[np.array(free, dtype=np.bool_)]
-
-
-def _first_within(spans: Ticks, within: Label) -> Span | None:
-    """The first of the sorted spans that begins within a label; None if none does."""
-    row = int(np.searchsorted(spans[:, 0], within.start_tick))
-    if row == len(spans) or spans[row, 0] >= within.end_tick:
-        return None
-    return int(spans[row, 0]), int(spans[row, 1])
+def unlabelled(spans: Ticks, labels: Sequence[Label]) -> list[Span]:
+    """The spans (n, 2) that overlap none of the labels."""
+    free = ((start, end) for start, end in spans.tolist())
+    return [span for span in free if not any(span[0] < each.end_tick and each.start_tick < span[1] for each in labels)]
 
 
 def _share(labels: Sequence[tuple[Label, bool]], excluded: Mapping[str, int] | None = None) -> Share:
@@ -253,8 +246,7 @@ def _goes_on(dialogue: Dialogue, start_tick: int) -> bool:
     before = ends[ends < start_tick]
     if not len(before) or start_tick - before[-1] >= dialogue.settings.ticks("yield_hold_ms"):
         return False
-    turns = np.array([e.span for e in dialogue.events if (e.kind, e.side) == ("turn", "B")], np.int64).reshape(-1, 2)
-    return bool(np.any((turns[:, 0] < before[-1]) & (before[-1] <= turns[:, 1])))
+    return any(start < before[-1] <= end for start, end in (turn.span for turn in dialogue.turns("B")))
 
 
 def first_within(starts: Ticks, tick: int, end_tick: int) -> int:
@@ -274,21 +266,14 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         if not found:
             continue
         contributions, excluded = clear(dialogue, found)
-        starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
-        ends = np.array([label.end_tick for label in contributions], dtype=np.int64)
+        starts, ends = np.array([label.span for label in contributions], np.int64).reshape(-1, 2).T
         until = dialogue.ticks_until_stop("B", starts, ends)
         has_stopped = until <= STOP_S * TICKS_PER_S
         chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S, ends - starts)
         found_share = _share(list(zip(contributions, has_stopped.tolist(), strict=True)), excluded)
         measures[stop_share(name)] = replace(found_share, chance=chance)
         if name != "distraction":
-            values = (until[has_stopped] * float(TICK_MS)).tolist()
-            without = excluded | {"did_not_stop": len(starts) - len(values)}
-            until_silence = [
-                (start, start + ticks)
-                for start, ticks in zip(starts[has_stopped].tolist(), until[has_stopped].tolist(), strict=True)
-            ]
-            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without, until_silence)
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = stop_latencies(starts, until, excluded)
     return measures
 
 
@@ -297,15 +282,11 @@ def clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict
     ticks = np.array([label.start_tick for label in found], np.int64)
     since, until = dialogue.ticks_since_start("B", ticks), dialogue.ticks_until_end("B", ticks)
     settings = dialogue.settings
-    clear: list[Label] = []
-    excluded = {"b_was_silent": 0, "simultaneous": 0, "terminal": 0}
-    for number, label in enumerate(found):
-        if not dialogue.speaking["B"][label.start_tick]:
-            excluded["b_was_silent"] += 1
-        elif since[number] <= settings.ticks("simultaneous_ms"):
-            excluded["simultaneous"] += 1
-        elif until[number] <= settings.ticks("terminal_ms"):
-            excluded["terminal"] += 1
-        else:
-            clear.append(label)
-    return clear, excluded
+    why_not = {
+        "b_was_silent": ~dialogue.speaking["B"][ticks],
+        "simultaneous": since <= settings.ticks("simultaneous_ms"),
+        "terminal": until <= settings.ticks("terminal_ms"),
+    }
+    reasons = np.select([*why_not.values()], [*why_not], "").tolist()  # of several the first
+    clear = [label for label, reason in zip(found, reasons, strict=True) if not reason]
+    return clear, {reason: reasons.count(reason) for reason in why_not}

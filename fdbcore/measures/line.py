@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fdbcore.errors import InputError
 from fdbcore.recording.files import AUDIO_END
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.benchmark_folders import V1_FILES, is_call, labelled_span
+from fdbcore.sources.benchmark_folders import V1_FILES, labelled_span
+from fdbcore.sources.recorded import replays
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "recorded", "held", "cut", "open"]
@@ -26,7 +26,7 @@ the file of one side ends before the other's, so the silence after it was not re
 def line_of(recording: Recording) -> Line:
     """The line of a recording, from its settings, its suite, the layout of its files, or its live parties."""
     kinds = [party.get("kind", "replay") for party in recording.parties.values()]
-    if recording.meta["settings"].get("line_open") or _is_one_turn(recording):
+    if recording.meta["settings"].get("line_open") or replays(recording, V1_FILES):
         return "open"
     if all(kind == "replay" for kind in kinds):
         return "recorded" if _holds_both_sides_to_the_end(recording) else "closed"
@@ -46,11 +46,6 @@ def _is_cut_off(recording: Recording) -> bool:
     return max_s is not None and recording.n_ticks >= int(max_s * TICKS_PER_S)
 
 
-def _is_one_turn(recording: Recording) -> bool:
-    """Whether the files are those of a sample of Full-Duplex-Bench v1."""
-    return is_call(tuple(Path(file["path"]) for file in recording.source_files), V1_FILES)
-
-
 def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     """The pauses of A by labels, or by the suite of a recording, as half-open spans of ticks."""
     labels = recording.labels
@@ -60,7 +55,7 @@ def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     spans += [_span(note["start_s"], note["end_s"]) for note in noted]
     case = recording.original_meta.get("case")
     clip = case.get("clip") if case else None
-    of_clip = clip.get("labels", {}).get("pause", ()) if clip else ()
+    of_clip = clip.get("labels", {}).get("pause") if clip else None
     return [*spans, *_spans_of_clip(of_clip)]  # a clip is played from tick 0
 
 

@@ -1,24 +1,30 @@
-"""How a conversation was held: its outcome, its timing certificate, how its audio arrived."""
+"""How a conversation was held: its outcome, its timing certificate, how its audio arrived, the system's own turns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from fdbcore.measures.costs import call_cost, recipients
+from fdbcore.measures.dialogue import joined
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.system_turns import system_turns
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
-from fdbcore.recording.reader import Arrivals
-from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS
 from fdbcore.types.session_events import MUTED
+from fdbcore.types.system_events import SYSTEM_TURN
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted
+    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted, HeldSystemTurns, TurnDifferences
+
+
+_OF_MUTED: Final = ("side", "from_tick", "to_tick", "loud_ms", "loudest_dbfs")
+WITHIN_MS: Final = 1000
+"""The system's start or end of speech is the same as ours if it lies at most this far from it."""
 
 
 def live_record(recording: Reading) -> Held | None:
@@ -27,7 +33,7 @@ def live_record(recording: Reading) -> Held | None:
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
     events = recording.events
-    missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
+    missed = sorted((event["tick"], event["tick"] + 1) for event in events if event["kind"] == "missed")
     held: Held = {
         "created": meta.get("created"),
         "status": meta["status"],
@@ -36,14 +42,14 @@ def live_record(recording: Reading) -> Held | None:
         "parties": meta.get("parties"),
         "timing": meta.get("timing"),
         "replay_of": {"path": link["path"], "same": link["same"], "differences": link["differences"]} if link else None,
-        "missed": _spans(missed),
+        "missed": joined(np.array(missed, np.int64).reshape(-1, 2), 1).tolist(),
         "arrivals": {
             "A": _deliveries(Arrivals.among(events, "A")),
             "B": _deliveries(Arrivals.among(events, "B")),
         },
     }
-    if muted := _muted(events):
-        held["muted"] = muted
+    if muted := [{name: event[name] for name in _OF_MUTED} for event in events if event["kind"] == MUTED]:
+        held["muted"] = cast("list[HeldMuted]", muted)
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
     if "line" in meta:
@@ -55,26 +61,6 @@ def live_record(recording: Reading) -> Held | None:
     if (cost := call_cost(recording)) is not None:
         held |= {"cost": cost.to_json(), "recipients": recipients(recording)}
     return held
-
-
-def _muted(events: Sequence[Mapping[str, Any]]) -> list[HeldMuted]:
-    return [
-        {
-            "side": event["side"],
-            "from_tick": event["from_tick"],
-            "to_tick": event["to_tick"],
-            "loud_ms": event["loud_ms"],
-            "loudest_dbfs": event["loudest_dbfs"],
-        }
-        for event in events
-        if event["kind"] == MUTED
-    ]
-
-
-def _spans(ticks: list[int]) -> list[tuple[int, int]]:
-    """Sorted ticks as half-open spans."""
-    runs = (list(run) for _, run in groupby(enumerate(ticks), lambda numbered: numbered[1] - numbered[0]))
-    return [(run[0][1], run[-1][1] + 1) for run in runs]
 
 
 def _deliveries(found: Arrivals) -> Deliveries | None:
@@ -89,4 +75,45 @@ def _deliveries(found: Arrivals) -> Deliveries | None:
         "p50_ms": float(p50_ms),
         "p99_ms": float(p99_ms),
         "max_ms": float(max_ms),
+    }
+
+
+def system_turns(recording: Recording) -> HeldSystemTurns | None:
+    """The system's own turns against ours; None if it told none. The system is side B."""
+    told = [event for event in recording.events if event["kind"] == SYSTEM_TURN and event["side"] == "B"]
+    if not told:
+        return None
+    partner = [event for event in recording.turn_events if event.side == "A"]
+    starts_ms = [event.start_tick * TICK_MS for event in partner if event.kind == "speech_start"]
+    ends_ms = [event.end_tick * TICK_MS for event in partner if event.kind == "speech_end" and event.end_tick]
+    found = {
+        name: [(event.get("at_ms"), event["tick"] * TICK_MS) for event in told if event["name"] == f"speech_{name}"]
+        for name in ("started", "stopped")
+    }
+    return {"starts": _against(found["started"], starts_ms), "ends": _against(found["stopped"], ends_ms)}
+
+
+def _against(told: Sequence[tuple[float | None, float]], ours_ms: Sequence[float]) -> TurnDifferences:
+    """Each of ours with the nearest that the system told. told: where the system puts it, if it says so, and when it
+    told, in ms.
+    """
+    differences, delays = [], []
+    for at_ms, told_ms in told:
+        place_ms = told_ms if at_ms is None else at_ms
+        gaps_ms = [(abs(ms - place_ms), ms) for ms in ours_ms]
+        gap_ms, nearest = min(gaps_ms, default=(math.inf, 0.0))
+        if gap_ms > WITHIN_MS:
+            continue
+        delays.append(told_ms - nearest)
+        if at_ms is not None:
+            differences.append(at_ms - nearest)
+    low, median, high = np.quantile(differences, [0.1, 0.5, 0.9]).tolist() if differences else (None, None, None)
+    return {
+        "n": len(delays),
+        "of": len(ours_ms),
+        "told": len(told),
+        "median_ms": median,
+        "p10_ms": low,
+        "p90_ms": high,
+        "told_after_ms": float(np.median(delays)) if delays else None,
     }

@@ -1,4 +1,4 @@
-"""The types of how a conversation was held, as JSON values.
+"""The types of how a conversation was held, and of what was heard in it, as JSON values.
 
 They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
 """
@@ -12,6 +12,7 @@ from msgspec import Meta
 from fdbcore.recording.meta_types import Count, RecordingStatus, Tick, Tools
 from fdbcore.recording.recorded_types import LineOfCall, Parties
 from fdbcore.recording.run_types import Outcome
+from fdbcore.recording.word_types import Doubts
 from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
 
@@ -83,6 +84,16 @@ class HeldLine(TypedDict):
     start_tick: Annotated[Tick, Meta(description="as the party states it, or else by what was heard")]
     end_tick: Annotated[Tick | None, Meta(description="null if it is not known")]
     cut: NotRequired[Annotated[HeldCut, Meta(description="missing unless it was cut short")]]
+
+
+class HeardLine(Doubts):
+    """Words of a side as a transcriber heard them, in one stretch of its speech."""
+
+    side: Side
+    by: Annotated[str, Meta(description="the address of the transcriber")]
+    text: str
+    start_tick: Tick
+    end_tick: Tick
 
 
 class HeldCost(TypedDict):

@@ -108,12 +108,12 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
     another offset nearly as well, as in a very regular conversation.
     """
     firsts = first_of_bursts(marks)
-    turns = [event for event in dialogue.events if event.kind == "turn"]
+    of_a, of_b = dialogue.turns("A"), dialogue.turns("B")
     heard: dict[Place, Floats] = {
-        "starts of B's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "B")),
-        "ends of B's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "B" and e.end_tick)),
-        "starts of A's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "A")),
-        "ends of A's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "A" and e.end_tick)),
+        "starts of B's turns": np.array(sorted(ticks_to_s(turn.start_tick) for turn in of_b)),
+        "ends of B's turns": np.array(sorted(ticks_to_s(turn.end_tick) for turn in of_b if turn.end_tick)),
+        "starts of A's turns": np.array(sorted(ticks_to_s(turn.start_tick) for turn in of_a)),
+        "ends of A's turns": np.array(sorted(ticks_to_s(turn.end_tick) for turn in of_a if turn.end_tick)),
     }
     times_s: dict[str, list[float]] = {}
     for mark in firsts:
@@ -174,11 +174,12 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
     is_few = possible < FEWEST
     fewest, share = (FEWEST_OF_SEVERAL, SHARE_OF_SEVERAL) if is_few else (FEWEST, LEAST_SHARE)
     needed = max(fewest, math.ceil(share * possible))
+    why_not = ""
     if possible < fewest:
         why_not = f"can fit only {possible} {place}; {_NEEDED}"
-        return _Fit(name, place, len(heard_s), len(times_s), np.zeros(0), 0.0, 0.0, why_not)
-    if len(times_s) > MOST_PER_TURN * len(heard_s):
+    elif len(times_s) > MOST_PER_TURN * len(heard_s):
         why_not = f"comes {len(times_s):,} times, too often to say which of them lie at the {len(heard_s):,} {place}"
+    if why_not:
         return _Fit(name, place, len(heard_s), len(times_s), np.zeros(0), 0.0, 0.0, why_not)
     middle_s = float(np.median(times_s))
     rate, centre_s, rival = _best(heard_s, times_s, middle_s, needed)
@@ -187,7 +188,6 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
         rate = _drift(at_s, distances_s)
         centre_s = float(np.median(distances_s - rate * (at_s - middle_s)))
         at_s, distances_s = _matched(heard_s, times_s, middle_s, rate, centre_s)
-    why_not = ""
     if len(at_s) < needed:
         least = _NEEDED if is_few else f"at least {needed} are needed"
         why_not = f"fits at most {len(at_s)} of {possible} {place}; {least}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fdbcore.measures.labelled import false_cut_offs
 from fdbcore.measures.measure import KindOfMoment, MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
 from fdbcore.recording.labels import KeptLabels
-from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.measures import finding_types
@@ -67,16 +67,8 @@ class Moment:
 
     def to_json(self) -> finding_types.Moment:
         """The moment as plain JSON values, with `start_s` and `end_s`."""
-        return {
-            "kind": self.kind,
-            "side": self.side,
-            "start_tick": self.start_tick,
-            "end_tick": self.end_tick,
-            "severity": self.severity,
-            "text": self.text,
-            "start_s": ticks_to_s(self.start_tick),
-            "end_s": ticks_to_s(self.end_tick),
-        }
+        seconds = {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
+        return cast("finding_types.Moment", asdict(self) | seconds)
 
 
 def moments(
@@ -89,8 +81,7 @@ def moments(
     last.
     """
     found = [*_no_answers(dialogue), *_silences(dialogue)]
-    for event in opportunities(dialogue).premature:
-        found.append(_moment(dialogue, "cut_off", "B", event.start_tick, _end(event)))
+    found += [_moment(dialogue, "cut_off", "B", *event.span) for event in opportunities(dialogue).premature]
     found += _talk_overs(dialogue)
     if labels is not None:
         found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
@@ -103,8 +94,7 @@ def moments(
 def one_of_each_kind_first(found: Sequence[Moment]) -> list[Moment]:
     """The moments in the order to listen to them: the first of each kind, then the others. found: the worst first."""
     first = {moment.kind: moment for moment in reversed(found)}
-    leading = [moment for moment in found if first[moment.kind] is moment]
-    return [*leading, *(moment for moment in found if first[moment.kind] is not moment)]
+    return sorted(found, key=lambda moment: first[moment.kind] is not moment)
 
 
 def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:
@@ -150,20 +140,13 @@ def _silences(dialogue: Dialogue) -> Iterator[Moment]:
     for event in dialogue.uncensored("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
             kind: MomentKind = "slow_answer" if event in answered else "lapse"
-            yield _moment(dialogue, kind, event.side, event.start_tick, _end(event))
+            yield _moment(dialogue, kind, event.side, *event.span)
 
 
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
     """Stretches in which both speak, except those of premature responses."""
     premature = set(opportunities(dialogue).premature)
     for event in dialogue.uncensored("overlap_within", "overlap_between"):
-        if event.kind == "overlap_within":
-            yield _moment(dialogue, "talk_over", event.side, event.start_tick, _end(event))
-        elif event not in premature:
-            for start_tick, end_tick in event.stretches or ():
-                yield _moment(dialogue, "talk_over", event.side, start_tick, end_tick)
-
-
-def _end(event: TurnEvent) -> int:
-    assert event.end_tick is not None
-    return event.end_tick
+        if event not in premature:
+            for span in [event.span] if event.kind == "overlap_within" else event.stretches or ():
+                yield _moment(dialogue, "talk_over", event.side, *span)

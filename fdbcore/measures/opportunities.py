@@ -75,7 +75,7 @@ def opportunities(dialogue: Dialogue) -> Opportunities:
         missed=sorted((e for e in silences if e not in waited), key=lambda e: e.start_tick),
         waited=waited,
         cut_in=cut_in,
-        censored=sum(e.kind == "turn" and e.side == "A" and e.censored for e in dialogue.events),
+        censored=sum(e.censored for e in dialogue.turns("A")),
     )
 
 
@@ -98,11 +98,10 @@ def _as_planned(transfer: TurnEvent, dialogue: Dialogue) -> TurnEvent:
 def unanswered_waits(dialogue: Dialogue) -> list[TurnEvent]:
     """Pauses of A in which B did not speak, longer than lapse_ms or given up by A: A waited, then went on by itself."""
     lapse_ticks = dialogue.settings.ticks("lapse_ms")
-    pauses = (e for e in dialogue.uncensored("pause", side="A") if not e.other_spoke)
-    ended = [(e, *e.span) for e in pauses if e.end_tick is not None]
+    pauses = ((e, *e.span) for e in dialogue.uncensored("pause", side="A") if not e.other_spoke)
     return [
         e
-        for e, start, end in ended
+        for e, start, end in pauses
         if end - start > lapse_ticks or any(start <= tick < end for tick in dialogue.given_up)
     ]
 
@@ -115,14 +114,11 @@ def fto(transfer: TurnEvent) -> int:
 
 def turn_start(transfer: TurnEvent) -> int:
     """The tick at which the side that takes the floor began."""
-    end_tick = transfer.end_tick if transfer.kind == "gap" else transfer.start_tick
-    assert end_tick is not None
-    return end_tick
+    return transfer.span[1] if transfer.kind == "gap" else transfer.start_tick
 
 
 def _is_pause(silence: TurnEvent, dialogue: Dialogue) -> bool:
     """Whether the pauses of A by labels or a suite cover at least half of a silence."""
-    assert silence.end_tick is not None
-    start, end = silence.start_tick, silence.end_tick
+    start, end = silence.span
     covered = sum(max(0, min(end, last) - max(start, first)) for first, last in dialogue.pauses)
     return 2 * covered >= max(end - start, 1)

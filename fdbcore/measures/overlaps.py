@@ -14,6 +14,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 
 STOP_WITHIN_S = (1, 2)
+STOP_S: Final = max(STOP_WITHIN_S)
 
 GROUP: Final = MeasureGroup(
     "Talking at the same time",
@@ -137,15 +138,17 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
             if with_chance
             else None,
         )
-        has_stopped = stops <= max(STOP_WITHIN_S) * TICKS_PER_S
-        stopped, others = _divided(spans, starts, has_stopped)
-        measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
-            "ms",
-            (stops[has_stopped] * float(TICK_MS)).tolist(),
-            excluded | {"did_not_stop": len(others)},
-            [(start, start + ticks) for (start, _), ticks in zip(stopped, stops[has_stopped].tolist(), strict=True)],
-        )
+        measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = stop_latencies(starts, stops, excluded)
     return measures
+
+
+def stop_latencies(starts: npt.NDArray[np.int64], until: npt.NDArray[np.int64], excluded: Mapping[str, int]) -> Values:
+    """How long after each of the starts (n,) a side stopped, where it did within STOP_S. until: so many ticks (n,)."""
+    has_stopped = until <= STOP_S * TICKS_PER_S
+    begun, ticks = starts[has_stopped].tolist(), until[has_stopped].tolist()
+    without = {**excluded, "did_not_stop": len(starts) - len(begun)}
+    spans = [(start, start + length) for start, length in zip(begun, ticks, strict=True)]
+    return Values("ms", [float(length * TICK_MS) for length in ticks], without, spans)
 
 
 def _divided(

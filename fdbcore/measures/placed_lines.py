@@ -24,10 +24,9 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
     health = reading.health
     if health is None or "tail_ms" not in health.get("sides", {}).get("A", {}):  # older recordings
         return None
-    found: dict[Side, MeasuredLine | None] = {}
-    lines: dict[Side, PlacedLine | None] = {}
+    found: dict[Side, MeasuredLine | None] = dict.fromkeys(SIDES)
+    lines: dict[Side, PlacedLine | None] = dict.fromkeys(SIDES)
     for side in SIDES:
-        found[side], lines[side] = None, None
         known, vad = health["sides"][side], reading.meta["settings"]["vad"][side]
         if known["level_dbov"] is None:
             continue

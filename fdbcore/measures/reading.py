@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from fdbcore.measures.sayings import backchannels_of, given_up_of, sayings_of
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
 from fdbcore.recording.left_out import LeftOut, left_out_of
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import Health
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
 from fdbcore.types.session_events import MUTED
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Health
 
 PAUSE: Final = "a pause of the recorder"
 SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": DIALLING}
@@ -112,9 +110,8 @@ class Reading(Recording):
         """What a side says by its keypad, each entry an event; by input health."""
         for found in self.health["findings"] if self.health else ():
             if found["id"] == "dtmf" and found["side"] is not None:
-                for start, end in joined(
-                    np.array(found["spans"], np.int64).reshape(-1, 2), LONGEST_WAIT_TICKS
-                ).tolist():
+                spans = np.array(found["spans"], np.int64).reshape(-1, 2)
+                for start, end in joined(spans, LONGEST_WAIT_TICKS).tolist():
                     yield TurnEvent("keypad", found["side"], start, end, end)
 
     @cached_property

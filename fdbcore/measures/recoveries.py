@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_within
+from fdbcore.measures.labelled import GROUP, clear, first_within
 from fdbcore.measures.measure import Measure
+from fdbcore.measures.overlaps import STOP_S
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import KeptLabels, Label
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
@@ -72,7 +73,7 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
     said: dict[str, list[Span]] = {}
     for label, until in zip(interrupted, until_stop, strict=True):
         stop_tick = label.start_tick + until
-        if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
+        if until > STOP_S * TICKS_PER_S:
             others["did_not_stop"] += 1
             continue
         _, last = dialogue.span_at(label.start_tick)
@@ -101,8 +102,8 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
 
 def _turn_start(dialogue: Dialogue, label: Label) -> int:
     """The tick at which the turn of B began that a label interrupts."""
-    starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
-    return max((start for start in starts if start <= label.start_tick), default=0)
+    starts = [turn.start_tick for turn in dialogue.turns("B") if turn.start_tick <= label.start_tick]
+    return max(starts, default=0)
 
 
 def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:

@@ -114,7 +114,7 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
         "b_initial_silence_s": Values("s", silent_s, excluded, silent),
     }
     for side in SIDES:
-        turns = [e for e in dialogue.events if e.kind == "turn" and e.side == side]
+        turns = dialogue.turns(side)
         ended = [e.span for e in turns if e.end_tick and not e.censored]
         measures[f"{side.lower()}_turn_s"] = Values(
             "s", _lengths_s(ended), {"censored": len(turns) - len(ended)}, ended

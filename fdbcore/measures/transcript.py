@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
+from fdbcore.measures.labelled import unlabelled
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
@@ -54,16 +55,17 @@ def _scripted(recording: Recording, side: Side) -> Iterator[HeldLine]:
         if event["kind"] == LINE_END or not text:
             continue
         end = next(iter(events[number + 1 :]), None)
-        line: HeldLine = {
-            "side": side,
-            "told_by": side,
-            "text": text,
-            "start_tick": event["tick"],
-            "end_tick": end["tick"] if end else None,
-        }
+        cut: HeldCut | None = None
         if end and end["stopped"]:
-            line["cut"] = {"heard_ms": (end["tick"] - event["tick"]) * TICK_MS, "said_ms": None}
-        yield line
+            cut = {"heard_ms": (end["tick"] - event["tick"]) * TICK_MS, "said_ms": None}
+        yield _held_line(side, side, text, (event["tick"], end["tick"] if end else None), cut)
+
+
+def _held_line(side: Side, told_by: Side, text: str, span: _LineSpan, cut: HeldCut | None = None) -> HeldLine:
+    line: HeldLine = {"side": side, "told_by": told_by, "text": text, "start_tick": span[0], "end_tick": span[1]}
+    if cut is not None:
+        line["cut"] = cut
+    return line
 
 
 @dataclass
@@ -99,18 +101,8 @@ def _told(recording: Recording, side: Side) -> Iterator[HeldLine]:
         places = _Places(recording, events, speaker, is_own=speaker == side)
         for line in lines:
             if text := line.text.strip():
-                start_tick, end_tick = places.of(line)
-                cut = places.cuts.get(line.item)
-                found: HeldLine = {
-                    "side": speaker,
-                    "told_by": side,
-                    "text": text,
-                    "start_tick": start_tick,
-                    "end_tick": end_tick,
-                }
-                if cut:
-                    found["cut"] = cut[1]
-                yield found
+                _, cut = places.cuts.get(line.item, (0, None))
+                yield _held_line(speaker, side, text, places.of(line), cut)
 
 
 def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
@@ -128,9 +120,9 @@ def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
     for (tick, told), span in zip(texts, stated, strict=True):
         place = span or places[tick]
         found[place] = _joined(found.get(place, ""), told["text"])
-    for (start_tick, end_tick), text in found.items():
+    for span, text in found.items():
         if text := text.strip():
-            yield {"side": side, "told_by": side, "text": text, "start_tick": start_tick, "end_tick": end_tick}
+            yield _held_line(side, side, text, span)
 
 
 def _untimed_places(
@@ -168,11 +160,7 @@ def _turns_in_parts(reading: Reading, side: Side) -> list[list[Span]]:
     """
     other = other_side(side)
     known = reading.labels.of(other, "backchannel") if reading.labels else []
-    others = [
-        (start, end)
-        for start, end in reading.dialogue.ipus[other].tolist()
-        if not any(label.start_tick < end and start < label.end_tick for label in known)
-    ]
+    others = unlabelled(reading.dialogue.ipus[other], known)
     turns: list[list[Span]] = []
     for part in sorted([*reading.dialogue.held(side), *reading.dialogue.asides(side)]):
         if turns and not any(start < part[0] and turns[-1][-1][1] < end for start, end in others):

@@ -112,12 +112,18 @@ def json_pieces(value: Mapping[str, object], separators: tuple[str, str] = (", "
     yield "}"
 
 
+def read_bytes(path: Path) -> bytes:
+    """The content of a file. RecordingError if it cannot be read."""
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
 def read_json(path: Path) -> Any:  # noqa: ANN401
     """The JSON value in `path`. RecordingError if it cannot be read or is not JSON."""
     try:
-        return parsed_json(read_whole(path))
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        return parsed_json(read_bytes(path))
     except ValueError as error:
         raise RecordingError(f"{path}: expected JSON, got something else ({error})") from error
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict
 import msgspec
 
 from fdbcore.errors import FdbError, RecordingError
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.recording.files import read_bytes, read_json
 
 MOST_TICKS: Final = 7 * 24 * 3600 * 100
 """No recording is longer than a week."""
@@ -56,7 +56,17 @@ def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401
 
     It takes a tenth of the time and a fraction of the memory of `of_form`, which is for values that are kept as read.
     """
-    return _decoded(path, _data(path), form)
+    return _decoded(path, read_bytes(path), form)
+
+
+def read_of_schema(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
+    """The JSON value in the file `path`, as it stands there. RecordingError if it has another schema or form."""
+    found = read_json(path)
+    given = found.get("schema") if isinstance(found, dict) else None
+    if given != schema:
+        raise RecordingError(f"{path}: expected schema {schema}, got {given!r}")
+    of_form(path, found, form)
+    return found
 
 
 class _Schema(TypedDict):
@@ -67,15 +77,8 @@ def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
     """What `read_of_form` reads; None if there is no such file, or if it has another schema (an earlier version's)."""
     if not path.is_file():
         return None
-    data = _data(path)
+    data = read_bytes(path)
     return _decoded(path, data, form) if _decoded(path, data, _Schema)["schema"] == schema else None
-
-
-def _data(path: Path) -> bytes:
-    try:
-        return read_whole(path)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _decoded(path: Path, data: bytes, form: Any) -> Any:  # noqa: ANN401

@@ -84,8 +84,8 @@ def is_kept(tick: int, kept: Sequence[Span]) -> bool:
     return any(start <= tick < end for start, end in kept)
 
 
-def kept_ticks(kept: Sequence[Span], n_ticks: int) -> npt.NDArray[np.bool_]:
-    """Whether each tick of a recording is kept, bool (n_ticks,)."""
+def kept_ticks(kept: Iterable[Sequence[int]], n_ticks: int) -> npt.NDArray[np.bool_]:
+    """Whether each tick of a recording lies in a kept span, or in one of any others, bool (n_ticks,)."""
     found = np.zeros(n_ticks, np.bool_)
     for start, end in kept:
         found[start:end] = True

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
+from typing import Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.audio.file_types import SourceFile
 from fdbcore.audio.lengths import stated_data
 from fdbcore.audio.wav import is_session_format
 from fdbcore.errors import RecordingError, nearest
@@ -44,24 +45,21 @@ from fdbcore.recording.files import (
     TURNS,
     WORDS,
     part_of,
+    read_bytes,
     read_json,
     settings_hash,
 )
-from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
+from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form, read_of_schema
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
 from fdbcore.recording.places import located
 from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
+from fdbcore.recording.run_types import Outcome
 from fdbcore.recording.word_types import KnownWords
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
-from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.audio.file_types import SourceFile
-    from fdbcore.recording.run_types import Outcome
-    from fdbcore.types.timing_types import MeasuredSide
+from fdbcore.types.timing_types import MeasuredSide
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -199,12 +197,7 @@ class Recording:
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The voice activity of A and of B, bool (n_ticks,) each."""
         with self._derived() as (stored, n_ticks):
-            return self._activity_in(stored, n_ticks)
-
-    def _activity_in(
-        self, stored: Mapping[str, npt.NDArray[Any]], n_ticks: int
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
+            packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
         a, b = (np.unpackbits(each, count=n_ticks).view(np.bool_) for each in packed)
         return a, b
 
@@ -212,10 +205,7 @@ class Recording:
     def peaks(self) -> npt.NDArray[np.uint16]:
         """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
         with self._derived() as (stored, n_ticks):
-            return self._peaks_in(stored, n_ticks)
-
-    def _peaks_in(self, stored: Mapping[str, npt.NDArray[Any]], n_ticks: int) -> npt.NDArray[np.uint16]:
-        return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
+            return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """The values from which the detector decided the activity of A and B, float32 (n,) each.
@@ -354,11 +344,9 @@ class Recording:
         a call of a tool, would count as not done.
         """
         path = self.path / EVENTS
+        *lines, torn = read_bytes(path).split(b"\n")
         try:
-            *lines, torn = read_whole(path).split(b"\n")
             events = [parsed_json(line) for line in lines]
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
         for number, event in enumerate(events, 1):
@@ -386,8 +374,8 @@ class Recording:
             raise damaged(self.path / HEALTH, f"it is gone: echo would count as speech; {remedy}")
         if settings_hash(self.meta["settings"]) != self.meta["settings_sha256"]:
             raise damaged(self.path / META, "its settings are not those of its settings_sha256")
-        with self._derived() as (stored, n_ticks):
-            self._activity_in(stored, n_ticks), self._peaks_in(stored, n_ticks)
+        _ = self.activity, self.peaks
+        with self._derived() as (stored, _n_ticks):
             if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile
                 raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
         self.refuse_cut_audio()
@@ -457,18 +445,14 @@ class Recording:
 
 
 def _read_meta(path: Path) -> RecordingMeta:
-    found = read_json(path)
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema != RECORDING_SCHEMA:
-        raise RecordingError(f"{path}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
-    of_form(path, found, RecordingMeta)
-    if (n_ticks := found.get("n_ticks", 0)) > MOST_TICKS:
+    meta: RecordingMeta = read_of_schema(path, RECORDING_SCHEMA, RecordingMeta)
+    if (n_ticks := meta.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
     try:
-        TurnSettings(**found["settings"]["turns"])
+        TurnSettings(**meta["settings"]["turns"])
     except (TypeError, ValueError) as error:  # another name, or a value that no detector takes
         raise damaged(path, f"expected settings of the turn detector, got others: {error}") from error
-    return cast("RecordingMeta", found)
+    return meta
 
 
 def _refuse_no_file(path: Path) -> None:

@@ -9,14 +9,15 @@ from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
-from fdbcore.recording.form import damaged, of_form
+from fdbcore.recording.form import damaged, read_of_schema
 from fdbcore.recording.places import text_with_places_from, with_places_from
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.run_types import (
     Corpus,
     CorpusCall,
@@ -29,9 +30,6 @@ from fdbcore.recording.run_types import (
 )
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import KnownMeta
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
@@ -65,7 +63,7 @@ def is_run(path: Path) -> bool:
 
 def read_corpus(path: Path) -> Corpus:
     """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another form."""
-    corpus: Corpus = _read(path / CORPUS, CORPUS_SCHEMA, Corpus)
+    corpus: Corpus = read_of_schema(path / CORPUS, CORPUS_SCHEMA, Corpus)
     _check_names(path / CORPUS, [call["name"] for call in corpus["calls"]])
     return corpus
 
@@ -93,15 +91,6 @@ def standing(recording: Recording) -> tuple[Standing, str | None]:
     damages, outcome = recording.damages, recording.outcome
     kind, reason = (outcome["kind"], outcome["reason"]) if outcome else (DONE, None)
     return DAMAGED if damages else kind, "; ".join(damages) or reason
-
-
-def _read(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
-    values = read_json(path)
-    found = values.get("schema") if isinstance(values, dict) else None
-    if found != schema:
-        raise RecordingError(f"{path}: expected schema {schema}, got {found!r}")
-    of_form(path, values, form)
-    return values
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
@@ -271,6 +260,6 @@ def read_plan(path: Path) -> PlannedRun:
 
     RecordingError if it cannot be read or is of another form.
     """
-    run: PlannedRun = _read(path / RUN, RUN_SCHEMA, PlannedRun)
+    run: PlannedRun = read_of_schema(path / RUN, RUN_SCHEMA, PlannedRun)
     _check_names(path / RUN, [case["name"] for case in run["cases"]])
     return run

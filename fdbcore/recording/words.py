@@ -56,7 +56,7 @@ class Transcript:
 
     def is_like(self, other: Transcript) -> bool:
         """Whether it is of the same audio, by the same transcriber, in the same language."""
-        return _key(self) == _key(other)
+        return all(getattr(self, name) == getattr(other, name) for name in ("described", "language", "audio_sha256"))
 
 
 def transcripts(path: Path, side: Side) -> list[Transcript]:
@@ -109,10 +109,6 @@ def as_stored(described: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def _key(transcript: Transcript) -> tuple[Mapping[str, Any], str, str]:
-    return transcript.described, transcript.language, transcript.audio_sha256
-
-
 def _to_json(transcript: Transcript) -> StoredTranscript:
     stored: StoredTranscript = {
         "transcriber": transcript.transcriber,
@@ -127,12 +123,8 @@ def _to_json(transcript: Transcript) -> StoredTranscript:
 
 
 def _word_to_json(word: TimedWord) -> StoredWord:
-    stored: StoredWord = {"text": word.text, "start_ms": word.start_ms, "end_ms": word.end_ms}
-    if word.in_silence:
-        stored["in_silence"] = True
-    if word.in_loop:
-        stored["in_loop"] = True
-    return stored
+    doubts = {name: True for name in ("in_silence", "in_loop") if getattr(word, name)}
+    return cast("StoredWord", {"text": word.text, "start_ms": word.start_ms, "end_ms": word.end_ms, **doubts})
 
 
 def _from_json(side: Side, stored: StoredTranscript) -> Transcript:

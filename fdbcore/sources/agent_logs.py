@@ -311,7 +311,7 @@ def _first_output_s(span: Mapping[str, Any]) -> float:
     return _number(found, field) if field in found else math.nan
 
 
-_LIVEKIT_TIMES: Final = ("started_speaking_at", "stopped_speaking_at")
+_LIVEKIT_TIMES: Final = {"started_speaking_at": "begins", "stopped_speaking_at": "ends"}
 _LIVEKIT_EVENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str | None]]] = {
     "user_state_changed": lambda event: f"user {event['new_state']}",
     "agent_state_changed": lambda event: f"agent {event['new_state']}",
@@ -332,9 +332,8 @@ def _livekit_item(item: Mapping[str, Any]) -> Iterator[Mark]:
     """What the metrics of a message in a session report of LiveKit Agents say of its times."""
     metrics = item.get("metrics") or {}
     times_s = {name: _time_s(metrics[name], name) for name in _LIVEKIT_TIMES if metrics.get(name) is not None}
-    for key, name in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
-        if key in times_s:
-            yield Mark(times_s[key], f"{item['role']} {name}")
+    for name, time_s in times_s.items():
+        yield Mark(time_s, f"{item['role']} {_LIVEKIT_TIMES[name]}")
     if metrics.get("end_of_turn_delay") is not None and "stopped_speaking_at" in times_s:
         yield Mark(times_s["stopped_speaking_at"] + _number(metrics, "end_of_turn_delay"), "turn decided")
     if metrics.get("tts_node_ttfb") is not None and "started_speaking_at" in times_s:

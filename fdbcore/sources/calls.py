@@ -18,7 +18,7 @@ from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in
-from fdbcore.sources.channels import AGENT_CHANNEL, ChannelColumn
+from fdbcore.sources.columns import AGENT_CHANNEL, ChannelColumn
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs, log_of_row
@@ -243,8 +243,8 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
     by_call = found.by_call([_known(session) for session in sessions], lambda n: sessions[n].swap, oddities)
     _refuse_none(by_call, (label.call for label in found.labels), sessions, path, "labels")
     source = str(real_path(path))
-    labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
-    return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
+    labels = [(source, by_call.get(number, ())) for number in range(len(calls))]
+    return [replace(call, session=replace(call.session, labels=own)) for call, own in zip(calls, labels, strict=True)]
 
 
 def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Oddities) -> list[PlannedCall]:

@@ -17,7 +17,7 @@ from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.form import MOST_TICKS
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.runtime.texts import text_of
-from fdbcore.sources.channels import ChannelColumn
+from fdbcore.sources.columns import ChannelColumn, TimeColumn
 from fdbcore.sources.label_set import (
     EVENTS,
     KIND_NAMES,
@@ -32,7 +32,6 @@ from fdbcore.sources.label_set import (
 )
 from fdbcore.sources.names import FILE_COLUMNS, Oddities
 from fdbcore.sources.tables import table_rows
-from fdbcore.sources.times import TimeColumn
 from fdbcore.sources.utterance_files import is_of_elan, of_elan, subtitles
 from fdbcore.types import TICKS_PER_S
 
@@ -46,6 +45,8 @@ _LENGTH: Final = {"duration_s": 1.0, "duration": 1.0, "length_s": 1.0, "length":
 _UNITS: Final = _START | _END | _LENGTH
 _SIDE_COLUMNS: Final = ("side", "channel", "speaker")
 _KIND_COLUMNS: Final = ("kind", "label", "type", "event")
+_COLUMNS: Final = (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), tuple(_LENGTH), ("censored",))
+"""The names of each column of a table of labels; the first three are needed."""
 
 
 def read_labels(path: Path, oddities: Oddities) -> LabelSet:
@@ -150,9 +151,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         return
     rows = iter(all_rows)
     header = [plain(name) for name in next(rows, (0, []))[1]]
-    side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
-    start, end, length, call = (_column(header, tuple(names)) for names in (_START, _END, _LENGTH, FILE_COLUMNS))
-    censored = _column(header, ("censored",))
+    side, kind, start, end, length, censored, call = (_column(header, names) for names in (*_COLUMNS, FILE_COLUMNS))
     if side is None or kind is None or start is None:
         got, what = ", ".join(header) or "none", ""
         if not text.strip():
@@ -203,13 +202,9 @@ def _time_columns(
 
 def label_columns(header: Sequence[str]) -> set[str]:
     """The columns of a CSV that say what each row labels; the others tell of its call. Empty if rows are no labels."""
-    names = {plain(name): name for name in reversed(header)}
-    of_labels = (_SIDE_COLUMNS, _KIND_COLUMNS, tuple(_START), tuple(_END), tuple(_LENGTH), ("censored",))
-    found = [next((names[name] for name in of if name in names), None) for of in of_labels]
-    side, kind, start, *_ = found
-    if side is None or kind is None or start is None:
-        return set()
-    return {name for name in found if name is not None}
+    plain_names = [plain(name) for name in header]
+    found = [_column(plain_names, names) for names in _COLUMNS]
+    return {header[at] for at in found if at is not None} if None not in found[:3] else set()
 
 
 def _lines(text: str) -> list[str]:

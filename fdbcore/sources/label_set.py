@@ -75,11 +75,6 @@ class LabelSet:
     labels: Sequence[FileLabel]
     is_one_call: bool
 
-    @property
-    def annotated(self) -> set[tuple[Place, LabelKind]]:
-        """The places and kinds that were labelled in any call."""
-        return {(label.place, label.kind) for label in self.labels}
-
     def by_call(
         self,
         known: Sequence[tuple[str, Sequence[Path]]],

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fdbcore.clock import clock_s
 from fdbcore.errors import SettingsError
 from fdbcore.recording.left_out import NO_END, LeftOut, kept_spans
-from fdbcore.sources.times import clock_s
 from fdbcore.types import TICKS_PER_S, clock_text
 
 FROM: Final = "--from"

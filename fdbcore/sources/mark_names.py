@@ -86,8 +86,8 @@ def events_of(names: Sequence[str]) -> dict[str, str]:
         if ranked:
             found[min(ranked, key=lambda each: each[0])[1]] = event
     for name in names:
-        is_known = event_of(name) is not None
-        if not (is_known or _splits_nothing(plain(name))):
+        splits_nothing = any(each.search(plain(name)) for each in (_OF_A, _ENDS, _NEITHER, _OF_SPANS))
+        if event_of(name) is None and not splits_nothing:
             found[name] = name
     return found
 
@@ -103,10 +103,6 @@ def last_event(names: Sequence[str]) -> str | None:
     """The last of the known events that the names stand for; None if they stand for none."""
     found = {event_of(name) for name in names}
     return next((event for event in reversed(EVENTS) if event in found), None)
-
-
-def _splits_nothing(text: str) -> bool:
-    return any(each.search(text) for each in (_OF_A, _ENDS, _NEITHER, _OF_SPANS))
 
 
 def place_of(name: str) -> Place | None:

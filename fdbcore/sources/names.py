@@ -79,7 +79,7 @@ class NameIndex:
                 if above and (last == V1_INPUT or (last == V2_A and len(paths) > 1)):
                     self._add(number, above[-1:], tuple(above[:-1]))
                 folders.append(tuple(above))
-        self._common: _Parts = _common_start(folders)
+        self._common = common_start(folders)
 
     def _add(self, number: int, names: Iterable[str], folder: _Parts | None) -> None:
         for index in self._indices:
@@ -100,7 +100,7 @@ class NameIndex:
         if len({parts[:-1] for text, parts in paths.items() if "://" in text}) == 1:
             paths |= {text: parts[-1:] for text, parts in paths.items() if "://" in text}
         roots = [parts[:-1] for parts in paths.values() if _is_absolute(parts)]
-        free = len(_common_start(roots))
+        free = len(common_start(roots))
         fitting = {text: self._fitting(parts, free if _is_absolute(parts) else 0) for text, parts in paths.items()}
         most: dict[int, int] = {}
         for found in fitting.values():
@@ -227,7 +227,7 @@ def _is_absolute(parts: _Parts) -> bool:
     return len(parts) > 1 and (parts[0].startswith("/") or parts[0].endswith(":"))
 
 
-def _common_start(found: Iterable[_Parts]) -> _Parts:
-    """The first parts that all paths have in common."""
+def common_start(found: Iterable[Sequence[str]]) -> _Parts:
+    """The first parts that all have in common, such as folders of paths."""
     same = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*found, strict=False))
     return tuple(parts[0] for parts in same)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from fdbcore.errors import SettingsError
-from fdbcore.sources.names import NameIndex, Oddities
+from fdbcore.sources.names import NameIndex, Oddities, common_start
 from fdbcore.sources.tables import CallTable
 
 Pair: TypeAlias = tuple[Path, Path]
@@ -88,17 +87,11 @@ def pair_name(a: str, b: str) -> str:
 
     "call1-caller" and "call1-agent" give "call1". Names that share no word are joined: "in+out".
     """
-    if a == b:
-        return a
-    for common in (_common_start(a, b), _common_start(a[::-1], b[::-1])[::-1]):
-        if common:
-            return common
-    return f"{a}+{b}"
+    return a if a == b else _common_words(a, b) or _common_words(a[::-1], b[::-1])[::-1] or f"{a}+{b}"
 
 
-def _common_start(a: str, b: str) -> str:
+def _common_words(a: str, b: str) -> str:
     """The whole words with which both begin, as `a` writes them."""
-    words = [_SEPARATOR.split(name) for name in (a, b)]
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False)))
+    same = len(common_start(_SEPARATOR.split(name) for name in (a, b)))
     ends = [0, *(found.start() for found in _SEPARATOR.finditer(a)), len(a)]
     return a[: ends[same]].strip("-_. ")

@@ -14,8 +14,9 @@ from fdbcore.audio.wav import HEADER_BYTES
 from fdbcore.errors import AudioError, RecordingError
 from fdbcore.recording.files import AUDIO
 from fdbcore.recording.reader import Recording
+from fdbcore.sources.benchmark_folders import is_call
 from fdbcore.sources.sessions import SessionInput, recorded_session
-from fdbcore.types import Pcm, TurnSettings
+from fdbcore.types import TurnSettings
 
 Stereo: TypeAlias = npt.NDArray[np.int16]
 """int16 (n, 2) at 48 kHz: A left, B right."""
@@ -91,6 +92,11 @@ def settings_of(recording: Recording) -> TurnSettings:
     return TurnSettings(**recording.meta["settings"]["turns"])
 
 
+def replays(recording: Recording, names: tuple[str, str]) -> bool:
+    """Whether a recording replays the two files of such names in one folder, such as those of a benchmark."""
+    return is_call(tuple(Path(file["path"]) for file in recording.source_files), names)
+
+
 def plays_source(recording: Recording) -> bool:
     """Whether the session's audio is in the source files, because the recording has no audio of its own."""
     return not (recording.path / AUDIO).is_file()
@@ -112,11 +118,7 @@ def stereo_blocks(recording: Recording) -> Iterator[Stereo]:
     with session_of(recording).open() as source:
         for a, b in source.blocks():
             block = np.zeros((max(len(side) for side in (a, b) if side is not None), 2), np.int16)
-            _fill(block, 0, a)
-            _fill(block, 1, b)
+            for column, side in enumerate((a, b)):
+                if side is not None:
+                    block[: len(side), column] = side
             yield block
-
-
-def _fill(block: Stereo, column: int, side: Pcm | None) -> None:
-    if side is not None:
-        block[: len(side), column] = side

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import Channel, Source, SourceSide
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
 from fdbcore.sources.label_set import SIDE_NAMES
@@ -30,9 +30,6 @@ from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Channel, Source, SourceSide
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
 MOST_OFFSET_MS: Final = 600_000
@@ -324,9 +321,7 @@ class SessionSource:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

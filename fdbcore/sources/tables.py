@@ -1,11 +1,12 @@
-"""Reads a user's table of calls: a CSV file as spreadsheets and exports write it."""
+"""Reads tables of users: CSV files as spreadsheets and exports write them, of calls or of what raters say."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.texts import text_of
 from fdbcore.sources.agent_logs import LogFile
-from fdbcore.sources.channels import AGENT_CHANNEL
+from fdbcore.sources.columns import AGENT_CHANNEL
 from fdbcore.sources.left_out import FROM_COLUMN, LEAVE_OUT, TO_COLUMN
 from fdbcore.sources.log_files import OFFSET, SESSION, STARTED
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
@@ -25,6 +26,8 @@ B_FILE: Final = "b_file"
 MARKS_FILE: Final = "marks_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
 MOST_COLUMNS: Final = 1000
+MOST_BYTES: Final = 2**25
+"""No table that raters fill in is larger."""
 
 
 def _letters(name: str) -> str:
@@ -113,14 +116,19 @@ def read_table(path: Path, oddities: Oddities) -> CallTable:
     return CallTable(path, files, cells, header)
 
 
-def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file, each with the number of the line in which it begins: a quoted cell may span several.
+def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table in a text, each with the number of the line in which it begins: a cell may span several.
 
-    Marks that keep a spreadsheet from taking a text for a formula are taken off.
-
-    skipped: how many lines come before `lines`. SettingsError for a cell above 128 kB, a stray quote, too many cells.
+    The delimiter is a comma, a semicolon or a tab; a first line "sep=;", which spreadsheets write, names it. Marks that
+    keep a spreadsheet from taking a text for a formula are taken off. SettingsError for a cell above 128 kB, a stray
+    quote, too many cells.
     """
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    lines = io.StringIO(text, newline="").readlines()
+    stated = re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE)
+    skipped = 1 if stated else 0
+    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
+    delimiter = stated[1] if stated else max(DELIMITERS, key=head.count)
+    table = csv.reader(lines[skipped:], delimiter=delimiter, strict=True)
     began = skipped + 1
     try:
         for row in table:
@@ -133,14 +141,35 @@ def csv_rows(path: Path, lines: Iterable[str], delimiter: str, skipped: int = 0)
         raise SettingsError(f"{path}, line {began}: expected a row of a CSV table, got something else{quote}") from None
 
 
-def table_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table in a text, as `csv_rows` gives them. The delimiter is a comma, a semicolon or a tab.
+def columns_of(path: Path) -> Sequence[str]:
+    """The names in the header of a CSV, in lower case; none if it is no CSV, cannot be read, or is too large."""
+    if path.suffix.lower() != ".csv":
+        return ()
+    try:
+        if os.path.getsize(path) > MOST_BYTES:
+            return ()
+        return _header(table_rows(path, text_of(path)))
+    except (SettingsError, OSError):
+        return ()
 
-    A first line "sep=;", which spreadsheets write, names the delimiter.
+
+def rated_rows(
+    path: Path, needed: Sequence[str], one_of: Sequence[str] = ()
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each row that is not empty: its place, and its cells by the names of their columns.
+
+    SettingsError for a table that cannot be read, or that lacks a column that is needed, or all that it needs one of.
     """
-    lines = io.StringIO(text, newline="").readlines()
-    head = lines[0] if lines else ""
-    if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
-        return csv_rows(path, lines[1:], stated[1], 1)
-    head = next((line for line in lines if not line.lstrip('"').startswith("#file:")), "")  # as ELAN names its media
-    return csv_rows(path, lines, max(DELIMITERS, key=head.count))
+    rows = table_rows(path, text_of(path))
+    header = _header(rows)
+    if lacking := [name for name in needed if name not in header]:
+        raise SettingsError(f"{path}: expected the columns {' and '.join(needed)}, got no {' and no '.join(lacking)}")
+    if one_of and not {*one_of} & {*header}:
+        raise SettingsError(f"{path}: expected a column of {', '.join(one_of)}, got {', '.join(header)}")
+    for line, row in rows:
+        if any(cell.strip() for cell in row):
+            yield f"{path}, line {line}", dict(zip(header, map(str.strip, row), strict=False))
+
+
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    return [cell.strip().lower() for cell in next(rows, (0, []))[1]]

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from fdbcore.clock import clock_s
 from fdbcore.errors import SettingsError
+from fdbcore.sources.columns import TimeColumn
 from fdbcore.sources.label_set import SIDE_NAMES, Entry, is_known, meanings_in_tier, plain, side_and_kind
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.tables import MOST_COLUMNS
-from fdbcore.sources.times import TimeColumn, clock_s
 
 _FORMS: Final = {
     "hh:mm:ss.ms": r"(?a)\d{1,9}:[0-5]\d:[0-5]\d[.,]\d+",

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from fdbcore.measures.system_turns import system_turns
+from fdbcore.measures.live_record import system_turns
 from fdbcore.recording.reader import Recording
 from fdbcore.types import TurnEvent
 

@@ -30,8 +30,7 @@ from fdbcore.sources.clips import clips_in
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import seconds_of
 from fdbcore.sources.names import Oddities
-from fdbcore.sources.rater_tables import rated_rows
-from fdbcore.sources.tables import read_table
+from fdbcore.sources.tables import rated_rows, read_table
 from fdbcore.sources.word_files import chunks_in
 from fdbcore.types import TurnSettings
 

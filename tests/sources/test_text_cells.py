@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from fdbcore.report.paper.tables import csv_text
 from fdbcore.sources.names import Oddities
-from fdbcore.sources.rater_tables import rated_rows
-from fdbcore.sources.tables import read_table
+from fdbcore.sources.tables import rated_rows, read_table
 from fdbcore.sources.text_cells import FORMULA, marked, unmarked
 
 FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(1)", "\t5", "\n5", "  =x", "\N{NO-BREAK SPACE}=x", "＝x", "＋x", "－x", "＠x"]

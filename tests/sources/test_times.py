@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fdbcore.clock import clock_s
 from fdbcore.errors import SettingsError
-from fdbcore.sources.times import TimeColumn, clock_s
+from fdbcore.sources.columns import TimeColumn
 
 MS = st.lists(st.integers(0, 3_600_000), min_size=1, max_size=20)
 

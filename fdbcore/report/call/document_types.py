@@ -12,8 +12,7 @@ from msgspec import Meta
 from fdbcore.analysis.statement_types import Sensitivity
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
-from fdbcore.measures.heard_word_types import HeardLine
-from fdbcore.measures.live_record_types import Held
+from fdbcore.measures.live_record_types import HeardLine, Held
 from fdbcore.measures.placed_line_types import PlacedLines
 from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.labels import LabelKind

@@ -15,8 +15,7 @@ from fdbcore.types import Side, ticks_to_s
 from fdbcore.types.remarks import RemarkRow
 
 if TYPE_CHECKING:
-    from fdbcore.measures.heard_word_types import HeardLine
-    from fdbcore.measures.live_record_types import HeldLine
+    from fdbcore.measures.live_record_types import HeardLine, HeldLine
     from fdbcore.report.call.document_types import Document
 
 

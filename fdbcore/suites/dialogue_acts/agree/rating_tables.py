@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.rater_tables import columns_of, rated_rows
+from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:

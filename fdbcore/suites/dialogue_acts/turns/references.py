@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from fdbcore.errors import InputError
 from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.rater_tables import rated_rows
+from fdbcore.sources.tables import rated_rows
 from fdbcore.suites.dialogue_acts.records import Annotation, Reference, parse_steps
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 from fdbcore.types import Problem

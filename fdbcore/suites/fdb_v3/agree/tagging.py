@@ -21,7 +21,7 @@ import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.sources.rater_tables import columns_of, rated_rows
+from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
 from fdbcore.suites.fdb_v3.agree.verdict_tables import first_of

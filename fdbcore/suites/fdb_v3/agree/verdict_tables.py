@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from fdbcore.errors import SettingsError
 from fdbcore.runs.kept_scores import kept_scores
-from fdbcore.sources.rater_tables import columns_of, rated_rows
+from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.suites.fdb_v3.judging.agreement import MATCHER
 from fdbcore.types import Problem
 

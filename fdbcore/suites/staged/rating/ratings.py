@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.rater_tables import columns_of, rated_rows
+from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.suites.staged.families import LEVELS
 from fdbcore.types import Problem
 

@@ -1,33 +1,28 @@
-"""Times as people and their tools write them, read in one way. A column decides where a cell can be read in two."""
+"""How the cells of a user's columns are read: as times and as channels, as people and their tools write them.
+
+A column decides where a cell can be read in two ways.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
+from fdbcore.clock import clock_s
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.numbers import number_of
 
-_CLOCK: Final = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d*)?)", re.ASCII)
 _BY_COMMA: Final = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 _BY_POINT: Final = re.compile(r"[1-9]\d{0,2}(\.\d{3})+(,\d*)?", re.ASCII)
 _ONE_GROUP: Final = re.compile(r"\d+[.,]\d{3}", re.ASCII)
 _MS: Final = 0.001
 
-
-def clock_s(text: str) -> float | None:
-    """The seconds of a clock time such as 3:40, 00:02.8 or 1:02:03.5; None if a text is none.
-
-    ValueError for minutes or seconds from 60 on after a colon.
-    """
-    found = _CLOCK.fullmatch(text)
-    if found is None:
-        return None
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    if seconds >= 60 or (found[1] and minutes >= 60):
-        raise ValueError(f"{'minutes' if seconds < 60 else 'seconds'} below 60 after a colon")
-    return 3600 * hours + 60 * minutes + seconds
+AGENT_CHANNEL: Final = "agent_channel"
+"""The column of a table of calls that says on which channel side B is."""
+_FROM_1: Final = {"1": "left", "2": "right"}
+_FROM_0: Final = {"0": "left", "1": "right"}
 
 
 class TimeColumn:
@@ -86,3 +81,42 @@ class TimeColumn:
             f"{where}: expected times that can be read in one way, got {example!r}, which may be {small} or {large} "
             f"{unit}: write them without separators of thousands, and with a decimal point"
         )
+
+
+class ChannelColumn:
+    """How the numbers of a column of channels are read: from 0 on if it has a 0, which the whole column decides.
+
+    is_ambiguous: it has no other number than 1, which is left if channels count from 1, and right if from 0.
+    cells: all of the column; what is no number is kept as it is. SettingsError for a 0 beside a 2 or more; where: the
+    place of the column, for that message.
+    """
+
+    def __init__(self, cells: Iterable[str], where: str) -> None:
+        numbers = {text for text in map(_plain, cells) if text.isdigit()}
+        self.is_from_0 = "0" in numbers
+        self.is_ambiguous = numbers == {"1"}
+        if self.is_from_0 and not numbers <= {*_FROM_0}:
+            raise SettingsError(
+                f"{where}: expected channels counted from 0 or from 1, got {_told(numbers)}: write left and right"
+            )
+        self._names = _FROM_0 if self.is_from_0 else _FROM_1
+
+    def name(self, cell: str) -> str:
+        """left or right for the number of a channel; any other text as it is, and an empty one for NaN."""
+        text = _plain(cell)
+        return self._names.get(text, text)
+
+
+@lru_cache(1000)
+def _plain(cell: str) -> str:
+    """A cell without blanks; tables write 2 as 2.0, and no value as NaN."""
+    text = cell.strip()
+    try:
+        number = number_of(text)
+    except ValueError:
+        return "" if text.lower() == "nan" else text
+    return str(int(number)) if number.is_integer() and 0 <= number <= 99 else text
+
+
+def _told(numbers: Collection[str]) -> str:
+    return " and ".join(sorted(numbers, key=int))
