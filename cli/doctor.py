@@ -117,11 +117,11 @@ def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[
     from fdbcore.analysis.score import score
     from fdbcore.report.call.document import document
     from fdbcore.report.call.screen import header
-    from fdbcore.runs.replay import replay_session
+    from fdbcore.runs.replay import ReplaySettings, replay_session
 
     for session in sessions:
         try:
-            reading = replay_session(session, folder, vad)
+            reading = replay_session(session, ReplaySettings(folder, vad))
             yield header(reading), reading.damages, document(reading, score(reading))
         except FdbError as error:
             yield error

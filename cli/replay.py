@@ -167,16 +167,7 @@ def _replay(
     from fdbcore.runtime.executor import ThisProcess
 
     with Status(quiet) as status:
-        reading = replay_session(
-            session,
-            settings.run_path,
-            settings.vad,
-            settings.changes,
-            settings.real_time,
-            _shown(session.name, status, SparseLines(quiet)),
-            line_open=settings.line_open,
-            count_bad_input=settings.count_bad_input,
-        )
+        reading = replay_session(session, settings, _shown(session.name, status, SparseLines(quiet)))
         status(f"{session.name}: writing its page")
         content = page_document(reading, score(reading))
         if others and not content["unscored"]:
