@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -128,11 +127,10 @@ def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[
 
 
 def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
-
     from fdbcore.report.call.health import health_screen
     from fdbcore.report.terminal import filled
 
-    columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    columns = options.screen_columns()
     lines = [filled(f"!! {text}", columns, "   ") for text in warnings]
     return "\n".join([filled(title, columns), *lines, health_screen(content, columns), ""])
 

@@ -14,10 +14,11 @@ from .options import FAILED, INTERRUPTED
 
 
 @contextmanager
-def one_line(command: str, interrupted: str, failed: str = "") -> Iterator[None]:
+def one_line(command: str, interrupted: str | None = None, failed: str = "", code: int = FAILED) -> Iterator[None]:
     """Turn an InputError into a usage error, and any other error, or Ctrl-C, into one line and an exit code.
 
-    interrupted, failed: added after Ctrl-C or an error; they say what is kept, or how to continue.
+    interrupted, failed: added after Ctrl-C or an error; they say what is kept, or how to continue. Without the first,
+    Ctrl-C is left to others. code: the exit code of an error.
     """
     try:
         yield
@@ -28,7 +29,9 @@ def one_line(command: str, interrupted: str, failed: str = "") -> Iterator[None]
         if failed:
             stays = isinstance(error, PartyError) and not error.transient  # such as a wrong key
             click.echo(f"{command}: {'once this is mended, ' if stays else ''}{failed}", err=True)
-        sys.exit(FAILED)
+        sys.exit(code)
     except KeyboardInterrupt:
+        if interrupted is None:
+            raise
         click.echo(f"{command}: interrupted; {interrupted}", err=True)
         sys.exit(INTERRUPTED)
