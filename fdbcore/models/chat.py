@@ -19,7 +19,7 @@ from fdbcore.runtime.json_values import json_or_text
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.tools import Tool, ToolCall
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import ModelUsage
 
 _THOUGHT: Final = "<think>"
 
@@ -100,10 +100,6 @@ class LocalChat(Chat):
         for part in self._chat.answer(messages, (), most_tokens, schema):
             if not isinstance(part, ModelUsage):  # nobody bills it
                 yield part
-
-    def services(self) -> Sequence[Service]:
-        """None: it runs here."""
-        return ()
 
     def describe(self) -> Mapping[str, Any]:
         """See `Chat.describe`."""
