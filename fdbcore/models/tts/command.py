@@ -86,11 +86,11 @@ class CommandSpeaker(Speaker):
 
     def _output(self, text: str) -> tuple[bytes, bytes]:
         """The standard output of the command, and the end of its standard error."""
+        output, errors = bytearray(), bytearray()
         with TemporaryFile() as stdin:  # a file, so that a command which does not read cannot block us
             stdin.write(text.encode())
             stdin.seek(0)
             process = self._started(stdin, stderr=PIPE)
-        output, errors = bytearray(), bytearray()
         try:
             for pipe, chunk in _chunks(process, self._timeout_s):
                 if pipe is process.stderr:
