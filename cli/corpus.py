@@ -51,9 +51,8 @@ def replay_calls(
     others: detectors to compare with.
     """
     from fdbcore.analysis.corpus import Run
-    from fdbcore.runs.pages import write_results
+    from fdbcore.runs.pages import summary_of, write_results
     from fdbcore.runs.replay_many import replay_corpus
-    from fdbcore.runs.replay_summary import summary_of
 
     display = _Display(quiet or as_json, [call.session for call in calls])
     for call in calls:

@@ -55,8 +55,8 @@ class Calls:
         Once Ctrl-C ends live calls, or comes while recordings are scored, there are no results.
         """
         from fdbcore.report.format import counted
+        from fdbcore.runs.live import summarise
         from fdbcore.runs.runner import GO_ON, NOW
-        from fdbcore.runs.summary import summarise
 
         from .progress import Display
 
@@ -156,7 +156,7 @@ class Calls:
 
 def _score(folder: RunFolder, show: bool) -> list[str]:
     """Score recordings that have no scores yet; returns the errors, after printing them."""
-    from fdbcore.runs.summary import score_cases
+    from fdbcore.runs.live import score_cases
 
     from .status import Status
 

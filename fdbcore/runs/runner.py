@@ -16,9 +16,8 @@ from fdbcore.errors import FdbError
 from fdbcore.protocols import CLEAN
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls
+from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls, LiveCall
 from fdbcore.runs.plan import Case, RunPlan, server
-from fdbcore.runs.workers import LiveCall
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import LiveSettings
 from fdbcore.types import TICKS_PER_S
