@@ -17,6 +17,7 @@ from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
 from fdbcore.types import SIDES
 
 from . import options
+from .endings import one_line
 from .options import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -180,11 +181,8 @@ def _calls_at_once(show: bool) -> CallsAtOnce:
     """How many live calls this machine holds at once; it is kept for `--jobs auto`."""
     from .calls_at_once import calls_told, measure_calls_at_once
 
-    try:
+    with one_line("fdbcore doctor", usage=()):
         found = measure_calls_at_once(quiet=not show)
-    except FdbError as error:
-        click.echo(f"fdbcore doctor: {error}", err=True)
-        sys.exit(FAILED)
     if show:
         for line in calls_told(found):
             click.echo(line)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from fdbcore.errors import FdbError, SettingsError
-
-from .options import FAILED
+from .endings import one_line
 
 LOCAL = "local"
 """Stands for all models."""
@@ -39,11 +35,9 @@ def get(names: tuple[str, ...]) -> None:
     from .status import SparseLines, Status
 
     wanted = list(catalogue()) if LOCAL in names else names
-    try:
+    with one_line("fdbcore models get"):
         for name in wanted:
             packaged(name)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
     began_ns, lines, status = now_ns(), SparseLines(), Status()
 
     def show(doing: str, done: int, total: int) -> None:
@@ -52,12 +46,8 @@ def get(names: tuple[str, ...]) -> None:
         lines(text, (now_ns() - began_ns) / 1e9)
 
     for name in wanted:
-        try:
-            with status:
-                model = fetch.get(name, show)
-        except FdbError as error:
-            click.echo(f"fdbcore models get: {error}", err=True)
-            sys.exit(FAILED)
+        with one_line("fdbcore models get", usage=()), status:
+            model = fetch.get(name, show)
         click.echo(f"{model.name} {model.version}: {model.folder}")
 
 

@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as readable
@@ -107,13 +107,6 @@ class HeldCalls(Protocol):
         """End the live calls as interrupted, and what holds them."""
 
 
-@dataclass(slots=True)
-class _Process:
-    worker: Worker
-    calls: dict[int, int] = field(default_factory=dict)
-    """The call in each slot."""
-
-
 class CallsHere:
     """`HeldCalls` in processes, each with `calls_per_process` of them at most."""
 
@@ -125,7 +118,7 @@ class CallsHere:
         self._run_path, self._settings = run_path, settings
         self._n_processes = math.ceil(calls / calls_per_process)
         self._slots = min(calls_per_process, calls)
-        self._processes: list[_Process] = []
+        self._processes: list[Worker] = []
         self._at_end = ExitStack()
         if settings.realtime:
             self._at_end.enter_context(live_calls())
@@ -133,56 +126,56 @@ class CallsHere:
     def room(self) -> int:
         """See `HeldCalls`."""
         while len(self._processes) < self._n_processes:
-            self._processes.append(_Process(Worker(self._run_path, self._settings, self._slots)))
-        if not all(process.worker.ready for process in self._processes):
+            self._processes.append(Worker(self._run_path, self._settings, self._slots))
+        if not all(process.ready for process in self._processes):
             return 0
-        return self.at_once - sum(len(process.calls) for process in self._processes)
+        return self.at_once - sum(len(process.held) for process in self._processes)
 
     def hold(self, call: LiveCall) -> None:
         """See `HeldCalls`. It begins in the process with the fewest."""
-        process = min(self._processes, key=lambda each: len(each.calls))
-        slot = next(slot for slot in range(self._slots) if slot not in process.calls)
-        process.calls[slot] = call.slot
-        process.worker.hold(replace(call, slot=slot))
+        process = min(self._processes, key=lambda each: len(each.held))
+        slot = next(slot for slot in range(self._slots) if slot not in process.held)
+        process.held[slot] = call.slot
+        process.hold(replace(call, slot=slot))
 
     def news(self, within_s: float) -> CallNews:
         """See `HeldCalls`."""
         ended: list[Ended] = []
         waits: list[Wait] = []
-        ready = readable([process.worker.connection for process in self._processes], within_s)
-        for process in [process for process in self._processes if process.worker.connection in ready]:
-            found = process.worker.ended()
-            waits += process.worker.waits
+        ready = readable([process.connection for process in self._processes], within_s)
+        for process in [process for process in self._processes if process.connection in ready]:
+            found = process.ended()
+            waits += process.waits
             if found is None:
                 ended += self._bury(process)
             else:
-                ended += [replace(each, slot=process.calls.pop(each.slot)) for each in found]
+                ended += [replace(each, slot=process.held.pop(each.slot)) for each in found]
         return CallNews(ended, waits)
 
     def tick(self, slot: int) -> int:
         """See `HeldCalls`."""
         for process in self._processes:
-            for own, number in process.calls.items():
+            for own, number in process.held.items():
                 if number == slot:
-                    return process.worker.progress[own]
+                    return process.progress[own]
         return OPENING
 
     def close(self) -> None:
         """See `HeldCalls`."""
         for process in self._processes:  # ask all first, so that they end at the same time
-            process.worker.stop()
+            process.stop()
         for process in self._processes:
-            process.worker.close()
+            process.close()
         self._at_end.close()
 
-    def _bury(self, process: _Process) -> list[Ended]:
+    def _bury(self, process: Worker) -> list[Ended]:
         """Remove a process that has died; another takes its place. What became of its calls."""
-        cause = process.worker.cause_of_death()
+        cause = process.cause_of_death()
         self._processes.remove(process)
-        process.worker.close()
-        if not process.worker.ready:  # a new one would die in the same way
+        process.close()
+        if not process.ready:  # a new one would die in the same way
             self.error = f"a process for the calls could not start ({cause}): see {self._run_path / LOG}"
-        return [lost(number, f"the process that held the call died: {cause}") for number in process.calls.values()]
+        return [lost(number, f"the process that held the call died: {cause}") for number in process.held.values()]
 
 
 def lost(slot: int, reason: str) -> Ended:
@@ -193,13 +186,14 @@ def lost(slot: int, reason: str) -> Ended:
 class Worker(WorkerProcess):
     """A process for up to `calls` conversations at once. Closing it ends its live calls as interrupted.
 
-    connection: readable when `ended` has something to return. ready: whether the process is loaded. waits: for busy
-    servers, told since `ended` was last called.
+    connection: readable when `ended` has something to return. ready: whether the process is loaded. held: the number of
+    the call in each slot. waits: for busy servers, told since `ended` was last called.
     """
 
     def __init__(self, run_path: Path, settings: LiveSettings, calls: int) -> None:
         settings = replace(settings, spin_ns=0) if calls > 1 else settings  # spinning would take time from the others
         self.ready = False
+        self.held: dict[int, int] = {}
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
         self.waits: list[Wait] = []
         super().__init__(run_path / LOG, _hold_calls, self.progress, settings)
