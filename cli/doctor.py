@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,7 +75,10 @@ def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> N
 
 def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, CheckedSession], bool]:
     """The input health of each session in the files, and whether all of them can be measured."""
-    from fdbcore.report.call.document import told_first
+    from fdbcore.analysis.score import score
+    from fdbcore.report.call.document import document, told_first
+    from fdbcore.report.call.screen import header
+    from fdbcore.runs.replay import ReplaySettings, replay_session
     from fdbcore.sources.sessions import session_inputs
 
     try:
@@ -84,18 +87,20 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Chec
         raise click.UsageError(str(error)) from error
     found: dict[str, CheckedSession] = {}
     with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
-        for session, result in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
-            if isinstance(result, FdbError):
+        for session in sessions:
+            try:
+                reading = replay_session(session, ReplaySettings(Path(folder), vad))
+                title, content = header(reading), document(reading, score(reading))
+            except FdbError as error:
                 search = f"; fdbcore replay {session.a} examines every call in it" if session.a.is_dir() else ""
-                click.echo(f"fdbcore doctor: {result}{search}", err=True)
-                found[session.name] = {"why_not": str(result)}
+                click.echo(f"fdbcore doctor: {error}{search}", err=True)
+                found[session.name] = {"why_not": str(error)}
                 continue
-            title, damaged, content = result
             warnings = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
             checked = {
                 **(content["health"] or {}),
                 "lines": content.get("lines"),
-                "damaged": damaged,
+                "damaged": reading.damages,
                 "warnings": warnings,
             }
             found[session.name] = cast("CheckedSession", checked)
@@ -110,21 +115,6 @@ def _is_fit(health: CheckedSession) -> bool:
         return False
     both_speak = all(health["sides"][side]["speech_s"] for side in SIDES)
     return health["verdict"] != "bad" and not health["damaged"] and both_speak
-
-
-def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, list[str], Document] | FdbError]:
-    """Yields per session its header, the damages of its files, and its document; or the error that prevented it."""
-    from fdbcore.analysis.score import score
-    from fdbcore.report.call.document import document
-    from fdbcore.report.call.screen import header
-    from fdbcore.runs.replay import ReplaySettings, replay_session
-
-    for session in sessions:
-        try:
-            reading = replay_session(session, ReplaySettings(folder, vad))
-            yield header(reading), reading.damages, document(reading, score(reading))
-        except FdbError as error:
-            yield error
 
 
 def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
