@@ -23,7 +23,7 @@ from benchmarks.harness import print_table
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
-from fdbcore.runs.workers import SWITCH_INTERVAL_S
+from fdbcore.runs.held_here import SWITCH_INTERVAL_S
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Pcm
 

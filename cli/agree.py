@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import SettingsError
 from fdbcore.protocols.suite import Suite
 
 from . import options
+from .endings import one_line
 from .options import DONE, FAILED, FILE
 from .status import Status
 from .suites import SuiteCommand, SuiteName, every_suite, given
@@ -53,18 +54,12 @@ def agree(
 
     Example: fdbcore agree hand.csv RUN
     """
-    try:
+    with one_line("fdbcore agree", usage=(SettingsError,)), Status(as_json) as show:
         suite = suite or _suite_of(paths, given(context, list(suite_options)))
-        with Status(as_json) as show:
-            if suite is not None:
-                content, text = suite.agree(paths, suite_options, options.columns(), show)
-            else:
-                content, text = _of_calls(paths, tolerance_ms)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
-    except FdbError as error:
-        click.echo(f"fdbcore agree: {error}", err=True)
-        sys.exit(FAILED)
+        if suite is not None:
+            content, text = suite.agree(paths, suite_options, options.columns(), show)
+        else:
+            content, text = _of_calls(paths, tolerance_ms)
     click.echo(json.dumps(content, ensure_ascii=False) if as_json else text)
     sys.exit(FAILED if content["problems"] else DONE)
 

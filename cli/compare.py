@@ -1,4 +1,4 @@
-"""`fdbcore report` with a baseline, gates or figures: writes compare.html and more, and decides the exit code."""
+"""`fdbcore report` with a baseline, gates, figures or several runs: writes what compares, and decides the exit code."""
 
 from __future__ import annotations
 
@@ -70,6 +70,28 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     both = [sides.run, *([sides.baseline] if sides.baseline else [])]
     damaged = options.tell_damaged("fdbcore report", (call for each in both for call in each.calls))
     return (document["gates"]["exit_code"] if "gates" in document else DONE) or damaged
+
+
+def trend(asked: ReportOptions) -> int:
+    """Write trend.html into the folder of the latest of several runs, with the pages of calls that it links to, print
+    the trend, and return the exit code."""
+    from fdbcore.analysis.trends import trend as over_runs
+    from fdbcore.report.comparison.words import longer_moments
+    from fdbcore.report.groups.trend import screen, write_trend
+    from fdbcore.report.html.values import WHOLE
+
+    from .report_pages import write_pages
+
+    runs = [read_run(path) for path in asked.runs]
+    found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
+    (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
+    write_pages(latest, without_page(latest.calls, longer_moments([found["latest"]])), WHOLE, quiet=True)
+    page = write_trend(found)
+    if asked.as_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+    elif not asked.quiet:
+        click.echo(f"{screen(found, options.screen_columns())}\n{page}")
+    return options.tell_damaged("fdbcore report", [call for run in runs for call in run.calls])
 
 
 def _other_run(path: Path, run: Run) -> Run:

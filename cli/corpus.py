@@ -16,7 +16,7 @@ from fdbcore.errors import FdbError
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
-from .status import SparseLines, Status
+from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
@@ -50,9 +50,8 @@ def replay_calls(
     others: detectors to compare with.
     """
     from fdbcore.analysis.corpus import Run
-    from fdbcore.runs.pages import write_results
+    from fdbcore.runs.pages import summary_of, write_results
     from fdbcore.runs.replay_many import replay_corpus
-    from fdbcore.runs.replay_summary import summary_of
 
     display = _Display(quiet or as_json, [call.session for call in calls])
     for call in calls:
@@ -106,7 +105,6 @@ class _Display:
         self.failures = 0
         self._sessions = sessions
         self.status = Status(quiet)
-        self._lines = SparseLines(quiet)
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
 
@@ -121,8 +119,7 @@ class _Display:
                 self._mono.append(reason)
             else:
                 self.failed(reason)
-        self.status(self._line(progress), progress.ended, progress.calls)
-        self._lines(self._line(progress), progress.elapsed_s)
+        self.status.step(self._line(progress), progress.ended, progress.calls)
 
     def failed(self, text: str) -> None:
         """Count a failure and print its line, unless there were too many."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
 from fdbcore.types import SIDES
 
 from . import options
+from .endings import one_line
 from .options import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -75,7 +75,10 @@ def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> N
 
 def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, CheckedSession], bool]:
     """The input health of each session in the files, and whether all of them can be measured."""
-    from fdbcore.report.call.document import told_first
+    from fdbcore.analysis.score import score
+    from fdbcore.report.call.document import document, told_first
+    from fdbcore.report.call.screen import header
+    from fdbcore.runs.replay import ReplaySettings, replay_session
     from fdbcore.sources.sessions import session_inputs
 
     try:
@@ -84,18 +87,20 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Chec
         raise click.UsageError(str(error)) from error
     found: dict[str, CheckedSession] = {}
     with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
-        for session, result in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
-            if isinstance(result, FdbError):
+        for session in sessions:
+            try:
+                reading = replay_session(session, ReplaySettings(Path(folder), vad))
+                title, content = header(reading), document(reading, score(reading))
+            except FdbError as error:
                 search = f"; fdbcore replay {session.a} examines every call in it" if session.a.is_dir() else ""
-                click.echo(f"fdbcore doctor: {result}{search}", err=True)
-                found[session.name] = {"why_not": str(result)}
+                click.echo(f"fdbcore doctor: {error}{search}", err=True)
+                found[session.name] = {"why_not": str(error)}
                 continue
-            title, damaged, content = result
             warnings = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
             checked = {
                 **(content["health"] or {}),
                 "lines": content.get("lines"),
-                "damaged": damaged,
+                "damaged": reading.damages,
                 "warnings": warnings,
             }
             found[session.name] = cast("CheckedSession", checked)
@@ -112,27 +117,11 @@ def _is_fit(health: CheckedSession) -> bool:
     return health["verdict"] != "bad" and not health["damaged"] and both_speak
 
 
-def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, list[str], Document] | FdbError]:
-    """Yields per session its header, the damages of its files, and its document; or the error that prevented it."""
-    from fdbcore.analysis.score import score
-    from fdbcore.report.call.document import document
-    from fdbcore.report.call.screen import header
-    from fdbcore.runs.replay import replay_session
-
-    for session in sessions:
-        try:
-            reading = replay_session(session, folder, vad)
-            yield header(reading), reading.damages, document(reading, score(reading))
-        except FdbError as error:
-            yield error
-
-
 def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
-
     from fdbcore.report.call.health import health_screen
     from fdbcore.report.terminal import filled
 
-    columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    columns = options.screen_columns()
     lines = [filled(f"!! {text}", columns, "   ") for text in warnings]
     return "\n".join([filled(title, columns), *lines, health_screen(content, columns), ""])
 
@@ -182,11 +171,8 @@ def _calls_at_once(show: bool) -> CallsAtOnce:
     """How many live calls this machine holds at once; it is kept for `--jobs auto`."""
     from .calls_at_once import calls_told, measure_calls_at_once
 
-    try:
+    with one_line("fdbcore doctor", usage=()):
         found = measure_calls_at_once(quiet=not show)
-    except FdbError as error:
-        click.echo(f"fdbcore doctor: {error}", err=True)
-        sys.exit(FAILED)
     if show:
         for line in calls_told(found):
             click.echo(line)

@@ -14,21 +14,30 @@ from .options import FAILED, INTERRUPTED
 
 
 @contextmanager
-def one_line(command: str, interrupted: str, failed: str = "") -> Iterator[None]:
-    """Turn an InputError into a usage error, and any other error, or Ctrl-C, into one line and an exit code.
+def one_line(
+    command: str,
+    interrupted: str | None = None,
+    failed: str = "",
+    code: int = FAILED,
+    usage: tuple[type[FdbError], ...] = (InputError,),
+) -> Iterator[None]:
+    """Turn an error of `usage` into a usage error, and any other error, or Ctrl-C, into one line and an exit code.
 
-    interrupted, failed: added after Ctrl-C or an error; they say what is kept, or how to continue.
+    interrupted, failed: added after Ctrl-C or an error; they say what is kept, or how to continue. Without the first,
+    Ctrl-C is left to others. code: the exit code of an error.
     """
     try:
         yield
-    except InputError as error:
+    except usage as error:
         raise click.UsageError(str(error)) from error
     except FdbError as error:
         click.echo(f"{command}: {error}", err=True)
         if failed:
             stays = isinstance(error, PartyError) and not error.transient  # such as a wrong key
             click.echo(f"{command}: {'once this is mended, ' if stays else ''}{failed}", err=True)
-        sys.exit(FAILED)
+        sys.exit(code)
     except KeyboardInterrupt:
+        if interrupted is None:
+            raise
         click.echo(f"{command}: interrupted; {interrupted}", err=True)
         sys.exit(INTERRUPTED)

@@ -10,6 +10,7 @@ import click
 
 from fdbcore.errors import FdbError
 
+from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE
 
@@ -49,11 +50,8 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
         failed = True
         click.echo(f"fdbcore export: {problem}", err=True)
 
-    try:
+    with one_line("fdbcore export", usage=()):
         calls = sorted(Run(run or newest()).calls, key=lambda call: call.name)
-    except FdbError as error:
-        click.echo(f"fdbcore export: {error}", err=True)
-        sys.exit(FAILED)
     exported: list[Call] = []
     for call in calls:
         if (problem := _why_left_out(call, fmt)) is None:

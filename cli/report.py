@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import click
 
-from fdbcore.errors import AudioError, FdbError, InputError
+from fdbcore.errors import AudioError
 
 from . import options
+from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE, UNMEASURED
 from .report_options import ReportOptions
@@ -78,7 +79,9 @@ def report(context: click.Context, /, **given_options: Any) -> None:  # noqa: AN
         for option in given(context, [name for name in context.params if name not in _OF_TRENDS]):
             raise click.UsageError(f"{option}: expected one RUN, got {len(asked.runs)}, which make a trend")
         with _one_line(FAILED):
-            sys.exit(_trend(asked))
+            from .compare import trend
+
+            sys.exit(trend(asked))
     asked.check()
     path = asked.runs[0] if asked.runs else newest()
     with _one_line(UNMEASURED if asked.gate else FAILED):
@@ -87,23 +90,13 @@ def report(context: click.Context, /, **given_options: Any) -> None:  # noqa: AN
 
 @contextmanager
 def _one_line(code: int) -> Iterator[None]:
-    """Turn an error into one line. code: the exit code for one that is neither of the arguments nor of the audio."""
-    try:
-        yield
-    except AudioError as error:
-        click.echo(f"fdbcore report: {error}", err=True)
-        sys.exit(FAILED)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
-    except FdbError as error:
-        click.echo(f"fdbcore report: {error}", err=True)
-        sys.exit(code)
-
-
-def _trend(asked: ReportOptions) -> int:
-    from .trend import trend
-
-    return trend(asked.runs, asked.cluster, asked.different_settings, asked.as_json, asked.quiet)
+    """As `one_line`. code: the exit code for an error that is neither of the arguments nor of the audio."""
+    with one_line("fdbcore report", code=code):
+        try:
+            yield
+        except AudioError as error:
+            click.echo(f"fdbcore report: {error}", err=True)
+            sys.exit(FAILED)
 
 
 def _report(path: Path, asked: ReportOptions) -> int:

@@ -147,8 +147,7 @@ def _run(wanted: Wanted) -> int:
 
     from .run_calls import Calls
     from .run_costs import Trial, announce, print_costs
-    from .run_plan import plan_of, system_of
-    from .run_scoring import scoring_of
+    from .run_plan import plan_of, scoring_of, system_of
 
     scoring = scoring_of(wanted)
     executor = options.executor(wanted.engine, None)
@@ -178,8 +177,7 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            as_json, quiet = wanted.as_json, wanted.quiet
-            return Calls(folder, jobs, executor, held, as_json, quiet, same, budget, trial, scoring).run()
+            return Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring).run()
 
 
 def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .progress import Display
     from .run_costs import Trial
-    from .run_scoring import RunScoring
+    from .run_plan import Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,18 @@ class Calls:
     """The calls of a run that are left, and then its results.
 
     executor: scores by the benchmark. held: see `run_cases`. same: how to give the same command again. trial: the cases
-    to run before the user is asked. scoring: what scores the run by its benchmark once all cases have ended.
+    to run before the user is asked. scoring: see `scoring_of`; the benchmark scores once all cases have ended.
     """
 
+    wanted: Wanted
     folder: RunFolder
     jobs: int
     executor: Executor
     held: Callable[[Path, LiveSettings], HeldCalls] | None
-    as_json: bool
-    quiet: bool
     same: str
     budget: Budget | None
     trial: Trial | None
-    scoring: RunScoring | None
+    scoring: Mapping[str, Any] | None
 
     def run(self) -> int:
         """Run the cases that are left, score all recordings, print the results, and return the exit code.
@@ -56,8 +55,8 @@ class Calls:
         Once Ctrl-C ends live calls, or comes while recordings are scored, there are no results.
         """
         from fdbcore.report.format import counted
+        from fdbcore.runs.live import summarise
         from fdbcore.runs.runner import GO_ON, NOW
-        from fdbcore.runs.summary import summarise
 
         from .progress import Display
 
@@ -68,7 +67,7 @@ class Calls:
             failures += self._hold(display)
             if display.asked() < NOW:
                 failures += _score(self.folder, self._shows)
-                _print(self.folder, summarise(self.folder), self.as_json, self.quiet)
+                _print(self.folder, summarise(self.folder), self.wanted.as_json, self.wanted.quiet)
                 has_results = True
         except KeyboardInterrupt:
             pass
@@ -92,7 +91,10 @@ class Calls:
 
         outcomes: of the cases that have ended. Silence of the system is scored, too.
         """
+        from fdbcore.runs.plan import scores_beside
         from fdbcore.session.converse import said_nothing
+
+        from .score_suite import score_suite
 
         left = len(self.folder.left())
         if not any(outcome["kind"] == "done" or said_nothing(outcome) for outcome in outcomes):
@@ -100,8 +102,15 @@ class Calls:
                 why = f"{outcomes[0]['kind']}: {outcomes[0]['reason']}"
                 click.echo(f"fdbcore run: not scored: no call was held; the first: {why}", err=True)
             return False
-        if self.scoring is not None and not left:
-            return self.scoring.score(self.folder, self.executor, self.quiet or self.as_json, self.same) == DONE
+        if self.wanted.suite is not None and self.scoring is not None and not left:
+            path, suite, to_continue = self.folder.path, self.wanted.suite, f"{self.same} to continue"
+            code = score_suite(
+                *(suite, [path], self.scoring, None, self.executor, None, scores_beside(path)),
+                as_json=False,
+                quiet=not self._shows,
+                to_continue=to_continue,
+            )
+            return code == DONE
         if self._shows and self.folder.plan.material is not None:
             lead = "the replies are text; score them with " if _is_text_only(self.folder) else ""
             click.echo(f"{lead}fdbcore score --suite {self.folder.plan.material.suite} {self.folder.path}")
@@ -109,7 +118,7 @@ class Calls:
 
     @property
     def _shows(self) -> bool:
-        return not (self.quiet or self.as_json)
+        return not (self.wanted.quiet or self.wanted.as_json)
 
     def _told(self, left: int, how: str = "") -> str:
         """How many cases are left, and the command that goes on."""
@@ -147,7 +156,7 @@ class Calls:
 
 def _score(folder: RunFolder, show: bool) -> list[str]:
     """Score recordings that have no scores yet; returns the errors, after printing them."""
-    from fdbcore.runs.summary import score_cases
+    from fdbcore.runs.live import score_cases
 
     from .status import Status
 

@@ -1,4 +1,4 @@
-"""What `fdbcore run` shall run: its options, and the plan that they make."""
+"""What `fdbcore run` shall run: its options, the plan that they make, and how a benchmark scores it."""
 
 from __future__ import annotations
 
@@ -179,6 +179,35 @@ def _of_suite(suite: Suite, wanted: Wanted, out: Path) -> SideA:
     for where, reason in (*side_a.problems, *side_a.warnings):
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
     return side_a
+
+
+def scoring_of(wanted: Wanted) -> Mapping[str, Any] | None:
+    """The options of scoring by name, if the benchmark scores the run that a user wants, and --no-score is not given.
+
+    InputError for options of scoring that do not fit together, or to this run, before a call is made.
+    """
+    from fdbcore.models.model_table import recipient
+    from fdbcore.runtime.address import is_local
+
+    suite = wanted.suite
+    if suite is None or wanted.no_score or not suite.run_scores:
+        return None
+    options = {option.name: wanted.suite_options.get(option.name, option.unset) for option in suite.score_options}
+    suite.check_keys(options)
+    services = suite.services(options)
+    if services and wanted.max_usd is not None:
+        raise SettingsError(
+            "--max-cost limits calls alone: expected --no-score beside it, then fdbcore score --max-cost"
+        )
+    if wanted.local_only and (remote := [recipient(service) for service in services if not is_local(service.host)]):
+        raise SettingsError(
+            f"--local-only: expected nothing to leave this machine or its network, but scoring asks {remote[0]}"
+        )
+    if wanted.dry_run and services and not (wanted.as_json or wanted.quiet):
+        click.echo(
+            "what scoring asks is not counted: fdbcore score --dry-run counts it once calls are recorded", err=True
+        )
+    return options
 
 
 def _limits(texts: Sequence[str], systems: Collection[str]) -> dict[str, int]:

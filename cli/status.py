@@ -17,7 +17,7 @@ from fdbcore.runtime.waits import Wait, watching_waits
 if TYPE_CHECKING:
     from rich.live import Live
 
-LINE_EVERY_S: Final = 60.0
+LINE_EVERY_NS: Final = 60 * 10**9
 _PART_BAR_COLUMNS: Final = 20
 
 
@@ -30,20 +30,6 @@ class Part(NamedTuple):
     text: str
 
 
-class SparseLines:
-    """Without a terminal, prints how far work is once a minute, as a line of a log."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        self._prints = not (quiet or sys.stderr.isatty())
-        self._next_s = LINE_EVERY_S
-
-    def __call__(self, text: str, elapsed_s: float) -> None:
-        """Print `text` if a minute has passed since the last line, or since the beginning."""
-        if self._prints and elapsed_s > self._next_s:
-            self._next_s += LINE_EVERY_S
-            click.echo(text, err=True)
-
-
 class Status:
     """Draws a status on standard error if that is a terminal; as a context manager it removes it at the end.
 
@@ -53,6 +39,8 @@ class Status:
 
     def __init__(self, quiet: bool = False) -> None:
         self.shows = not quiet and sys.stderr.isatty()
+        self._logs = not (quiet or self.shows)
+        self._next_line_ns = now_ns() + LINE_EVERY_NS
         self._live: Live | None = None
         self._drawing = RLock()
         self._waits: dict[str, Wait] = {}
@@ -78,6 +66,13 @@ class Status:
         if self.shows:
             with self._drawing:
                 self._draw(text, done, total, parts)
+
+    def step(self, text: str, done: float = 0, total: float | None = None) -> None:
+        """As a call; where there is no terminal, print `text` once a minute, as a line of a log."""
+        self(text, done, total)
+        if self._logs and now_ns() > self._next_line_ns:
+            self._next_line_ns += LINE_EVERY_NS
+            click.echo(text, err=True)
 
     def _draw(self, text: str, done: float, total: float | None, parts: Sequence[Part]) -> None:
         from rich.console import Console, Group

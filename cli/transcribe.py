@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
-from fdbcore.report.format import counted
-from fdbcore.types import TICKS_PER_S, clock_text
+from fdbcore.report.format import clock_text, counted, usd_text
+from fdbcore.types import TICKS_PER_S
 
 from . import options
 from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE
-from .status import SparseLines, Status
-from .transcribe_costs import SpendingLimit, print_costs
+from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.transcripts import HeardCall, SideHeard
+    from fdbcore.measures.reading import Reading
     from fdbcore.sources.word_source import WordSource
     from fdbcore.types import Side
 
@@ -80,10 +79,62 @@ def transcribe(
         with told_as("--transcriber", "asr"):
             source = word_source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
-        limit = None if max_usd is None else SpendingLimit(source, language, max_usd)
+        limit = None if max_usd is None else _SpendingLimit(source, language, max_usd)
         if dry_run:
-            sys.exit(print_costs([place.call for place in places], source, language))
+            sys.exit(_print_costs([place.call for place in places], source, language))
         sys.exit(_transcribe_all(places, source, language, jobs, limit, quiet))
+
+
+class _SpendingLimit:
+    """Lets calls begin as long as all that is sent costs at most so many USD. SettingsError for an unknown price."""
+
+    def __init__(self, source: WordSource, language: str, limit_usd: float) -> None:
+        from fdbcore.runs.estimates import unpriced
+
+        for name in unpriced(source.services()):
+            raise SettingsError(f"--max-cost: expected a transcriber whose price is known, got {name}")
+        self._source, self._language = source, language
+        self._limit_usd, self._spent_usd = limit_usd, 0.0
+
+    @property
+    def why_not(self) -> str:
+        """Why no other call may begin, in words."""
+        return f"{usd_text(self._spent_usd)} spent of --max-cost {self._limit_usd:g}"
+
+    def allows(self, reading: Reading) -> bool:
+        """Whether a call may begin; it is then counted as sent."""
+        from fdbcore.analysis.transcripts import seconds_to_hear
+        from fdbcore.runs.estimates import expected_usd
+
+        seconds = seconds_to_hear(reading, self._source, self._language)
+        expected = self._spent_usd + (expected_usd(self._source.services(), seconds) or 0.0)
+        if expected > self._limit_usd:
+            return False
+        self._spent_usd = expected
+        return True
+
+
+def _print_costs(calls: Sequence[Call], source: WordSource, language: str) -> int:
+    """Print how much audio of how many calls is left, and what that costs; return the exit code."""
+    from fdbcore.analysis.transcripts import seconds_to_hear
+    from fdbcore.runs.estimates import expected_usd, priced_on
+
+    lengths_s: list[float] = []
+    failed = 0
+    for call in calls:
+        try:
+            lengths_s.append(seconds_to_hear(call.recording, source, language))
+        except FdbError as error:
+            failed += 1
+            click.echo(f"fdbcore transcribe: {call.name}: {error}", err=True)
+    services, left_s = source.services(), sum(lengths_s)
+    told = f"{sum(map(bool, lengths_s)):,} of {counted(len(calls), 'call')} left: {clock_text(left_s)} of audio"
+    if services:
+        usd, dated = expected_usd(services, left_s), priced_on(services)
+        told += ", unpriced" if usd is None else f", {usd_text(usd)} at most"
+        told += f" at list prices of {dated}" if usd and dated else ""
+    click.echo(told)
+    return FAILED if failed else DONE
 
 
 def _transcribe_all(
@@ -91,13 +142,13 @@ def _transcribe_all(
     source: WordSource,
     language: str,
     jobs: int | None,
-    limit: SpendingLimit | None,
+    limit: _SpendingLimit | None,
     quiet: bool,
 ) -> int:
     """Transcribe the calls, and return the exit code."""
     from fdbcore.analysis.transcripts import Transcribing
 
-    began_ns, lines, told = now_ns(), SparseLines(quiet), _Told(quiet)
+    told = _Told(quiet)
     with Status(quiet) as status, Transcribing(source, language, jobs) as asking:
         begun: deque[tuple[_Place, HeardCall]] = deque()
         for place in places:
@@ -105,8 +156,7 @@ def _transcribe_all(
             def show(side: Side, tick: int, name: str = place.call.name) -> None:
                 at = clock_text(tick // TICKS_PER_S)
                 text = f"{told.calls:,} of {len(places):,} calls transcribed; {name}: {side} from {at}"
-                status(text, told.calls, len(places))
-                lines(text, (now_ns() - began_ns) / 1e9)
+                status.step(text, told.calls, len(places))
 
             with told.failure_of(place, status):
                 if limit is not None and not limit.allows(place.call.recording):

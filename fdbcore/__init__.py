@@ -13,34 +13,45 @@ protocols. A name is imported only when it is first used, so `import fdbcore` st
 
 from __future__ import annotations
 
-from fdbcore._version import __version__
+from fdbcore._version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in typing, whose import takes so long that a Ctrl-C may come within it
 if TYPE_CHECKING:
     from typing import Any
 
-    from fdbcore._ext.pacer import Pacer
-    from fdbcore._ext.pcm import PlayoutQueue
-    from fdbcore._ext.resample import Resampler
-    from fdbcore._ext.turns import TurnDetector
-    from fdbcore.analysis.comparison import compare
-    from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.gates import gate
-    from fdbcore.analysis.rows import call_rows, event_rows
-    from fdbcore.analysis.statements import score
-    from fdbcore.analysis.trends import trend
-    from fdbcore.clock import MonotonicClock, VirtualClock
-    from fdbcore.errors import FdbError
-    from fdbcore.protocols import Clock, Endpoint, Model, Speaker, Transcriber, Vad
-    from fdbcore.recording.reader import Recording
-    from fdbcore.runs.live import run
-    from fdbcore.runs.replay import replay
-    from fdbcore.runs.replay_many import replay_all
-    from fdbcore.session.conformance import vad_faults
-    from fdbcore.session.turns import detect_turns
-    from fdbcore.session.windows import WindowVad
-    from fdbcore.suites.dialogue_acts.scoring.alignment import ActAlignment, align_acts, align_acts_batch
-    from fdbcore.types import TurnEvent, TurnSettings
+    from fdbcore._ext.pacer import Pacer as Pacer
+    from fdbcore._ext.pcm import PlayoutQueue as PlayoutQueue
+    from fdbcore._ext.resample import Resampler as Resampler
+    from fdbcore._ext.turns import TurnDetector as TurnDetector
+    from fdbcore.analysis.comparison import compare as compare
+    from fdbcore.analysis.corpus import Call as Call
+    from fdbcore.analysis.corpus import Run as Run
+    from fdbcore.analysis.gates import gate as gate
+    from fdbcore.analysis.rows import call_rows as call_rows
+    from fdbcore.analysis.rows import event_rows as event_rows
+    from fdbcore.analysis.statements import score as score
+    from fdbcore.analysis.trends import trend as trend
+    from fdbcore.clock import MonotonicClock as MonotonicClock
+    from fdbcore.clock import VirtualClock as VirtualClock
+    from fdbcore.errors import FdbError as FdbError
+    from fdbcore.protocols import Clock as Clock
+    from fdbcore.protocols import Endpoint as Endpoint
+    from fdbcore.protocols import Model as Model
+    from fdbcore.protocols import Speaker as Speaker
+    from fdbcore.protocols import Transcriber as Transcriber
+    from fdbcore.protocols import Vad as Vad
+    from fdbcore.recording.reader import Recording as Recording
+    from fdbcore.runs.live import run as run
+    from fdbcore.runs.replay import replay as replay
+    from fdbcore.runs.replay_many import replay_all as replay_all
+    from fdbcore.session.conformance import vad_faults as vad_faults
+    from fdbcore.session.turns import detect_turns as detect_turns
+    from fdbcore.session.windows import WindowVad as WindowVad
+    from fdbcore.suites.dialogue_acts.scoring.alignment import ActAlignment as ActAlignment
+    from fdbcore.suites.dialogue_acts.scoring.alignment import align_acts as align_acts
+    from fdbcore.suites.dialogue_acts.scoring.alignment import align_acts_batch as align_acts_batch
+    from fdbcore.types import TurnEvent as TurnEvent
+    from fdbcore.types import TurnSettings as TurnSettings
 
 _HOMES = {
     "ActAlignment": "suites.dialogue_acts.scoring.alignment",
@@ -78,42 +89,7 @@ _HOMES = {
     "vad_faults": "session.conformance",
 }
 
-__all__ = [
-    "ActAlignment",
-    "Call",
-    "Clock",
-    "Endpoint",
-    "FdbError",
-    "Model",
-    "MonotonicClock",
-    "Pacer",
-    "PlayoutQueue",
-    "Recording",
-    "Resampler",
-    "Run",
-    "Speaker",
-    "Transcriber",
-    "TurnDetector",
-    "TurnEvent",
-    "TurnSettings",
-    "Vad",
-    "VirtualClock",
-    "WindowVad",
-    "__version__",
-    "align_acts",
-    "align_acts_batch",
-    "call_rows",
-    "compare",
-    "detect_turns",
-    "event_rows",
-    "gate",
-    "replay",
-    "replay_all",
-    "run",
-    "score",
-    "trend",
-    "vad_faults",
-]
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -134,6 +134,10 @@ class Account:
         expected = " or ".join(self.key_variables)
         raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
 
+    def check_key(self) -> None:
+        """Raise SettingsError as `key` does."""
+        self.key()
+
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """The error that the server is not available, with a reason."""
         return PartyError(f"{self.name}: {self.redacted(reason)}", transient)

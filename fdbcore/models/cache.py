@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from fdbcore.errors import CutOffError, RecordingError, RefusalError
+from fdbcore.errors import CutOffError, RecordingError, RefusalError, writes
 from fdbcore.protocols import Model
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.locks import lock
@@ -68,12 +68,10 @@ class KeptModel(Model):
         self._made_folder = False
 
     def __enter__(self) -> Self:
-        try:
+        with writes(self._path):
             self._made_folder = not self._path.parent.exists()
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self._path, "ab+", buffering=0, opener=no_link)
-        except OSError as error:
-            raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
         try:
             lock(self._file)
             self._read()

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from fdbcore.models.account import SETTINGS
 from fdbcore.models.counts import openai_counts
-from fdbcore.models.local import LocalModel
-from fdbcore.models.local import local as local_model
+from fdbcore.models.local import NAME, LocalModel
 from fdbcore.models.openai import THOUGHT_ENDS, OpenAIModel
 from fdbcore.protocols import Chat
 from fdbcore.runtime.address import parsed
@@ -19,7 +18,7 @@ from fdbcore.runtime.json_values import json_or_text
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.tools import Tool, ToolCall
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import ModelUsage
 
 _THOUGHT: Final = "<think>"
 
@@ -32,7 +31,7 @@ def openai(address: str) -> Chat:
 
 def local(address: str) -> Chat:
     """The model "local:smollm2", on this machine. It calls no tools."""
-    return LocalChat(local_model(address))
+    return LocalChat(address)
 
 
 class OpenAIChat(OpenAIModel, Chat):
@@ -77,15 +76,11 @@ class OpenAIChat(OpenAIModel, Chat):
         yield from calls.whole()
 
 
-class LocalChat(Chat):
+class LocalChat(LocalModel, Chat):
     """See `local`."""
 
     calls_tools = False
-
-    def __init__(self, model: LocalModel) -> None:
-        self._model = model
-        self._chat: OpenAIChat | None = None
-        self.name = model.name
+    _chat: OpenAIChat | None = None
 
     def answer(
         self,
@@ -95,23 +90,11 @@ class LocalChat(Chat):
         schema: Mapping[str, Any] | None = None,
     ) -> Iterator[ChatPart]:
         """See `Chat.answer`."""
-        if self._chat is None or self._chat.base_url != self._model.base_url:
-            self._chat = OpenAIChat(self.name.partition(":")[2], base_url=self._model.base_url)
+        if self._chat is None or self._chat.base_url != self.base_url:
+            self._chat = OpenAIChat(NAME, base_url=self.base_url)
         for part in self._chat.answer(messages, (), most_tokens, schema):
             if not isinstance(part, ModelUsage):  # nobody bills it
                 yield part
-
-    def services(self) -> Sequence[Service]:
-        """None: it runs here."""
-        return ()
-
-    def describe(self) -> Mapping[str, Any]:
-        """See `Chat.describe`."""
-        return self._model.describe()
-
-    def probe(self) -> None:
-        """Start its server."""
-        self._model.probe()
 
 
 class _Said:

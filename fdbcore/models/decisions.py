@@ -19,7 +19,7 @@ from fdbcore.models.openai import OPENAI, OpenAIModel
 from fdbcore.protocols import Judge
 from fdbcore.runtime.address import parsed
 from fdbcore.types import Rubric, RubricQuestion
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import ModelUsage
 
 OPENAI_DECISIONS: Final = replace(OPENAI, name="openai-decisions", billed_as="openai")
 
@@ -59,14 +59,6 @@ class OpenAIDecisions(OpenAIModel, Judge):
         for question, answer in zip(rubric.questions, answers, strict=True):
             self._put(marks, question, answer)
         return marks
-
-    def check_key(self) -> None:
-        """See `Judge.check_key`."""
-        self.key()
-
-    def services(self) -> Sequence[Service]:
-        """The server, which gets words."""
-        return [self.service("words")]
 
     def counted(self) -> Sequence[ModelUsage]:
         """See `Judge.counted`."""

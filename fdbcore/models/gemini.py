@@ -11,7 +11,7 @@ from typing import Any, Final
 from fdbcore.errors import PartyError, RefusalError
 from fdbcore.models.account import SETTINGS, Vendor
 from fdbcore.models.counts import gemini_counts
-from fdbcore.models.vendor import LONGEST_WAIT_S, TIMEOUT_S, VendorModel, bound
+from fdbcore.models.vendor import LONGEST_WAIT_S, VendorModel, bound
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.numbers import number_of
@@ -40,22 +40,13 @@ def gemini(address: str) -> Model:
 
 
 class GeminiModel(VendorModel):
-    """See `gemini`. backoff_s: the first wait before another attempt, if the server does not say how long to wait."""
+    """See `gemini`."""
 
     vendor = GEMINI
     package = "google-genai"
     module = "google.genai"
-
-    def __init__(
-        self,
-        name: str,
-        base_url: str | None = None,
-        key_variable: str | None = None,
-        timeout_s: float = TIMEOUT_S,
-        backoff_s: float = 1.0,
-    ) -> None:
-        super().__init__(name, base_url, key_variable, timeout_s)
-        self._backoff_s = backoff_s
+    backoff_s: float = 1.0
+    """The first wait before another attempt, if the server does not say how long to wait."""
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
@@ -66,7 +57,7 @@ class GeminiModel(VendorModel):
         http = {"follow_redirects": False, "event_hooks": hooks, "trust_env": not self.is_here}
         options: Any = {
             "base_url": self.base_url,
-            "timeout": round(self._timeout_s * 1000),
+            "timeout": round(self.timeout_s * 1000),
             "client_args": http,
         }
         client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
@@ -114,7 +105,7 @@ class GeminiModel(VendorModel):
         """A policy that retries where that may help. The SDK's own retries do not wait as long as a server asks."""
         import tenacity
 
-        backoff = tenacity.wait_exponential_jitter(initial=self._backoff_s, max=60.0, jitter=self._backoff_s)
+        backoff = tenacity.wait_exponential_jitter(initial=self.backoff_s, max=60.0, jitter=self.backoff_s)
 
         def passes(error: BaseException) -> bool:
             if isinstance(error, _transport_errors()):
@@ -182,7 +173,7 @@ class GeminiModel(VendorModel):
         if not isinstance(error, _transport_errors()):
             return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
         if "Timeout" in type(error).__name__:
-            return self.error(f"{self.server} gave no answer within {self._timeout_s:g} s", transient=True)
+            return self.error(f"{self.server} gave no answer within {self.timeout_s:g} s", transient=True)
         return self.error(f"{self.server} cannot be reached: {error}", transient=True)
 
 

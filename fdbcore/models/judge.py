@@ -115,7 +115,7 @@ class ModelJudge(Judge):
     def check_key(self) -> None:
         """That of the model."""
         if isinstance(self._model, Account):
-            self._model.key()
+            self._model.check_key()
 
     def describe(self) -> Mapping[str, Any]:
         """The description of the model, without what may change from one request to the next."""

@@ -36,10 +36,7 @@ END_S: Final = 2.0
 
 def local(address: str) -> LocalModel:
     """The model "local:smollm2". If it is not there, MissingExtraError says what to run."""
-    place = parsed(address, ()).place
-    if place != NAME:
-        raise SettingsError(f"model: expected local:{NAME}, got {address!r}")
-    return LocalModel()
+    return LocalModel(address)
 
 
 class LocalModel(Model):
@@ -47,7 +44,9 @@ class LocalModel(Model):
 
     name = f"local:{NAME}"
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
+        if parsed(address, ()).place != NAME:
+            raise SettingsError(f"model: expected local:{NAME}, got {address!r}")
         for module in ("xllamacpp", "openai"):
             if importlib.util.find_spec(module) is None:
                 raise MissingExtraError(f"{self.name}: expected {module}, found none: pip install 'fdbcore[local]'")

@@ -75,7 +75,7 @@ class OpenAIModel(VendorModel):
             "response": [partial(_note_wait, weakref.ref(self)), partial(bound, self.most_answer_bytes)]
         }
         http = DefaultHttpxClient(follow_redirects=False, trust_env=not self.is_here, event_hooks=hooks)
-        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=http)
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self.timeout_s, http_client=http)
         weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
         return client
 
@@ -205,7 +205,7 @@ class OpenAIModel(VendorModel):
         from openai import APIConnectionError, APIStatusError, APITimeoutError
 
         if isinstance(error, APITimeoutError):
-            return self.error(f"{self.server} gave no answer within {self._timeout_s:g} s", transient=True)
+            return self.error(f"{self.server} gave no answer within {self.timeout_s:g} s", transient=True)
         if isinstance(error, APIConnectionError):
             return self.error(f"{self.server} cannot be reached: {error.__cause__ or error}", transient=True)
         if isinstance(error, APIStatusError):

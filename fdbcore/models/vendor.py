@@ -15,9 +15,6 @@ from fdbcore.runtime.redaction import needs_keys
 from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
 
-TIMEOUT_S: Final = 120.0
-"""The time limit of one attempt. Models that think need a minute."""
-
 ATTEMPTS: Final = 6
 """How often a request is sent while its server is busy or down. With growing waits this lasts most of a minute."""
 
@@ -28,8 +25,8 @@ LONGEST_WAIT_S: Final = 120.0
 class VendorModel(Account, Model):
     """A model at a vendor, or at another server with the vendor's API. A subclass calls it through the vendor's SDK.
 
-    base_url, key_variable: see `Account`. timeout_s: the limit of one attempt, in seconds. `attempts`: how often a
-    request is sent while its server is busy or down. MissingExtraError if the SDK is not installed, unless nobody is
+    base_url, key_variable: see `Account`. `attempts`: how often a request is sent while its server is busy or down.
+    MissingExtraError if the SDK is not installed, unless nobody is
     asked (`asking_nobody`); SettingsError as for an account.
     """
 
@@ -37,16 +34,15 @@ class VendorModel(Account, Model):
     package: ClassVar[str]
     module: ClassVar[str]
     most_answer_bytes: ClassVar[int] = 4_000_000
+    timeout_s: float = 120.0
+    """The time limit of one attempt. Models that think need a minute."""
 
-    def __init__(
-        self, name: str, base_url: str | None = None, key_variable: str | None = None, timeout_s: float = TIMEOUT_S
-    ) -> None:
+    def __init__(self, name: str, base_url: str | None = None, key_variable: str | None = None) -> None:
         super().__init__(self.vendor, name, base_url, key_variable)
         if needs_keys() and not _is_installed(self.module):
             how = "pip install 'fdbcore[judge]'"
             raise MissingExtraError(f"{self.name}: expected the package {self.package}, found none: {how}")
         self._model = name
-        self._timeout_s = timeout_s
         self.attempts = ATTEMPTS
 
     @abstractmethod

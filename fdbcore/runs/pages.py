@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import FactsTable, Row, has_tables, renew, row_of
 from fdbcore.analysis.kept import forget_all_but, kept
+from fdbcore.analysis.score import SUMMARY_SCHEMA
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
-from fdbcore.recording.run import SUMMARY, is_replayed
+from fdbcore.recording.run import DAMAGED, FAILED, SUMMARY, WAITING, is_replayed
 from fdbcore.report.comparison.page import write_comparison
 from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import WHOLE, PageParts
@@ -22,11 +23,11 @@ from fdbcore.report.listening import ClipCounts
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.call_pages import LISTS, write_call_pages
-from fdbcore.runs.replay_summary import summary_of
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.summary_types import ReplaySummary
 
 OnCall: TypeAlias = Callable[[str, int, int], None]
 """Called with what is made ("facts", "tables", "pages"), the number of calls that are done, and that of all."""
@@ -63,6 +64,25 @@ def write_results(
     if is_replayed(run.path):
         write_json(run.path / SUMMARY, summary_of(found))
     return found
+
+
+def summary_of(run: Survey) -> ReplaySummary:
+    """What `summary.json` keeps of a replayed run, and `fdbcore replay --json` prints.
+
+    All measures pooled, the calls that they cover, and the findings that every reader must know.
+    """
+    calls = run.corpus.calls
+    read = [call for call in calls if call.status not in (FAILED, WAITING)]
+    return {
+        "schema": SUMMARY_SCHEMA,
+        "recordings": [call.name for call in read],
+        "unscored": {call.name: call.unscored for call in read if call.unscored},
+        "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
+        "warnings": run.warned(),
+        "measures": run.measures,
+        "lines": run.lines,
+        "failed": [call.reason or call.status for call in calls if call.status in (FAILED, DAMAGED)],
+    }
 
 
 def _with_facts(run: Run, executor: Executor, on_call: OnCall) -> Run:

@@ -18,9 +18,8 @@ from typing import Any, Final, NamedTuple
 from fdbcore.clock import now_ns
 from fdbcore.recording.run import LOG
 from fdbcore.runs.calls_at_once import needed_calls_at_once
-from fdbcore.runs.held_here import CallNews, CallsHere, lost
+from fdbcore.runs.held_here import CallNews, CallsHere, Ended, LiveCall, lost
 from fdbcore.runs.ray_tasks import JOINING_S, Here, RayEntry, why_not_joined
-from fdbcore.runs.workers import Ended, LiveCall
 from fdbcore.runtime.process import WorkerProcess
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import OPENING, LiveSettings

@@ -270,55 +270,45 @@ class _HostedJudge(Judge):
 def _heard(address: str, asked: _Asked) -> str | Sequence[TimedWord]:
     """On a node: what a recogniser hears."""
     wav, language, timed, described = asked
-    hears, there = _transcriber(address)
-    try:
+    with _naming_node():
+        with _making:
+            hears, there = _transcriber(address)
         if there != described:
             told = ", ".join(key for key in described if described[key] != there.get(key))
             raise SettingsError(f"{hears.name}: expected it as on the machine with the command, got another {told}")
         return hears.words(wav, language) if timed else hears.transcribe(wav, language)
-    except (SettingsError, MissingExtraError) as error:
-        raise _of_node(error) from error
 
 
 def _marked(address: str, asked: tuple[Rubric, Mapping[str, Any]]) -> _Marked:
     """On a node: what a judge says, or why it says nothing; and what that counted."""
-    judge = _judge(address)
-    try:
-        return judge.mark(*asked), judge.counted()
-    except (SettingsError, MissingExtraError) as error:
-        raise _of_node(error) from error
-    except (FdbError, *NOT_OF_FORM) as error:
-        return error, judge.counted()
+    with _naming_node():
+        with _making:
+            judge = _judge(address)
+        try:
+            return judge.mark(*asked), judge.counted()
+        except (SettingsError, MissingExtraError):
+            raise
+        except (FdbError, *NOT_OF_FORM) as error:
+            return error, judge.counted()
 
 
+@cache
 def _transcriber(address: str) -> tuple[Transcriber, Mapping[str, Any]]:
     """The recogniser of this process, and how it describes itself."""
-    with _making:
-        return _made_transcriber(address)
+    made = registry.transcriber(address)
+    return made, made.describe()
 
 
 @cache
-def _made_transcriber(address: str) -> tuple[Transcriber, Mapping[str, Any]]:
-    try:
-        made = registry.transcriber(address)
-        return made, made.describe()
-    except (SettingsError, MissingExtraError) as error:
-        raise _of_node(error) from error
-
-
 def _judge(address: str) -> Judge:
     """The judge of this process."""
-    with _making:
-        return _made_judge(address)
+    return registry.judge(address)
 
 
-@cache
-def _made_judge(address: str) -> Judge:
+@contextmanager
+def _naming_node() -> Iterator[None]:
+    """In the `with` block, an error of what a node lacks names the node."""
     try:
-        return registry.judge(address)
+        yield
     except (SettingsError, MissingExtraError) as error:
-        raise _of_node(error) from error
-
-
-def _of_node(error: FdbError) -> FdbError:
-    return type(error)(f"{socket.gethostname()}: {error}")
+        raise type(error)(f"{socket.gethostname()}: {error}") from error

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -70,6 +70,25 @@ _PARTS: Final = frozenset(
 """All that the folder of a recording may hold."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """How the calls of a run are replayed.
+
+    vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of a
+    session's recording (or from the defaults). real_time: keep the real clock. line_open: B could have answered until
+    the recording ended. count_bad_input: a recording that went wrong is scored, too. store: the address of a `Store`
+    that calls go through, where those who replay them do not see `run_path`.
+    """
+
+    run_path: Path
+    vad: str | None = None
+    changes: Mapping[str, int] = field(default_factory=dict)
+    real_time: bool = False
+    line_open: bool = False
+    count_bad_input: bool = False
+    store: str | None = None
+
+
 def replay(
     *paths: str | os.PathLike[str],
     a: str | os.PathLike[str] | None = None,
@@ -105,50 +124,41 @@ def replay(
             f"{out}: expected a folder for single sessions, got a run with tables: fdbcore replay renews it"
         )
     changes = asdict(settings) if settings else {}
-    session = replace(sessions[0], leave_out=asked_spans(leave_out))
-    reading = replay_session(
-        session, Path(out), vad, changes, real_time, line_open=line_open, count_bad_input=count_bad_input
-    )
+    asked = ReplaySettings(Path(out), vad, changes, real_time, line_open, count_bad_input)
+    reading = replay_session(replace(sessions[0], leave_out=asked_spans(leave_out)), asked)
     write_report(reading, page_document(reading, score(reading)))
     return reading
 
 
 def replay_session(
     session: SessionInput,
-    run_path: Path,
-    vad: str | None = None,
-    changes: Mapping[str, int] | None = None,
-    real_time: bool = False,
+    asked: ReplaySettings,
     on_tick: Callable[[float | None, int], None] = lambda stated_s, tick: None,
     keep_audio: bool = True,
-    line_open: bool = False,
-    count_bad_input: bool = False,
 ) -> Reading:
     """Run the loop over one recorded session, as fast as it goes or in real time, and return its recording.
 
-    vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of the
-    session's recording (or from the defaults). on_tick: called after each tick with the session's stated length in
-    seconds and the tick's number. keep_audio: write session.wav if a browser cannot play the source itself. line_open:
-    B could have answered until the recording ended. count_bad_input: a recording that went wrong is scored, too. A
-    session without a log keeps that of an earlier recording of its name. InputError and RecordingError as in `replay`.
+    on_tick: called after each tick with the session's stated length in seconds and the tick's number. keep_audio: write
+    session.wav if a browser cannot play the source itself. A session without a log keeps that of an earlier recording
+    of its name. InputError and RecordingError as in `replay`.
     """
-    path = _case_path(run_path, session)
+    path = _case_path(asked.run_path, session)
     held = open_recorded(session.recording) if session.recording is not None else None
     earlier_log = None
     if (path / MARKS).is_file():
         with suppress(RecordingError):  # the earlier recording is not whole
             earlier_log = log_in(Recording(path))
-    clock = MonotonicClock() if real_time else VirtualClock()
+    clock = MonotonicClock() if asked.real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
-        settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
+        settings = replace(settings_of(held) if held else TurnSettings(), **asked.changes)
         left_out = session.left_out(held, source.stated_ticks)
         kept = kept_spans(left_out) if left_out else None
         heard = None if kept is None else heard_spans(kept)
-        if held and vad is None:
+        if held and asked.vad is None:
             vads = vads_of(held, heard)
         else:
-            vads = make_vads(vad or DEFAULT_VAD, source.rates_hz, heard)
-        meta = _meta(vads, settings, line_open, count_bad_input)
+            vads = make_vads(asked.vad or DEFAULT_VAD, source.rates_hz, heard)
+        meta = _meta(vads, settings, asked)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             sides = replayed_sides(probe.tap(source.blocks(), heard))
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
@@ -226,21 +236,19 @@ def _is_replaceable(path: Path) -> bool:
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
-def decided_by(
-    settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool, count_bad_input: bool
-) -> Settings:
+def decided_by(turns: TurnSettings, vads: Sequence[Mapping[str, Any]], asked: ReplaySettings) -> Settings:
     """The settings of a replay as its recording stores them. vads: the descriptions of the detectors of A and B."""
     a, b = vads
-    decided: Settings = {"turns": asdict(settings), "vad": {"A": dict(a), "B": dict(b)}}
-    if line_open:
+    decided: Settings = {"turns": asdict(turns), "vad": {"A": dict(a), "B": dict(b)}}
+    if asked.line_open:
         decided["line_open"] = True
-    if count_bad_input:
+    if asked.count_bad_input:
         decided["count_bad_input"] = True
     return decided
 
 
-def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool, count_bad_input: bool) -> KnownMeta:
-    described = decided_by(settings, [vad.describe() for vad in vads], line_open, count_bad_input)
+def _meta(vads: tuple[Vad, Vad], turns: TurnSettings, asked: ReplaySettings) -> KnownMeta:
+    described = decided_by(turns, [vad.describe() for vad in vads], asked)
     return {
         "created": utc_now(),
         "parties": {side: {"kind": "replay"} for side in SIDES},

@@ -34,6 +34,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
+from fdbcore.runs.replay import ReplaySettings as ReplaySettings
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
 from fdbcore.runs.store import Store
 from fdbcore.runtime.executor import Executor
@@ -47,22 +48,6 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import ReplayedFile, Standing
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaySettings:
-    """The settings for all calls of a corpus; see `replay.replay_session`.
-
-    store: the address of a `Store` that calls go through, where those who replay them do not see `run_path`.
-    """
-
-    run_path: Path
-    vad: str | None
-    changes: Mapping[str, int]
-    real_time: bool = False
-    line_open: bool = False
-    count_bad_input: bool = False
-    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +153,8 @@ def _replay(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayR
         if kept is not None:
             _update(kept, session)
             return _outcome(number, kept, skipped=True)
-        reading = replay_session(
-            session,
-            settings.run_path,
-            settings.vad,
-            settings.changes,
-            settings.real_time,
-            keep_audio=session.recording is not None and session.a == session.recording / AUDIO,
-            line_open=settings.line_open,
-            count_bad_input=settings.count_bad_input,
-        )
+        has_live_audio = session.recording is not None and session.a == session.recording / AUDIO
+        reading = replay_session(session, settings, keep_audio=has_live_audio)
         score(reading)
         return _outcome(number, reading)
     except FdbError as error:
@@ -282,12 +259,11 @@ def _stated_ticks(session: SessionInput) -> int | None:
 def _expected_settings(source: Mapping[str, Any], held: Recording | None, settings: ReplaySettings) -> str:
     """The hash of the settings that a replay would have now. held: the recording that it replays."""
     turns = replace(settings_of(held) if held else TurnSettings(), **settings.changes)
-    rules = settings.line_open, settings.count_bad_input
     if held and settings.vad is None:
-        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], *rules))
+        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], settings))
     rates_hz = [source["files"][source["sides"][side]["file"]]["rate_hz"] for side in SIDES]
     vads = [_vad_description(settings.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]
-    return settings_hash(decided_by(turns, vads, *rules))
+    return settings_hash(decided_by(turns, vads, settings))
 
 
 @cache

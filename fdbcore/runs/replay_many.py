@@ -55,13 +55,11 @@ class ReplayProgress:
     ended: int = field(init=False)
     skipped: int = field(default=0, init=False)
     audio_s: float = field(default=0.0, init=False)
-    _began_s: float = field(init=False)
     _recent: deque[tuple[float, int, float]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ended = self.failed
-        self._began_s = now_ns() / 1e9
-        self._recent = deque([(self._began_s, self.ended, self.audio_s)])
+        self._recent = deque([(now_ns() / 1e9, self.ended, self.audio_s)])
 
     def add(self, replayed: ReplayResult) -> None:
         """Count a call that has ended."""
@@ -72,11 +70,6 @@ class ReplayProgress:
         self._recent.append((now_ns() / 1e9, self.ended, self.audio_s))
         while self._recent[-1][0] - self._recent[0][0] > _RATE_OVER_S and len(self._recent) > 2:
             self._recent.popleft()
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the replay began."""
-        return now_ns() / 1e9 - self._began_s
 
     @property
     def calls_per_s(self) -> float:

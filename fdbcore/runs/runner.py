@@ -16,9 +16,8 @@ from fdbcore.errors import FdbError
 from fdbcore.protocols import CLEAN
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls
+from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls, LiveCall
 from fdbcore.runs.plan import Case, RunPlan, server
-from fdbcore.runs.workers import LiveCall
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import LiveSettings
 from fdbcore.types import TICKS_PER_S
@@ -117,42 +116,36 @@ def _wall_s(plan: RunPlan, remaining: Sequence[tuple[Case, float]], slots: int) 
     return max([total_s / slots, *by_server_s, *(left_s for _, left_s in remaining)], default=0.0)
 
 
+@dataclass
 class _Runner:
-    def __init__(
-        self,
-        folder: RunFolder,
-        left: Sequence[Case],
-        calls: HeldCalls,
-        watch: Watch,
-        asked: Callable[[], int],
-        back_off_s: Sequence[float],
-        budget: Budget | None,
-    ) -> None:
-        self._folder = folder
-        self._plan = folder.plan
-        self._calls = calls
-        self._watch = watch
-        self._asked = asked
-        self._back_off_s = back_off_s
-        self._budget = budget
-        for case in folder.plan.cases if budget else ():
+    folder: RunFolder
+    left: Sequence[Case]
+    calls: HeldCalls
+    watch: Watch
+    asked: Callable[[], int]
+    back_off_s: Sequence[float]
+    budget: Budget | None
+
+    def __post_init__(self) -> None:
+        for case in self.folder.plan.cases if self.budget else ():
             self._note_cost(case)
-        self._waiting = [_Attempt(case, folder.attempts(case)) for case in left]
+        self._plan = self.folder.plan
+        self._waiting = [_Attempt(case, self.folder.attempts(case)) for case in self.left]
         self._live: dict[int, _Attempt] = {}
         self._numbers = count()
         self._error: str | None = None
 
     def run(self) -> None:
         while True:
-            self._error = self._error or self._calls.error
-            request = max(self._asked(), FINISH if self._error else GO_ON)
+            self._error = self._error or self.calls.error
+            request = max(self.asked(), FINISH if self._error else GO_ON)
             if request == NOW or not (self._live or (request == GO_ON and self._waiting and self._can_afford)):
                 break
             if request == GO_ON:
                 self._begin_calls()
-            news = self._calls.news(_LOOK_S)
+            news = self.calls.news(_LOOK_S)
             for wait in news.waits:
-                self._watch.waits(wait)
+                self.watch.waits(wait)
             for each in news.ended:
                 attempt = self._live.pop(each.slot)
                 if each.outcome is not None:
@@ -166,15 +159,15 @@ class _Runner:
     @property
     def _can_afford(self) -> bool:
         """Whether the budget allows one more call."""
-        return self._budget is None or self._budget.allows(len(self._live))
+        return self.budget is None or self.budget.allows(len(self._live))
 
     def _note_cost(self, case: Case) -> None:
-        if self._budget is not None and (cost := self._folder.cost(case)) is not None:
-            self._budget.note(case.name, cost)
+        if self.budget is not None and (cost := self.folder.cost(case)) is not None:
+            self.budget.note(case.name, cost)
 
     def _begin_calls(self) -> None:
         """Begin waiting calls where there is room."""
-        for _ in range(self._calls.room()):
+        for _ in range(self.calls.room()):
             if not self._can_afford or (attempt := self._next()) is None:
                 return
             self._begin(attempt)
@@ -192,28 +185,28 @@ class _Runner:
 
     def _begin(self, attempt: _Attempt) -> None:
         case, slot = attempt.case, next(self._numbers)
-        meta: KnownMeta = {"case": case.to_json(), "attempts": list(attempt.earlier), "selftest": self._folder.selftest}
+        meta: KnownMeta = {"case": case.to_json(), "attempts": list(attempt.earlier), "selftest": self.folder.selftest}
         self._live[slot] = attempt
-        path = self._folder.path / case.name
+        path = self.folder.path / case.name
         # Neither the system nor the line: all meet the same latencies, and systems the same noise.
         seed = f"{self._plan.decided_by['seed']}/{case.user.name}/{case.trial}"
         addresses = case.user.address, case.system.address
-        self._calls.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, case.line or CLEAN, seed))
+        self.calls.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, case.line or CLEAN, seed))
 
     def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
         case, earlier = attempt.case, attempt.earlier
-        self._folder.settle(case, outcome, earlier)
+        self.folder.settle(case, outcome, earlier)
         self._note_cost(case)
-        again = self._folder.outcome(case) is None
+        again = self.folder.outcome(case) is None
         if again:
-            pause_ns = round(1e9 * self._back_off_s[min(len(earlier), len(self._back_off_s) - 1)])
-            attempts = [*earlier, self._folder.with_cost(case, outcome)]
+            pause_ns = round(1e9 * self.back_off_s[min(len(earlier), len(self.back_off_s) - 1)])
+            attempts = [*earlier, self.folder.with_cost(case, outcome)]
             self._waiting.insert(0, _Attempt(case, attempts, now_ns() + pause_ns))
-        self._watch.ended(case, outcome, again)
+        self.watch.ended(case, outcome, again)
 
     def _report_progress(self) -> None:
-        live = [(attempt.case, self._calls.tick(slot)) for slot, attempt in self._live.items()]
+        live = [(attempt.case, self.calls.tick(slot)) for slot, attempt in self._live.items()]
         expected_s = self._plan.expected_s
         remaining = [(case, max(0.0, expected_s(case) - max(0, tick) / TICKS_PER_S)) for case, tick in live]
         remaining += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
-        self._watch.progress(RunProgress(live, _wall_s(self._plan, remaining, max(self._calls.at_once, 1))))
+        self.watch.progress(RunProgress(live, _wall_s(self._plan, remaining, max(self.calls.at_once, 1))))

@@ -25,8 +25,7 @@ from fdbcore.recording.files import HEALTH, META, QUANTITIES
 from fdbcore.recording.reader import Recording
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.page import write_index
-from fdbcore.runs.pages import write_results
-from fdbcore.runs.replay_summary import summary_of
+from fdbcore.runs.pages import summary_of, write_results
 from fdbcore.runtime.executor import ThisProcess
 
 __all__ = ["ran"]

@@ -185,12 +185,12 @@ def test_a_changed_span_is_replayed_and_the_same_is_kept(tmp_path: Path, parts: 
     (session,) = session_inputs([write(tmp_path / "call.wav", voices("A 0.3-2 | B 2.4-4.5", 1.5))])
     texts: list[tuple[str | None, str | None]] = [("0:01", "-2"), ("1", "-0:02"), ("1", "4"), ("1", None), (None, None)]
     first, same, resolved_alike, *others = [replace(session, leave_out=measured_between(*text)) for text in texts]
-    score(replay_session(first, settings.run_path, "energy", keep_audio=False))
+    score(replay_session(first, settings, keep_audio=False))
     for other in (first, same, resolved_alike):
         assert kept_recording(other, settings) is not None
     for other in others:
         assert kept_recording(other, settings) is None
-    score(replay_session(session, settings.run_path, "energy", keep_audio=False))
+    score(replay_session(session, settings, keep_audio=False))
     assert kept_recording(session, settings) is not None
     assert kept_recording(first, settings) is None
 
@@ -209,7 +209,7 @@ def test_a_file_that_states_another_length_than_it_holds_is_kept_too(tmp_path: P
             container.mux(stream.encode(part))
     (session,) = session_inputs([path])
     session = replace(session, leave_out=measured_between(None, "-2"))
-    reading = replay_session(session, settings.run_path, "energy", keep_audio=False)
+    reading = replay_session(session, settings, keep_audio=False)
     score(reading)
     assert reading.left_out[0].start_tick + 200 < reading.n_ticks  # it holds more than it states
     assert kept_recording(session, settings) is not None

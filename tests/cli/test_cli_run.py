@@ -25,7 +25,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.tables import CALLS
-from fdbcore.runs import summary
+from fdbcore.runs import live
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runs.runner import GO_ON, NOW, RunProgress
@@ -453,7 +453,7 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
         if moment == "the last call ends":
             interrupted.setattr(Display, "asked", lambda self: NOW if self._kinds.total() == 2 else GO_ON)
         else:
-            interrupted.setattr(summary, "score", lambda reading: os.kill(os.getpid(), signal.SIGINT))
+            interrupted.setattr(live, "score", lambda reading: os.kill(os.getpid(), signal.SIGINT))
         result = run(*command, out=run_path)
     assert (result.exit_code, result.stdout) == (130, "")
     told = "interrupted, all cases have ended and are kept; run the same command again for the results"

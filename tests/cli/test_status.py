@@ -7,8 +7,9 @@ import re
 import pytest
 from helpers.terminal import on_terminal, plain
 
+from fdbcore.cli import status as status_module
 from fdbcore.cli.replay import SHOWN_EVERY_TICKS, _shown
-from fdbcore.cli.status import SparseLines, Status
+from fdbcore.cli.status import Status
 
 DRAW = """
 from fdbcore.cli.status import Part, Status
@@ -53,11 +54,14 @@ def test_nothing_is_drawn_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_log_has_a_line_a_minute(capfd: pytest.CaptureFixture[str]) -> None:
-    lines, silent = SparseLines(), SparseLines(quiet=True)
-    for elapsed_s in range(0, 200, 10):
-        lines(f"{elapsed_s} s", elapsed_s)
-        silent("never", elapsed_s)
+def test_a_log_has_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    now_s = 0
+    monkeypatch.setattr(status_module, "now_ns", lambda: now_s * 10**9)
+    status, silent = Status(), Status(quiet=True)
+    for now_s in range(0, 200, 10):
+        status(f"not at {now_s} s")
+        status.step(f"{now_s} s")
+        silent.step("never")
     assert capfd.readouterr() == ("", "70 s\n130 s\n190 s\n")
 
 
@@ -67,7 +71,7 @@ def test_one_long_call_tells_how_far_it_is_and_how_long_it_takes() -> None:
     def kept(text: str, done: float, total: float | None) -> None:
         told.append((text, done, total))
 
-    on_tick = _shown("call", kept, SparseLines(quiet=True))
+    on_tick = _shown("call", kept)
     for tick in range(2 * SHOWN_EVERY_TICKS + 1):
         on_tick(2160.0, tick)
     assert [(done, total) for _, done, total in told] == [(10.0, 2160.0), (20.0, 2160.0)]

@@ -16,7 +16,7 @@ from fdbcore.errors import MissingExtraError, PartyError, RecordingError, Settin
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.files import EVENTS
-from fdbcore.runs import workers
+from fdbcore.runs import held_here
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Happening, Pcm, Side
 from fdbcore.types.usage import ModelUsage, Service, Unit
 
@@ -57,7 +57,7 @@ class Fake(Endpoint):
     def open(self, side: Side) -> None:
         self._log("open")
         if "rule" in self.does:
-            workers.fault_of_call = self._fault  # type: ignore[attr-defined]
+            held_here.fault_of_call = self._fault  # type: ignore[attr-defined]
         print("x" * int(self.does.get("prints", 0)), end="", flush=True)
         time.sleep(float(self.does.get("hang_s", 0)))
         if "open_error" in self.does:

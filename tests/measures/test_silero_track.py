@@ -15,7 +15,7 @@ from fdbcore.measures.compat import compat
 from fdbcore.measures.quantities import Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import EVIDENCE, probabilities_of_files, silero_probabilities
-from fdbcore.runs.replay import replay_session
+from fdbcore.runs.replay import ReplaySettings, replay_session
 from fdbcore.session.silero_model import silero_weights
 from fdbcore.sources.clips import read_clip
 from fdbcore.sources.sessions import session_inputs
@@ -54,7 +54,7 @@ def test_a_file_of_16_khz_is_heard_as_it_is(tmp_path: Path) -> None:
     for name, pcm in zip(("input", "output"), mono, strict=True):
         wavfile.write(tmp_path / f"{name}.wav", 16_000, pcm)
     (session,) = session_inputs(a=tmp_path / "input.wav", b=tmp_path / "output.wav")
-    recording = replay_session(session, tmp_path / "run", keep_audio=False)
+    recording = replay_session(session, ReplaySettings(tmp_path / "run"), keep_audio=False)
     for pcm, heard, kept in zip(mono, probabilities_of_files(recording), silero_probabilities(recording), strict=True):
         model = SileroStream(silero_weights(16_000))
         plain = [model.process(pcm[at : at + 512]) for at in range(0, len(pcm), 512)]

@@ -190,7 +190,7 @@ def test_the_language_model_answers_by_a_schema_and_repeats_itself() -> None:
 @NEEDS_LLAMA
 def test_all_of_a_process_share_one_server_which_is_on_this_machine_alone() -> None:
     with ThreadPoolExecutor(4) as pool:
-        urls = set(pool.map(lambda _: LocalModel().base_url, range(4)))
+        urls = set(pool.map(lambda _: LocalModel("local:smollm2").base_url, range(4)))
     (url,) = urls
     assert urlsplit(url).hostname == "127.0.0.1"
 
@@ -199,7 +199,7 @@ def test_all_of_a_process_share_one_server_which_is_on_this_machine_alone() -> N
 @NEEDS_LLAMA
 @pytest.mark.parametrize("end", ["return", "kill"])
 def test_the_server_outlives_no_process_however_that_ends(end: str) -> None:
-    code = "import sys; from fdbcore.models.local import LocalModel; print(LocalModel().base_url, flush=True); input()"
+    code = "from fdbcore.models.local import local; print(local('local:smollm2').base_url, flush=True); input()"
     program, pipe = (sys.executable, "-c", code), subprocess.PIPE
     with subprocess.Popen(program, text=True, stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None

@@ -55,13 +55,15 @@ class Vendor:
     variable: str
     model: str
 
-    def at(self, server: FakeModelServer, **settings: Any) -> VendorModel:
+    def at(self, server: FakeModelServer, timeout_s: float = VendorModel.timeout_s) -> VendorModel:
         from fdbcore.models.gemini import GeminiModel
         from fdbcore.models.openai import OpenAIModel
 
-        quick = {"backoff_s": 0.01} if self.name == "gemini" else {}
-        kind: Any = {"gemini": GeminiModel, "openai": OpenAIModel}[self.name]
-        made: VendorModel = kind(self.model, server.base_url, self.variable, **quick, **settings)
+        kind = {"gemini": GeminiModel, "openai": OpenAIModel}[self.name]
+        made: VendorModel = kind(self.model, server.base_url, self.variable)
+        if isinstance(made, GeminiModel):
+            made.backoff_s = 0.01
+        made.timeout_s = timeout_s
         return made
 
 

@@ -426,7 +426,7 @@ def test_what_was_replayed_with_another_line_is_not_kept(tmp_path: Path) -> None
     (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
     closed, opened = (ReplaySettings(tmp_path / "run", "energy", {}, line_open=is_open) for is_open in (False, True))
     for settings, other in ((closed, opened), (opened, closed)):
-        score(replay_session(session, settings.run_path, "energy", keep_audio=False, line_open=settings.line_open))
+        score(replay_session(session, settings, keep_audio=False))
         assert kept_recording(session, settings) is not None
         assert kept_recording(session, other) is None
 
@@ -434,7 +434,7 @@ def test_what_was_replayed_with_another_line_is_not_kept(tmp_path: Path) -> None
 def test_what_is_damaged_in_a_run_is_not_kept(tmp_path: Path) -> None:
     (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
     settings = ReplaySettings(tmp_path / "run", "energy", {})
-    score(replay_session(session, settings.run_path, "energy", keep_audio=False))
+    score(replay_session(session, settings, keep_audio=False))
     assert kept_recording(session, settings) is not None
     for part in (QUANTITIES, SCORES, TURNS, ACTIVITY, HEALTH, META):
         path = settings.run_path / "call" / part
@@ -454,7 +454,7 @@ def test_a_call_that_was_replayed_waits_for_no_collector(tmp_path: Path) -> None
     gc.collect()
     gc.disable()
     try:
-        score(replay_session(session, tmp_path / "run", "energy", keep_audio=False))
+        score(replay_session(session, ReplaySettings(tmp_path / "run", "energy"), keep_audio=False))
         assert not [each for each in gc.get_objects() if type(each) in (ReplayEndpoint, HealthProbe)]
     finally:
         gc.enable()
@@ -466,7 +466,7 @@ def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path) -> None:
     tracemalloc.start()
     for _ in range(4):
         for _ in range(3):
-            score(replay_session(session, tmp_path / "run", "energy", keep_audio=False))
+            score(replay_session(session, ReplaySettings(tmp_path / "run", "energy"), keep_audio=False))
         gc.collect()
         held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()

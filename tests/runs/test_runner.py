@@ -24,9 +24,9 @@ from fdbcore.recording.recorded_types import RecordingMeta
 from fdbcore.recording.run import LOG, RUN
 from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.live import score_cases, summarise
 from fdbcore.runs.plan import PlannedSystem, RunPlan, make_plan
 from fdbcore.runs.runner import FINISH, GO_ON, NOW, Watch, expected_wall_s, run_cases
-from fdbcore.runs.summary import score_cases, summarise
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, Pcm, Side, User
 

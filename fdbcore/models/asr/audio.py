@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy.typing as npt
 
 from fdbcore.audio.level import FULL_SCALE
 from fdbcore.errors import AudioError, InputError
-from fdbcore.models.tts.folder import read_mono
+from fdbcore.models.tts.folder import mono_in
 
 RATE_HZ: Final = 16_000
 
@@ -23,12 +21,9 @@ def audio_of(wav: bytes, name: str) -> npt.NDArray[np.float32]:
     """
     import soxr
 
-    with NamedTemporaryFile(suffix=".wav") as file:
-        file.write(wav)
-        file.flush()
-        try:
-            pcm, rate_hz = read_mono(Path(file.name))
-        except AudioError as error:
-            raise InputError(f"{name}: expected a WAV file, got {str(error).rpartition(', got ')[2]}") from error
+    try:
+        pcm, rate_hz = mono_in(wav)
+    except AudioError as error:
+        raise InputError(f"{name}: expected a WAV file, got {str(error).rpartition(', got ')[2]}") from error
     audio: npt.NDArray[np.float32] = soxr.resample(pcm.astype(np.float32) / FULL_SCALE, rate_hz, RATE_HZ)
     return audio

@@ -15,11 +15,12 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -225,7 +226,9 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._complaints):
-            _close(stream)
+            if stream is not None:
+                with suppress(OSError):  # what was written into a pipe may reach nobody any more
+                    stream.close()
 
     def _answer(self) -> dict[str, Any]:
         stdout = self._process.stdout
@@ -249,15 +252,6 @@ class _Worker:
 
 def _missing(name: str) -> MissingExtraError:
     return MissingExtraError(f"{name}: expected NeMo, found none: pip install 'fdbcore[asr]'")
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    """Close a pipe, although what was written into it may reach nobody any more."""
-    try:
-        if stream is not None:
-            stream.close()
-    except OSError:
-        pass
 
 
 def _timed(text: str, start_s: float, end_s: float) -> TimedWord:

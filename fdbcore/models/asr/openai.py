@@ -29,10 +29,6 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
 
     at_once = 4
 
-    def check_key(self) -> None:
-        """See `Transcriber.check_key`."""
-        self.key()
-
     def services(self) -> Sequence[Service]:
         """The server, which gets audio."""
         return [self.service("audio")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ def read_mono(path: Path) -> tuple[npt.NDArray[np.int16], int]:
     """The audio of a file as int16 (n,), with channels averaged, and its rate in Hz. AudioError if it is not audio."""
     with AudioFile(path) as file:
         return np.concatenate([to_mono(block) for block in file.blocks()]), file.rate_hz
+
+
+def mono_in(data: bytes) -> tuple[npt.NDArray[np.int16], int]:
+    """As `read_mono`, of the bytes of a file."""
+    with NamedTemporaryFile(suffix=".wav") as file:
+        file.write(data)
+        file.flush()
+        return read_mono(Path(file.name))
 
 
 def folder(address: str) -> Folder:

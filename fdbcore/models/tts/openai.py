@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.models import account
 from fdbcore.models.openai import OpenAIModel
-from fdbcore.models.tts.alive import MOST_BYTES
+from fdbcore.models.tts.command import MOST_BYTES
 from fdbcore.protocols import Speaker
 from fdbcore.runtime.address import Setting, parsed
 
