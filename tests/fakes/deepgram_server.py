@@ -111,7 +111,7 @@ class Agent(VoiceAgent):
 
     async def _fail(self, code: str, description: str) -> None:
         await self.tell({"type": "Error", "description": description, "code": code})
-        await self.ws.close(code=1005 if False else 1011)
+        await self.ws.close(code=1011)
 
     # What goes out
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 from fakes.ear import Ear
-from fakes.far_end import Conversant, Reply, Use, samples
+from fakes.far_end import Conversant, Reply, Use, at_pace, samples
 
 from fdbcore.types import Pcm
 
@@ -25,8 +25,8 @@ class Quirks:
     greeting: what the agent says first; None for nothing. cues: see `Party`; methods of the agent. ready_s: how long it
     takes from the settings until it is ready. refuses: the HTTP status of the first request, and what its body says.
     mute: it answers no turn. deaf: it finds no turns in what it hears. think_s: from a turn's end to the answer.
-    late_chunks: chunks of what was interrupted that still come. forms: what it confirms, or sends in, in place of what
-    is right. words: what the caller is taken to say.
+    late_chunks: chunks of what was interrupted that still come. faster: how much faster audio comes than it sounds.
+    forms: what it confirms in place of its forms of audio. words: what the caller is taken to say.
     """
 
     replies: Sequence[Reply] = (Reply(),)
@@ -38,6 +38,7 @@ class Quirks:
     deaf: bool = False
     think_s: float = 0.05
     late_chunks: int = 0
+    faster: float = 1000.0
     forms: Mapping[str, Any] = field(default_factory=dict)
     words: str = "what is the time"
 
@@ -153,12 +154,10 @@ class VoiceAgent(Conversant):
             waiting.set_result(None)
 
     async def _speak(self, reply: Reply) -> None:
-        """Words first, then all audio at once; the reply goes on until it has been heard."""
+        """Words first, then audio ahead of time; the reply goes on until it has been heard."""
         await self.tell_words("agent", reply.words)
         voice = self.next_voice(reply.seconds, self.out_hz)
-        chunk = self.out_hz * CHUNK_MS // 1000
-        for at in range(0, len(voice), chunk):
-            await self.send_audio(voice[at : at + chunk])
+        await at_pace(voice, self.out_hz * CHUNK_MS // 1000, self.quirks.faster, self.out_hz, self.send_audio)
         await self.audio_ended()
         await asyncio.sleep(reply.seconds)
 

@@ -44,6 +44,9 @@ class AudioForm:
     is_mulaw: bool
     rate_hz: int
 
+    def __str__(self) -> str:
+        return f"{'ulaw' if self.is_mulaw else 'pcm'}_{self.rate_hz}"
+
     def stated(self, value: object, rates_hz: Sequence[int]) -> AudioForm:
         """The form that a value states, which may be a rate alone. ValueError for one that cannot be had."""
         found = FORM.fullmatch(value) if isinstance(value, str) else None
