@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from aiohttp import web
-from fakes.far_end import FarEnd, Use, samples
+from fakes.far_end import FarEnd, Use
 from fakes.loopback import serve_alone
 from fakes.voice_agent import Quirks, VoiceAgent
 
@@ -101,8 +101,7 @@ class Agent(VoiceAgent):
 
     async def take(self, message: Mapping[str, Any]) -> None:
         if "user_audio_chunk" in message:
-            data = base64.b64decode(message["user_audio_chunk"], validate=True)
-            await self.hear(samples(data))
+            await self.hear_bytes(base64.b64decode(message["user_audio_chunk"], validate=True))
             return
         match message:
             case {"type": "conversation_initiation_client_data"} if self.initiation is None:

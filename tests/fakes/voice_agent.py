@@ -96,11 +96,15 @@ class VoiceAgent(Conversant):
         async for received in self.ws:
             if received.type is WSMsgType.BINARY:
                 self.note(self.received, len(received.data))
-                await self.hear(samples(received.data))
+                await self.hear_bytes(received.data)
             elif received.type is WSMsgType.TEXT:
                 message = json.loads(received.data)
                 self.note(self.received, message)
                 await self.take(message)
+
+    async def hear_bytes(self, data: bytes) -> None:
+        """Take in samples of 16 bits."""
+        await self.hear(samples(data))
 
     async def greet(self) -> None:
         if self.quirks.greeting is not None:

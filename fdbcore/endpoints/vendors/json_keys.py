@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from typing import Final
+from typing import Any, Final
 
-from fdbcore.endpoints.vendors.errors import BUSY, KEY, LIMIT, MODERATION, QUOTA, SERVER, SETTING, Cause
+from fdbcore.endpoints.vendors.errors import BUSY, KEY, LIMIT, QUOTA, SERVER, SETTING, Cause
 from fdbcore.runtime.address import Setting
 
 HEARS_HZ: Final = (8_000, 16_000, 24_000, 48_000)
@@ -16,13 +16,16 @@ FORM: Final = re.compile(r"(pcm|ulaw|mulaw)_(\d{4,6})", re.ASCII)
 """How audio is written: mono of 16 bits, little endian, or mu-law; and its rate in Hz."""
 
 
+def _needed(name: str, meaning: str, **more: Any) -> Setting:  # noqa: ANN401
+    return Setting(name, meaning, unset="needed", **more)
+
+
 def _form(name: str, meaning: str) -> Setting:
-    fits = re.compile(FORM.pattern).fullmatch
-    return Setting(name, meaning, form="pcm_RATE or ulaw_RATE", fits=lambda text: fits(text) is not None)
+    return _needed(name, meaning, form="pcm_RATE or ulaw_RATE", fits=lambda text: bool(FORM.fullmatch(text)))
 
 
 TOP: Final = (
-    Setting("server", "the vendor's server", form="http:// or https://"),
+    _needed("server", "the vendor's server", form="http:// or https://"),
     Setting("path", "of the WebSocket, below `server`; not beside `[ticket]`", default=""),
     Setting("domain", "the key goes to servers of this domain alone", default="", unset="the host of `server`"),
     Setting("key_variable", "the variable of the environment, or of `.env`, with the key", default=""),
@@ -31,8 +34,8 @@ TOP: Final = (
     Setting("untried", "what nobody has tried yet; `fdbcore doctor` says it", default=""),
 )
 TICKET: Final = (
-    Setting("path", "of the request (GET), which carries the headers"),
-    Setting("url", "the place in the answer of the address of the WebSocket"),
+    _needed("path", "of the request (GET), which carries the headers"),
+    _needed("url", "the place in the answer of the address of the WebSocket"),
 )
 AUDIO: Final = (
     _form("hears", "what the system is sent, unless it confirms another form"),
@@ -40,8 +43,8 @@ AUDIO: Final = (
     Setting("packet_ms", "how much it is sent at a time", int, 20, unit="ms", least=10, most=1000, step=10),
 )
 OPTION: Final = (
-    Setting("meaning", "what it means"),
-    Setting("kind", "of its value", default="text", choices=("text", "number", "whole", "flag", "json")),
+    _needed("meaning", "what it means"),
+    Setting("kind", "of its value", default="text", choices=("text", "number", "flag", "json")),
     Setting("default", "its value unless the address has one", default="", unset="none: what needs it is left out"),
     Setting("choices", "the values that are allowed, with spaces between", default="", unset="any"),
     Setting("or_file", "whether `@FILE` stands for the text in a file", bool, False),
@@ -63,9 +66,9 @@ RULES: Final[Mapping[str, tuple[Setting, ...]]] = {
         Setting("hears", "where it confirms the form, or the rate, of what it hears", default=""),
         Setting("says", "where it confirms that of what it says", default=""),
     ),
-    "send": (Setting("what", "the message that is sent, of `[send]`"),),
+    "send": (_needed("what", "the message that is sent, of `[send]`"),),
     "audio": (
-        Setting("data", "where its audio is, in base64"),
+        _needed("data", "where its audio is, in base64"),
         Setting("number", "where the number of this piece is", default=""),
     ),
     "cut": (Setting("number", "where the number is up to which pieces are dropped that still come", default=""),),
@@ -74,18 +77,18 @@ RULES: Final[Mapping[str, tuple[Setting, ...]]] = {
     "speech_started": (),
     "speech_stopped": (),
     "words": (
-        Setting("of", "whose words", choices=("self", "partner")),
-        Setting("text", "where the words are"),
+        _needed("of", "whose words", choices=("self", "partner")),
+        _needed("text", "where the words are"),
         Setting("start_ms", "where their start is, in ms of the audio that it was sent", default=""),
         Setting("end_ms", "where their end is", default=""),
     ),
     "call": (
         _EACH,
-        Setting("id", "where the id of the call is"),
-        Setting("name", "where the name of the tool is"),
-        Setting("arguments", "where its arguments are: an object, or a text with its JSON"),
+        _needed("id", "where the id of the call is"),
+        _needed("name", "where the name of the tool is"),
+        _needed("arguments", "where its arguments are: an object, or a text with its JSON"),
     ),
-    "cancel": (_EACH, Setting("id", "where the id of the call is")),
+    "cancel": (_EACH, _needed("id", "where the id of the call is")),
     "fail": (),
     "finish": (),
 }
@@ -98,7 +101,6 @@ CAUSES: Final[Mapping[str, Cause]] = {
     "quota": QUOTA,
     "busy": BUSY,
     "limit": LIMIT,
-    "moderation": MODERATION,
     "setting": SETTING,
     "server": SERVER,
 }

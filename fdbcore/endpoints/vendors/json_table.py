@@ -23,7 +23,7 @@ from fdbcore.endpoints.vendors.json_keys import (
     TOP,
 )
 from fdbcore.endpoints.vendors.json_template import FROM_MESSAGE, JsonTemplate, at, placeholders
-from fdbcore.errors import SettingsError
+from fdbcore.errors import SettingsError, nearest
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import json_value
@@ -33,7 +33,7 @@ from fdbcore.runtime.whole_files import read_whole
 KEY: Final = "key"
 """The placeholder of the key, in headers alone."""
 
-_KINDS: Final[Mapping[str, type]] = {"text": str, "number": float, "whole": int, "flag": bool, "json": str}
+_KINDS: Final[Mapping[str, type]] = {"text": str, "number": float, "flag": bool, "json": str}
 _PARTS: Final = ("headers", "ticket", "settings", "audio", "send", "endings")
 
 
@@ -115,6 +115,9 @@ def read_table(path: Path) -> Table:
     except (OSError, ValueError) as error:
         told = "found none" if isinstance(error, FileNotFoundError) else f"got: {error}"
         raise SettingsError(f"{path}: expected a table as TOML, {told}") from None
+    known = [*(key.name for key in TOP), *_PARTS, "on"]
+    for name in values.keys() - set(known):
+        raise SettingsError(f"{path}: expected {', '.join(known)}, got {name!r}{nearest(name, known)}")
     parts = {name: _part(str(path), name, values.pop(name, {})) for name in _PARTS}
     rules = _rules(str(path), values.pop("on", []))
     audio = _all(f"{path}: audio", parts["audio"], AUDIO)
@@ -220,7 +223,6 @@ def _check(file: str, table: Table) -> None:
     """Refuse names that nothing explains, what nothing uses, and a table without what every session needs."""
     settings = {setting.name for setting in table.settings}
     sent = {rule.fields["what"] for rule in table.rules if rule.does == "send"}
-    has = {"path": bool(table.top["path"]), "[ticket]": bool(table.ticket)}
     texts = {"path": (table.top["path"], settings), "ticket.path": (table.ticket.get("path", ""), settings)}
     texts |= {f"headers.{name}": (text, {KEY}) for name, text in table.headers.items()}
     found = {where: (placeholders(text), known) for where, (text, known) in texts.items()}
@@ -236,13 +238,20 @@ def _check(file: str, table: Table) -> None:
     used = {name for names, _ in found.values() for name in names}
     for name in settings - used:
         _refuse_unless(False, file, f"settings.{name}", f"{{{name}}} in a path or a message", "it in none")
-    for name in table.send:
-        _refuse_unless(name in SENT or name in sent, file, f"send.{name}", "a rule that sends it", "none")
     for name in sent:
         _refuse_unless(
             name in table.send, file, "on", f"a message of [send], such as {', '.join(table.send)}", repr(name)
         )
-    _refuse_unless(list(has.values()).count(True) == 1, file, "path", "either path or [ticket]", str(has))
+    for name in table.send:
+        _refuse_unless(name in SENT or name in sent, file, f"send.{name}", "a rule that sends it", "none")
+    both = bool(table.top["path"] and table.ticket)
+    _refuse_unless(
+        bool(table.top["path"]) != bool(table.ticket),
+        file,
+        "path",
+        "either path or [ticket]",
+        "both" if both else "neither",
+    )
     _refuse_unless(table.does("ready"), file, "on", "a rule with does = 'ready'", "none")
     _refuse_unless(table.top["place"] in ("", *settings), file, "place", "the name of a setting", table.top["place"])
     _refuse_unless(

@@ -16,11 +16,11 @@ from typing import Any
 
 from deepgram import DeepgramClient
 from deepgram.agent.v1.types import AgentV1SendFunctionCallResponse, AgentV1Settings
-from deepgram.core.api_error import ApiError
 from deepgram.core.events import EventType
 from deepgram.environment import DeepgramClientEnvironment
 from fakes.agent_clients.caller import call, tell
 from pydantic import BaseModel
+from websockets.exceptions import InvalidStatus
 
 url, key, settings, spans, length = sys.argv[1:]
 RATE_HZ = 24_000
@@ -65,6 +65,6 @@ try:
         agent.on(EventType.MESSAGE, lambda message: take(message, agent))
         agent.on(EventType.ERROR, lambda error: tell("error", text=str(error)))
         agent.start_listening()
-except ApiError as error:
-    tell("refused", status=error.status_code)
+except InvalidStatus as error:  # the client lets it through
+    tell("refused", status=error.response.status_code)
 tell("over")

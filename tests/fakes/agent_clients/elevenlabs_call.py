@@ -18,6 +18,7 @@ from elevenlabs.conversational_ai.conversation import (
     ClientTools,
     Conversation,
     ConversationInitiationData,
+    DisconnectionDetails,
 )
 from fakes.agent_clients.caller import call, tell
 
@@ -26,7 +27,7 @@ RATE_HZ = 16_000
 has_ended = threading.Event()
 
 
-class Line(AudioInterface):
+class Line(AudioInterface):  # type: ignore[misc,unused-ignore]
     """The caller."""
 
     def start(self, input_callback: Callable[[bytes], None]) -> None:
@@ -43,6 +44,11 @@ class Line(AudioInterface):
 
     def interrupt(self) -> None:
         tell("interrupt")
+
+
+def end(details: DisconnectionDetails) -> None:
+    tell("disconnect", reason=details.reason, code=details.close_code)
+    has_ended.set()
 
 
 print(0, flush=True)
@@ -65,10 +71,7 @@ conversation = Conversation(
     callback_agent_response_correction=lambda before, after: tell("correction", before=before, after=after),
     callback_user_transcript=lambda text: tell("user_transcript", text=text),
     callback_latency_measurement=lambda ms: tell("ping", ms=ms),
-    callback_disconnect=lambda details: (
-        tell("disconnect", reason=details.reason, code=details.close_code, text=details.close_reason or ""),
-        has_ended.set(),
-    ),
+    callback_disconnect=end,
 )
 try:
     conversation.start_session()
