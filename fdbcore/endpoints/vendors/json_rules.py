@@ -12,7 +12,7 @@ from fdbcore.clock import now_ns
 from fdbcore.endpoints.vendors.errors import VendorError, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.json_keys import CAUSES
-from fdbcore.endpoints.vendors.json_table import Rule, Table
+from fdbcore.endpoints.vendors.json_table import MessageRule, Table
 from fdbcore.endpoints.vendors.json_template import at, needed
 from fdbcore.endpoints.vendors.party import VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
@@ -47,7 +47,7 @@ class RuledParty(VendorParty):
         self._cut_number: int | None = None  # pieces of audio up to this one were cut
         self._n_heard = 0  # transcripts of the partner
         self._calls: dict[str, str] = {}  # the names of calls by their ids
-        self._do: Mapping[str, Callable[[Rule, Json], None]] = {
+        self._do: Mapping[str, Callable[[MessageRule, Json], None]] = {
             "ready": lambda rule, event: None,
             "send": lambda rule, event: self.send(self._message(rule.fields["what"], event)),
             "audio": self._hear,
@@ -88,7 +88,7 @@ class RuledParty(VendorParty):
     def _without_type(self, event: Json) -> Json:
         return {name: value for name, value in event.items() if name != self._table.top["type_field"]}
 
-    def _hear(self, rule: Rule, event: Json) -> None:
+    def _hear(self, rule: MessageRule, event: Json) -> None:
         data = str(needed(event, rule.fields["data"]))
         try:
             audio = base64.b64decode(data, validate=True)
@@ -131,7 +131,7 @@ class RuledParty(VendorParty):
             self._turn += 1
         self._is_in_turn, self._cut_until_ns = False, None
 
-    def _cut(self, rule: Rule, event: Json) -> None:
+    def _cut(self, rule: MessageRule, event: Json) -> None:
         """Drop what was not yet heard, and what still comes of the turn that goes on."""
         if rule.fields["number"]:
             self._cut_number = int(needed(event, rule.fields["number"]))
@@ -140,7 +140,7 @@ class RuledParty(VendorParty):
             self.items.drop(self._item)
             self._cut_until_ns = now_ns() + round(LATE_S * 1e9)
 
-    def _transcribe(self, rule: Rule, event: Json) -> None:
+    def _transcribe(self, rule: MessageRule, event: Json) -> None:
         text = str(needed(event, rule.fields["text"])).strip()
         if not text:
             return
@@ -152,19 +152,19 @@ class RuledParty(VendorParty):
         times = {name: round(self.uplink.session_ms(float(ms)), 1) for name, ms in told.items() if ms is not None}
         self.note(TRANSCRIPT, of=rule.fields["of"], text=text, item=item, **times)
 
-    def _call(self, rule: Rule, event: Json) -> None:
+    def _call(self, rule: MessageRule, event: Json) -> None:
         for each in _each(rule, event):
             number, name, arguments = (at(each, rule.fields[field]) for field in ("id", "name", "arguments"))
             self._calls[str(number)] = str(name)
             read = json_or_text(arguments) if isinstance(arguments, str) else arguments
             self.call(ToolCall("complete", str(number), str(name), {} if read is None else read))
 
-    def _cancel(self, rule: Rule, event: Json) -> None:
+    def _cancel(self, rule: MessageRule, event: Json) -> None:
         for each in _each(rule, event):
             number = str(needed(each, rule.fields["id"]))
             self.call(ToolCall("cancelled", number, self._calls.get(number, "")))
 
-    def _fail(self, rule: Rule, event: Json) -> None:
+    def _fail(self, rule: MessageRule, event: Json) -> None:
         error = self._told(event)
         self.end(str(error).removeprefix(f"{self.name}: "), error.transient)
 
@@ -174,7 +174,7 @@ class RuledParty(VendorParty):
         return self.named(None, said) or self.error(f"the server tells an error: {said}")
 
 
-def _each(rule: Rule, event: Json) -> Iterator[Any]:
+def _each(rule: MessageRule, event: Json) -> Iterator[Any]:
     """The calls in a message."""
     yield from needed(event, rule.fields["each"]) if rule.fields["each"] else [event]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -58,7 +58,7 @@ class AudioForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MessageRule:
     """What is done when a message comes. where: what must be at which place. fields: see RULES."""
 
     message: str
@@ -86,10 +86,10 @@ class Table:
     says: AudioForm
     packet_ms: int
     send: Mapping[str, JsonTemplate]
-    rules: tuple[Rule, ...]
+    rules: tuple[MessageRule, ...]
     endings: Mapping[str, re.Pattern[str]]
 
-    def of(self, message: Mapping[str, Any]) -> list[Rule]:
+    def of(self, message: Mapping[str, Any]) -> list[MessageRule]:
         """The rules for a message of the server, in their order."""
         name = message.get(self.top["type_field"])
         return [
@@ -144,7 +144,8 @@ def read_table(path: Path) -> Table:
             for name, text in _texts(f"{path}: endings", parts["endings"]).items()
         },
     )
-    _check(str(path), table)
+    for fault in _faults(table):
+        raise SettingsError(f"{path}: {fault}")
     return table
 
 
@@ -195,19 +196,19 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _rules(file: str, values: object) -> list[Rule]:
+def _rules(file: str, values: object) -> list[MessageRule]:
     if not isinstance(values, list):
         raise SettingsError(f"{file}: on: expected a list of rules, got {values!r}")
     return [_rule(f"{file}: on[{number}]", dict(_part(file, "on", each))) for number, each in enumerate(values, 1)]
 
 
-def _rule(where: str, values: dict[str, Any]) -> Rule:
+def _rule(where: str, values: dict[str, Any]) -> MessageRule:
     conditions = _part(where, "where", values.pop("where", {}))
     does = values.get("does")
     if not isinstance(does, str) or does not in RULES:
         raise SettingsError(f"{where}: does: expected one of {', '.join(RULES)}, got {does!r}")
     fields = _all(where, values, (Setting("message", "its name"), Setting("does", "what"), *RULES[does]))
-    return Rule(fields.pop("message"), fields.pop("does"), conditions, fields)
+    return MessageRule(fields.pop("message"), fields.pop("does"), conditions, fields)
 
 
 def _pattern(where: str, name: str, text: str) -> re.Pattern[str]:
@@ -219,56 +220,33 @@ def _pattern(where: str, name: str, text: str) -> re.Pattern[str]:
         raise SettingsError(f"{where}: expected a regular expression, got: {error}") from None
 
 
-def _check(file: str, table: Table) -> None:
-    """Refuse names that nothing explains, what nothing uses, and a table without what every session needs."""
+def _faults(table: Table) -> Iterator[str]:
+    """Names that nothing explains, what nothing uses, and what every session needs and the table lacks."""
     settings = {setting.name for setting in table.settings}
     sent = {rule.fields["what"] for rule in table.rules if rule.does == "send"}
-    texts = {"path": (table.top["path"], settings), "ticket.path": (table.ticket.get("path", ""), settings)}
-    texts |= {f"headers.{name}": (text, {KEY}) for name, text in table.headers.items()}
-    found = {where: (placeholders(text), known) for where, (text, known) in texts.items()}
-    found |= {
-        f"send.{name}": (_own(each, name in sent), settings | SENT.get(name, {"tools"}))
-        for name, each in table.send.items()
-    }
-    for where, (names, known) in found.items():
-        for name in names:
-            _refuse_unless(
-                name in known, file, where, f"{{NAME}} of {', '.join(sorted(known)) or 'nothing'}", f"{{{name}}}"
-            )
-    used = {name for names, _ in found.values() for name in names}
-    for name in settings - used:
-        _refuse_unless(False, file, f"settings.{name}", f"{{{name}}} in a path or a message", "it in none")
-    for name in sent:
-        _refuse_unless(
-            name in table.send, file, "on", f"a message of [send], such as {', '.join(table.send)}", repr(name)
-        )
-    for name in table.send:
-        _refuse_unless(name in SENT or name in sent, file, f"send.{name}", "a rule that sends it", "none")
-    both = bool(table.top["path"] and table.ticket)
-    _refuse_unless(
-        bool(table.top["path"]) != bool(table.ticket),
-        file,
-        "path",
-        "either path or [ticket]",
-        "both" if both else "neither",
-    )
-    _refuse_unless(table.does("ready"), file, "on", "a rule with does = 'ready'", "none")
-    _refuse_unless(table.top["place"] in ("", *settings), file, "place", "the name of a setting", table.top["place"])
-    _refuse_unless(
-        table.does("call") == ("result" in table.send),
-        file,
-        "send.result",
-        "it beside a rule with does = 'call'",
-        "one of them",
-    )
-    _refuse_unless(("tools" in used) == ("tool" in table.send), file, "send.tool", "it beside {tools}", "one of them")
-
-
-def _own(template: JsonTemplate, is_answer: bool) -> list[str]:
-    """The placeholders that no message explains which is answered."""
-    return [name for name in template.names if not (is_answer and name.startswith(FROM_MESSAGE))]
-
-
-def _refuse_unless(is_right: bool, file: str, where: str, expected: str, got: str) -> None:
-    if not is_right:
-        raise SettingsError(f"{file}: {where}: expected {expected}, got {got}")
+    found = {"path": table.top["path"], "ticket.path": table.ticket.get("path", "")}
+    names = {where: (placeholders(text), settings) for where, text in found.items()}
+    names |= {f"headers.{name}": (placeholders(text), {KEY}) for name, text in table.headers.items()}
+    for name, template in table.send.items():
+        own = [each for each in template.names if not (name in sent and each.startswith(FROM_MESSAGE))]
+        names[f"send.{name}"] = own, settings | SENT.get(name, {"tools"})
+    for where, (used, known) in names.items():
+        for name in set(used) - known:
+            yield f"{where}: expected {{NAME}} of {', '.join(sorted(known)) or 'nothing'}, got {{{name}}}"
+    all_used = {name for used, _ in names.values() for name in used}
+    for name in settings - all_used:
+        yield f"settings.{name}: expected {{{name}}} in a path or a message, got it in none"
+    for name in sent - table.send.keys():
+        yield f"on: expected a message of [send], such as {', '.join(table.send)}, got {name!r}"
+    for name in table.send.keys() - sent - SENT.keys():
+        yield f"send.{name}: expected a rule that sends it, got none"
+    if bool(table.top["path"]) == bool(table.ticket):
+        yield f"path: expected either path or [ticket], got {'both' if table.ticket else 'neither'}"
+    if not table.does("ready"):
+        yield "on: expected a rule with does = 'ready', got none"
+    if table.top["place"] not in ("", *settings):
+        yield f"place: expected the name of a setting, got {table.top['place']!r}"
+    if table.does("call") != ("result" in table.send):
+        yield "send.result: expected it beside a rule with does = 'call', got one of them"
+    if ("tools" in all_used) != ("tool" in table.send):
+        yield "send.tool: expected it beside {tools}, got one of them"

@@ -194,7 +194,7 @@ def test_packaged_tables_can_be_used_as_files() -> None:
         ('server = "https', 'serve = "https', "expected server, path, domain, key_variable"),
         ('server = "https://agent.deepgram.com"\n', "", "server: expected http:// or https://, got none"),
         ("[headers]", "[header]", "got 'header'; perhaps headers"),
-        ('place = "think"', 'place = "thin"', "place: expected the name of a setting, got thin"),
+        ('place = "think"', 'place = "thin"', "place: expected the name of a setting, got 'thin'"),
         ('path = "/v1/agent/converse"', 'path = "/{agent}"', "path: expected {NAME} of greeting, instructions"),
         ('path = "/v1/agent/converse"\n', "", "path: expected either path or [ticket], got neither"),
         ('{message = "SettingsApplied", does = "ready"}', "3", "on: expected a table, got 3"),
