@@ -72,7 +72,7 @@ class ElevenLabsServer(FarEnd["Agent"]):
         signature = f"cvtkn_{len(self.tickets) + 1:024}"
         self.tickets[signature] = False
         url = f"{self.url('ws')}/v1/convai/conversation?agent_id={agent}&conversation_signature={signature}"
-        return web.json_response({"signed_url": url})
+        return web.json_response({"signed_url": self.quirks.forms.get("url", url)})
 
     async def _join(self, request: web.Request) -> web.StreamResponse:
         return await self.serve(request, lambda ws: Agent(self, request, ws))

@@ -27,7 +27,7 @@ from fdbcore.types.tools import ToolCall
 LATE_S: Final = 0.5
 """Audio that still comes so long after a cut belongs to another turn, if no message says so before."""
 
-_FILES: Final = {b"RIFF": "a WAV file", b"OggS": "an Ogg file", b"ID3": "an MP3 file"}
+_FILES: Final = {b"RIFF": "a WAV file", b"OggS": "an Ogg file"}
 
 
 class RuledParty(VendorParty):
@@ -103,10 +103,9 @@ class RuledParty(VendorParty):
             self._play(audio)
 
     def _play(self, audio: bytes) -> None:
-        for mark, name in _FILES.items():
-            if audio.startswith(mark):
-                self.end(f"sent {name} as audio, expected {self._says} without a header")
-                return
+        if not self.stream.begun_items and (name := _FILES.get(audio[:4])):
+            self.end(f"sent {name} as audio, expected {self._says} without a header")
+            return
         pcm = from_mulaw(audio) if self._says.is_mulaw else from_pcm16(audio)
         if not self._names_turns:
             self.items.push_unnamed(pcm)

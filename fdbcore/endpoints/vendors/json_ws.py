@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fdbcore.audio.mulaw import mulaw
 from fdbcore.endpoints.vendors.items import Items
@@ -111,8 +111,7 @@ class JsonWs(RuledParty):
             return self._account.websocket(self._path), headers
         place = self._table.ticket["url"]
         url = at(json_object(await self._ticket(headers)), place)
-        scheme = "wss://" if self._account.server.startswith("https") else "ws"
-        if not isinstance(url, str) or not url.startswith(scheme):
+        if not isinstance(url, str) or not _is_websocket(url, has_tls=self._account.server.startswith("https")):
             raise self.error(f"{self._account.server} gives no address of a WebSocket at {place}")
         return url, {}
 
@@ -218,3 +217,11 @@ class JsonWs(RuledParty):
 
 def _uplink(form: AudioForm, packet_ms: int) -> Uplink:
     return Uplink(form.rate_hz, packet_ms, mulaw if form.is_mulaw else pcm16)
+
+
+def _is_websocket(url: str, has_tls: bool) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ({"wss"} if has_tls else {"ws", "wss"}) and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number
+        return False

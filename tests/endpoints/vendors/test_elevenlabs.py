@@ -208,6 +208,14 @@ def test_a_wrong_key_and_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "key: a request without a key" in refused(json_ws(keyless))
 
 
+@pytest.mark.parametrize("url", [None, "http://127.0.0.1/x?signature=abc", "ws://127.0.0.1:port/x?signature=abc"])
+def test_a_ticket_that_leads_nowhere_is_told_without_it(url: str | None) -> None:
+    with ElevenLabsServer(Quirks(forms={"url": url})) as server:
+        told = refused(at(server))
+    assert "gives no address of a WebSocket at signed_url" in told
+    assert "signature" not in told
+
+
 @pytest.mark.parametrize(
     ("cue", "expected"),
     [
@@ -218,13 +226,13 @@ def test_a_wrong_key_and_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) -> None:
-    cues = {100: "answer", 700: cue}
+    cues = {700: cue} if cue == "send_wav" else {100: "answer", 700: cue}
     with ElevenLabsServer(Quirks([Reply(0.4)], cues=cues, think_s=0, deaf=True)) as server:
         recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server))
     assert recording.outcome is not None
     assert (recording.outcome["kind"], recording.outcome["side"]) == ("failed", "B")
     assert expected in str(recording.outcome["reason"])
-    assert said(recording).any(), "what came before is heard"
+    assert said(recording).any() == (100 in cues), "what came before is heard"
 
 
 def test_an_agent_that_hangs_up_has_finished(tmp_path: Path) -> None:
