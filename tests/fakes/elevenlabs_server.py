@@ -132,6 +132,7 @@ class Agent(VoiceAgent):
             "conversation_id": "conv_1",
             "agent_output_audio_format": self.form_out,
             "user_input_audio_format": self.form_in,
+            **self.quirks.forms.get("echo", {}),
         }
         await self.tell({"type": "conversation_initiation_metadata", "conversation_initiation_metadata_event": event})
         await self.send_ping()

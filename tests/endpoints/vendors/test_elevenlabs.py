@@ -235,6 +235,20 @@ def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) ->
     assert said(recording).any() == (100 in cues), "what came before is heard"
 
 
+def test_a_key_that_the_server_echoes_is_written_nowhere(tmp_path: Path) -> None:
+    key = ElevenLabsServer.KEY
+    with ElevenLabsServer(Quirks(refuses=(401, f"Invalid API key: {key}"))) as server:
+        refused(at(server))
+    echo = {"echo": {"debug": key, key: [key[:20]]}}
+    with ElevenLabsServer(Quirks([Reply(0.4, key)], cues={100: "answer"}, deaf=True, forms=echo)) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=80), at(server))
+    assert "…" in str(recording.meta["parties"]["B"]["session"]) or "***" in str(
+        recording.meta["parties"]["B"]["session"]
+    )
+    for path in (tmp_path / "call").glob("*.json*"):
+        assert key[:16] not in path.read_text(encoding="utf-8")
+
+
 def test_an_agent_that_hangs_up_has_finished(tmp_path: Path) -> None:
     with ElevenLabsServer(Quirks([Reply(0.4)], cues={200: "answer", 900: "hang_up"}, deaf=True)) as server:
         recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
