@@ -177,6 +177,10 @@ class Agent(VoiceAgent):
     async def send_ping(self) -> None:
         await self.tell({"type": "ping", "ping_event": {"event_id": self._next_event(), "ping_ms": 40}})
 
+    async def interrupt_by_reason(self) -> None:
+        """Interrupt as older servers do, without a number."""
+        await self.tell({"type": "interruption", "interruption_event": {"reason": "user_interrupted"}})
+
     async def use_up(self) -> None:
         """End the call as a workspace without quota does."""
         await self.tell({"type": "error", "message": f"received 1002 (protocol error) {QUOTA}"})

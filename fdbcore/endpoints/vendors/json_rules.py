@@ -44,7 +44,7 @@ class RuledParty(VendorParty):
         self._account, self._table, self._says = account, table, table.says
         self._turn, self._is_in_turn = 1, False
         self._cut_until_ns: int | None = None  # until then, audio may still belong to the turn that was cut
-        self._cut_number: int | None = None  # pieces of audio up to this one were cut
+        self._cut_number = 0  # pieces of audio up to this one were cut; they count from 1
         self._n_heard = 0  # transcripts of the partner
         self._calls: dict[str, str] = {}  # the names of calls by their ids
         self._do: Mapping[str, Callable[[MessageRule, Json], None]] = {
@@ -95,8 +95,8 @@ class RuledParty(VendorParty):
         except ValueError:
             self.odd("not audio", data)
             return
-        number = int(needed(event, rule.fields["number"])) if rule.fields["number"] else None
-        if number is not None and self._cut_number is not None and number <= self._cut_number:
+        number = _number(rule, event)
+        if number is not None and number <= self._cut_number:
             n_samples = len(audio) if self._says.is_mulaw else len(audio) // 2
             self.items.late_samples += n_samples * SAMPLE_RATE_HZ // self._says.rate_hz
         else:
@@ -132,8 +132,7 @@ class RuledParty(VendorParty):
 
     def _cut(self, rule: MessageRule, event: Json) -> None:
         """Drop what was not yet heard, and what still comes of the turn that goes on."""
-        if rule.fields["number"]:
-            self._cut_number = int(needed(event, rule.fields["number"]))
+        self._cut_number = max(self._cut_number, _number(rule, event) or 0)
         self.cut_short()
         if self._is_in_turn:
             self.items.drop(self._item)
@@ -171,6 +170,12 @@ class RuledParty(VendorParty):
         """The error that a message tells, with all its texts and numbers."""
         said = " ".join(_scalars(self._without_type(event)))
         return self.named(None, said) or self.error(f"the server tells an error: {said}")
+
+
+def _number(rule: MessageRule, event: Json) -> int | None:
+    """The number of a piece of audio in a message; None if it has none."""
+    found = at(event, rule.fields["number"])
+    return None if found is None else int(found)
 
 
 def _each(rule: MessageRule, event: Json) -> Iterator[Any]:

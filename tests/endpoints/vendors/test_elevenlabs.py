@@ -293,3 +293,12 @@ def test_a_wrong_address_is_one_line(given: str, expected: str, monkeypatch: pyt
     with pytest.raises(SettingsError, match=re.escape(expected)) as error:
         json_ws(f"elevenlabs:{given}")
     assert "\n" not in str(error.value)
+
+
+def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) -> None:
+    quirks = Quirks([Reply(2.0)], cues={200: "answer", 900: "interrupt_by_reason"}, think_s=0, deaf=True)
+    with ElevenLabsServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server))
+    (cut,) = of_kind(recording, "interrupted")
+    assert cut["heard_ms"] == pytest.approx(700, abs=40)
+    assert not said(recording)[48_000:].any()
