@@ -111,8 +111,8 @@ class JsonWs(RuledParty):
             return self._account.websocket(self._path), headers
         place = self._table.ticket["url"]
         url = at(json_object(await self._ticket(headers)), place)
-        if not isinstance(url, str) or not _is_websocket(url, has_tls=self._account.server.startswith("https")):
-            raise self.error(f"{self._account.server} gives no address of a WebSocket at {place}")
+        if not isinstance(url, str) or not _is_websocket_of(url, self._account.server, self._table.top["domain"]):
+            raise self.error(f"{self._account.server} gives no address of a WebSocket of its own at {place}")
         return url, {}
 
     async def _ticket(self, headers: Mapping[str, str]) -> str:
@@ -219,9 +219,15 @@ def _uplink(form: AudioForm, packet_ms: int) -> Uplink:
     return Uplink(form.rate_hz, packet_ms, mulaw if form.is_mulaw else pcm16)
 
 
-def _is_websocket(url: str, has_tls: bool) -> bool:
+def _is_websocket_of(url: str, server: str, domain: str) -> bool:
+    """Whether a URL is that of a WebSocket at a server, or at another one of its domain: audio goes to no other."""
+    here = urlsplit(server)
     try:
-        parts = urlsplit(url)
-        return parts.scheme in ({"wss"} if has_tls else {"ws", "wss"}) and bool(parts.hostname) and parts.port != 0
+        there = urlsplit(url)
+        is_whole = bool(there.hostname) and there.port != 0
     except ValueError:  # the port is not a number
         return False
+    is_there = there.hostname == here.hostname
+    if domain and not is_there:
+        is_there = all(f".{parts.hostname}".endswith(f".{domain}") for parts in (here, there))
+    return is_whole and is_there and there.scheme == here.scheme.replace("http", "ws", 1)

@@ -18,7 +18,7 @@ from helpers.conformance import SECRET, Behaviour, BurstConformance
 from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.cli.main import main
-from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
+from fdbcore.endpoints.vendors.json_ws import JsonWs, _is_websocket_of, json_ws
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
@@ -208,11 +208,13 @@ def test_a_wrong_key_and_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "key: a request without a key" in refused(json_ws(keyless))
 
 
-@pytest.mark.parametrize("url", [None, "http://127.0.0.1/x?signature=abc", "ws://127.0.0.1:port/x?signature=abc"])
+@pytest.mark.parametrize(
+    "url", [None, "http://127.0.0.1/x?signature=abc", "ws://127.0.0.1:port/x?signature=abc", "ws://[::1]/?signature=a"]
+)
 def test_a_ticket_that_leads_nowhere_is_told_without_it(url: str | None) -> None:
     with ElevenLabsServer(Quirks(forms={"url": url})) as server:
         told = refused(at(server))
-    assert "gives no address of a WebSocket at signed_url" in told
+    assert "gives no address of a WebSocket of its own at signed_url" in told
     assert "signature" not in told
 
 
@@ -302,3 +304,20 @@ def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) ->
     (cut,) = of_kind(recording, "interrupted")
     assert cut["heard_ms"] == pytest.approx(700, abs=40)
     assert not said(recording)[48_000:].any()
+
+
+@pytest.mark.parametrize(
+    ("url", "is_taken"),
+    [
+        ("wss://api.elevenlabs.io/x?s=1", True),
+        ("wss://api.us.elevenlabs.io/x?s=1", True),
+        ("ws://api.elevenlabs.io/x?s=1", False),
+        ("wss://elevenlabs.io.example/x", False),
+        ("wss://notelevenlabs.io/x", False),
+        ("wss:///x", False),
+        ("https://api.elevenlabs.io/x", False),
+    ],
+)
+def test_audio_goes_to_servers_of_the_vendor_alone(url: str, is_taken: bool) -> None:
+    assert _is_websocket_of(url, "https://api.elevenlabs.io", "elevenlabs.io") == is_taken
+    assert not _is_websocket_of("wss://api.elevenlabs.io/x", "https://example.org", "elevenlabs.io")
