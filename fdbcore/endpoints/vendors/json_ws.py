@@ -53,7 +53,8 @@ def json_ws(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> JsonWs:
         raise SettingsError(f"{OWN}: expected {OWN}:FILE.toml, got no file")
     table = read_table(Path(place) if kind == OWN else Path(__file__).parent / "data" / f"{kind}.toml")
     named = {} if kind == OWN else {table.top["place"]: place}
-    found = values(kind, {**named, **query_of(query)}, (*ACCOUNT_SETTINGS, *table.settings))
+    asked = [setting for setting in table.settings if setting.name not in named]
+    found = named | values(kind, query_of(query), (*ACCOUNT_SETTINGS, *asked))
     keys, domains = (tuple(filter(None, [table.top[name]])) for name in ("key_variable", "domain"))
     vendor = Vendor(kind, keys, table.top["server"], domains=domains)
     account = Account(vendor, place, **{each.name: found.pop(each.name) for each in ACCOUNT_SETTINGS})

@@ -283,7 +283,8 @@ def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("agent_1?voices=x", "expected settings of base_url, key_variable, agent, instructions"),
+        ("agent_1?voices=x", "expected settings of base_url, key_variable, instructions, first_message"),
+        ("agent_1?agent=agent_2", "expected settings of base_url, key_variable, instructions, first_message"),
         ("agent_1?speed=fast", "elevenlabs: speed: expected a number, got 'fast'"),
         ("agent_1?dynamic_variables=x", "elevenlabs: dynamic_variables: expected a JSON object, got 'x'"),
         ("", "expected elevenlabs:NAME, got no name"),
