@@ -18,7 +18,7 @@ from fdbcore.types import Pcm
 
 
 class DeclaredServer(FarEnd["VoiceAgent"]):
-    """Serves one kind of agent at /v1/ws. header: what must carry the key."""
+    """Serves one kind of agent at /v1/ws."""
 
     KEY: ClassVar[str] = "0123456789abcdef-declared"
 
@@ -30,7 +30,7 @@ class DeclaredServer(FarEnd["VoiceAgent"]):
         return [web.get("/v1/ws", self._join)]
 
     async def _join(self, request: web.Request) -> web.StreamResponse:
-        if request.headers.get("Authorization") != self.KEY:
+        if request.headers.get("Authorization") != f"Bearer {self.KEY}":
             raise web.HTTPUnauthorized(text="Unauthorized")
         return await self.serve(request, lambda ws: self._made(self.quirks, request, ws))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,12 @@ from fdbcore.endpoints.vendors.json_table import read_table
 from fdbcore.endpoints.vendors.json_template import JsonTemplate
 from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
 from fdbcore.errors import PartyError, SettingsError
+from fdbcore.models.account import SETTINGS as ACCOUNT
 from fdbcore.registry import INSTRUCTED, endpoint
 from fdbcore.runtime.address import rows
 
 PAGES = Path(__file__).parents[3] / "docs" / "systems"
-DATA = Path(__file__).parents[3] / "fdbcore" / "endpoints" / "vendors" / "data"
+DATA = Path(str(files("fdbcore.endpoints.vendors"))) / "data"
 DONE = {"kind": "done", "side": None, "reason": None}
 LINE = """
 server = "https://line.example"
@@ -38,7 +40,7 @@ on = [
   {message = "user", does = "words", of = "partner", text = "text", start_ms = "time.begin", end_ms = "time.end"},
 ]
 [headers]
-Authorization = "{key}"
+Authorization = "Bearer {key}"
 [settings]
 voice = {meaning = "of the agent", choices = "ann bob"}
 [audio]
@@ -261,8 +263,6 @@ def test_what_has_no_value_is_left_out_of_a_message() -> None:
 
 @pytest.mark.parametrize("name", ["elevenlabs", "deepgram"])
 def test_the_pages_state_the_settings_of_the_packaged_tables(name: str) -> None:
-    from fdbcore.models.account import SETTINGS as ACCOUNT
-
     page = PAGES / f"{name}.md"
     if not page.is_file():
         pytest.skip("needs the checkout, not only the wheel")
