@@ -161,7 +161,8 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
             result = f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"]
             is_named = result.startswith(address.partition("?")[0])  # as in the message of a party that is not there
             click.echo(result if is_named else f"{address}: {result}")
-            for line in ends:
+            untried = [f"untried: {told}"] if (told := party.describe().get("untried")) else []
+            for line in (*ends, *untried):
                 click.echo(f"{address}: {line}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
     return found, probes, all_well

@@ -47,7 +47,7 @@ def test_an_address_makes_its_party_and_nothing_else_happens(address: str) -> No
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(SettingsError, match=r"system: expected one of .*clip, echo, examiner, exec, .* got 'nobody'"):
+    with pytest.raises(SettingsError, match=r"system: expected one of .*clip, deepgram, echo, .* got 'nobody'"):
         endpoint("nobody://localhost")
     assert sorted(ENDPOINTS) == list(ENDPOINTS)
 

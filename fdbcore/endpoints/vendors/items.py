@@ -85,11 +85,16 @@ class Items:
             self._play(item, np.zeros(self.lead_samples, np.int16))
         self._play(item, pcm if self._resampler is None else self._resampler.process(pcm))
 
-    def push_unnamed(self, pcm: Pcm) -> None:
-        """Take the next audio, int16 (n,) at the party's rate. It belongs to another utterance than what was cut."""
+    @property
+    def utterance(self) -> str:
+        """The utterance to which audio without a name belongs now."""
         while (item := f"utterance {self._utterances}") in self._cut:
             self._utterances += 1
-        self.push(item, pcm)
+        return item
+
+    def push_unnamed(self, pcm: Pcm) -> None:
+        """Take the next audio, int16 (n,) at the party's rate. It belongs to another utterance than what was cut."""
+        self.push(self.utterance, pcm)
         if self._pause is not None:
             self._pause.cancel()
         queued_s = self._stream.queued_samples / SAMPLE_RATE_HZ
