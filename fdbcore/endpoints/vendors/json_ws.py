@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fdbcore.endpoints.vendors.items import Items
 from fdbcore.endpoints.vendors.json_keys import FINISHED, HEARS_HZ, SAYS_HZ
