@@ -59,6 +59,12 @@ class Agent(VoiceAgent):
     """One session. settings: as they came."""
 
     in_hz = out_hz = 24_000
+    odd: Mapping[str, Sequence[str]] = {
+        "ConversationText": ("role", "content"),
+        "FunctionCallRequest": ("functions",),
+        "FunctionCallCancelled": ("functions",),
+        "AgentAudioDone": (),
+    }
 
     def __init__(self, quirks: Quirks, request: web.Request, ws: web.WebSocketResponse) -> None:
         super().__init__(quirks, request, ws)

@@ -81,6 +81,14 @@ class ElevenLabsServer(FarEnd["Agent"]):
 class Agent(VoiceAgent):
     """One conversation. pongs: the numbers of pings that were answered."""
 
+    odd: Mapping[str, Sequence[str]] = {
+        "audio": ("audio_event",),
+        "interruption": ("interruption_event",),
+        "user_transcript": ("user_transcription_event",),
+        "agent_response": ("agent_response_event",),
+        "client_tool_call": ("client_tool_call",),
+    }
+
     def __init__(self, server: ElevenLabsServer, request: web.Request, ws: web.WebSocketResponse) -> None:
         super().__init__(server.quirks, request, ws)
         self._server = server

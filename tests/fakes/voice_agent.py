@@ -51,6 +51,8 @@ class VoiceAgent(Conversant):
 
     in_hz = 16_000
     out_hz = 16_000
+    odd: Mapping[str, Sequence[str]] = {}
+    """Names of messages, each with its fields."""
 
     def __init__(self, quirks: Quirks, request: web.Request, ws: web.WebSocketResponse) -> None:
         super().__init__(request, ws, quirks.replies, quirks.cues)
@@ -175,6 +177,18 @@ class VoiceAgent(Conversant):
         """Send text that is no JSON, and JSON that is no object."""
         await self.ws.send_str('{"type": "sta')
         await self.ws.send_str("[1, 2]")
+
+    async def send_odd(self) -> None:
+        """Send the vendor's messages with values of other kinds."""
+        for kind in self.odd:
+            for odd in (
+                {},
+                {kind: 3},
+                {name: [3] for name in self.odd[kind]},
+                {name: {"x": [{}]} for name in self.odd[kind]},
+            ):
+                await self.tell({"type": kind, **odd})
+        await self.tell({"type": ["x"]})
 
     async def send_unknown(self) -> None:
         """Send a message that nobody knows."""

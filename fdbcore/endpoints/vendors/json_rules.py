@@ -142,7 +142,7 @@ class RuledParty(AccountParty, VendorParty):
             self._cut_until_ns = now_ns() + round(LATE_S * 1e9)
 
     def _transcribe(self, rule: MessageRule, event: Json) -> None:
-        text = str(needed(event, rule.fields["text"])).strip()
+        text = needed(event, rule.fields["text"]).strip()
         if not text:
             return
         item = self._item
@@ -155,10 +155,11 @@ class RuledParty(AccountParty, VendorParty):
 
     def _call(self, rule: MessageRule, event: Json) -> None:
         for each in _each(rule, event):
-            number, name, arguments = (at(each, rule.fields[field]) for field in ("id", "name", "arguments"))
-            self._calls[str(number)] = str(name)
+            number, name = (str(needed(each, rule.fields[field])) for field in ("id", "name"))
+            arguments = at(each, rule.fields["arguments"])
+            self._calls[number] = name
             read = json_or_text(arguments) if isinstance(arguments, str) else arguments
-            self.call(ToolCall("complete", str(number), str(name), {} if read is None else read))
+            self.call(ToolCall("complete", number, name, {} if read is None else read))
 
     def _cancel(self, rule: MessageRule, event: Json) -> None:
         for each in _each(rule, event):

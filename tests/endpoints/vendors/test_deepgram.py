@@ -287,3 +287,14 @@ def test_doctor_waits_until_the_settings_are_applied() -> None:
         told = CliRunner().invoke(main, ["doctor", address(server, model="gpt-1")])
     assert told.exit_code == 1
     assert "ready in" not in told.output
+
+
+def test_messages_with_values_of_other_kinds_are_recorded_as_odd(tmp_path: Path) -> None:
+    cues = {200: "send_odd", 300: "answer"}
+    with DeepgramServer(Quirks([Reply(0.5)], cues=cues, deaf=True)) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server), Shop([]))
+        (agent,) = server.parties
+    assert recording.outcome == DONE
+    assert "cannot be read" in {event["name"] for event in of_kind(recording, "event")}
+    assert of_kind(recording, "tool_call") == []
+    find(said(recording), agent.said[0], RATE_HZ)

@@ -322,3 +322,14 @@ def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) ->
 def test_audio_goes_to_servers_of_the_vendor_alone(url: str, is_taken: bool) -> None:
     assert _is_websocket_of(url, "https://api.elevenlabs.io", "elevenlabs.io") == is_taken
     assert not _is_websocket_of("wss://api.elevenlabs.io/x", "https://example.org", "elevenlabs.io")
+
+
+def test_messages_with_values_of_other_kinds_are_recorded_as_odd(tmp_path: Path) -> None:
+    cues = {200: "send_odd", 300: "answer"}
+    with ElevenLabsServer(Quirks([Reply(0.5)], cues=cues, deaf=True)) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server), Shop([]))
+        (agent,) = server.parties
+    assert recording.outcome == DONE
+    assert "cannot be read" in {event["name"] for event in of_kind(recording, "event")}
+    assert of_kind(recording, "tool_call") == []
+    find(said(recording), agent.said[0], 16_000)
