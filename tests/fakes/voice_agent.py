@@ -181,6 +181,7 @@ class VoiceAgent(Conversant):
     async def send_odd(self) -> None:
         """Send the vendor's messages with values of other kinds."""
         for kind in self.odd:
+            odd: dict[str, Any]
             for odd in (
                 {},
                 {kind: 3},
