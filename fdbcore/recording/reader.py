@@ -197,15 +197,20 @@ class Recording:
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The voice activity of A and of B, bool (n_ticks,) each."""
         with self._derived() as (stored, n_ticks):
-            packed = [self._array(stored, side, np.uint8, (-(-n_ticks // 8),)) for side in "ab"]
-        a, b = (np.unpackbits(each, count=n_ticks).view(np.bool_) for each in packed)
-        return a, b
+            a, b = (np.unpackbits(self._packed(stored, side, n_ticks), count=n_ticks) for side in "ab")
+        return a.view(np.bool_), b.view(np.bool_)
+
+    def _packed(self, stored: Mapping[str, npt.NDArray[Any]], side: str, n_ticks: int) -> npt.NDArray[np.uint8]:
+        return self._array(stored, side, np.uint8, (-(-n_ticks // 8),))
 
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
         """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
         with self._derived() as (stored, n_ticks):
-            return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
+            return self._peaks_in(stored, n_ticks)
+
+    def _peaks_in(self, stored: Mapping[str, npt.NDArray[Any]], n_ticks: int) -> npt.NDArray[np.uint16]:
+        return self._array(stored, "peaks", np.uint16, (n_ticks, 2))
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """The values from which the detector decided the activity of A and B, float32 (n,) each.
@@ -374,8 +379,8 @@ class Recording:
             raise damaged(self.path / HEALTH, f"it is gone: echo would count as speech; {remedy}")
         if settings_hash(self.meta["settings"]) != self.meta["settings_sha256"]:
             raise damaged(self.path / META, "its settings are not those of its settings_sha256")
-        _ = self.activity, self.peaks
-        with self._derived() as (stored, _n_ticks):
+        with self._derived() as (stored, n_ticks):  # once: a run of thousands of calls is checked whole
+            _ = [self._packed(stored, side, n_ticks) for side in "ab"], self._peaks_in(stored, n_ticks)
             if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile
                 raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
         self.refuse_cut_audio()
