@@ -48,15 +48,20 @@ def jobs_of(asked: int | str, realtime: bool, dry_run: bool, quiet: bool) -> int
 
 
 def measure_calls_at_once(quiet: bool) -> CallsAtOnce:
-    """Measure it, with a status, and keep it for the next time."""
+    """Measure it, with a status, or a line for each probe of ten seconds in a log; keep it for the next time."""
     from fdbcore.runs.calls_at_once import calls_at_once, keep
 
     from .status import Status
 
+    def tell(held: HeldAtOnce) -> None:
+        status(_probe(held))
+        if not (quiet or status.shows):
+            click.echo(_probe(held), err=True)
+
     if not quiet:
         click.echo("live calls at once: two minutes in which this machine should do nothing else", err=True)
     with Status(quiet) as status:
-        found = calls_at_once(lambda held: status(_probe(held)))
+        found = calls_at_once(tell)
     keep(found)
     return found
 

@@ -129,7 +129,7 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
 def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str, Probe], bool]:
     """The result of the timing self-test, a probe of each system by its address, and whether all of it is good."""
     from fdbcore import clock
-    from fdbcore.runs.selftest import timing_selftest, verdict
+    from fdbcore.runs.selftest import priority_refused, timing_selftest, verdict
     from fdbcore.runs.services import ends_soon
     from fdbcore.runtime.redaction import redacted
 
@@ -147,7 +147,8 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
         status("timing self-test: clicks go through WebRTC on this machine, about five seconds")
         found = timing_selftest()
     if show:
-        click.echo(verdict(found))
+        for line in filter(None, (verdict(found), priority_refused(found))):
+            click.echo(line)
     probes: dict[str, Probe] = {}
     for address, party in parties.items():
         if (invited := invitation("B", party)) is not None:

@@ -160,7 +160,7 @@ def _run(wanted: Wanted) -> int:
         of_each_node = held is not None and wanted.jobs == AUTO and not wanted.dry_run
         jobs = 1 if of_each_node else jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
         if wanted.dry_run:
-            print_costs(RunFolder(path, plan), wanted.again, jobs, wanted.as_json)
+            print_costs(RunFolder(path, plan), wanted.again, jobs, wanted.as_json, wanted.max_usd)
             return DONE
         same = f"run the same command {'again' if wanted.out else f'with --out {path}'}"
         if wanted.out is None and not wanted.quiet:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
 import click
@@ -91,8 +92,11 @@ def _told(folder: RunFolder, cases: Sequence[Case], left: int) -> Iterator[str]:
     yield f"the other {left}, if they are alike: about {' and '.join(expected)}"
 
 
-def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
-    """Print calls, audio, wall time and money of each system and in total; only calls that are left cost any."""
+def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool, max_usd: float | None) -> None:
+    """Print calls, audio, wall time and money of each system and in total; only calls that are left cost any.
+
+    max_usd: the limit that the user gave; a line then says whether all of it fits.
+    """
     from fdbcore.report.format import NONE, clock_text
     from fdbcore.runs.estimates import ASSUMED, priced_on
     from fdbcore.runs.services import endings, recipients
@@ -120,6 +124,8 @@ def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool)
     if is_billed:
         dated = priced_on([service for services in plan.services.values() for service in services])
         click.echo(f"cost: {f'list prices of {dated}; ' if dated else ''}{ASSUMED}")
+    if max_usd is not None:
+        click.echo(_beside_limit(folder, folder.left(again), max_usd))
     if any(case.user.length_s is None for case in plan.cases):
         click.echo(
             "these are upper limits: a call without a clip ends when a party leaves, or after "
@@ -127,6 +133,27 @@ def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool)
         )
     for line in _announced(plan):
         click.echo(line)
+
+
+def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> str:
+    """Whether what was spent and what the calls that are left will cost fit a limit in USD; all of them have prices.
+
+    The first call of a run begins under any limit.
+    """
+    from fdbcore.report.format import usd_text
+    from fdbcore.runs.estimates import expected_usd
+
+    plan = folder.plan
+    spent = sum(cost.usd for case in plan.cases if (cost := folder.cost(case)) is not None)
+    sums = list(
+        accumulate((expected_usd(plan.services_of(case), plan.expected_s(case)) or 0 for case in left), initial=spent)
+    )
+    fitting = sum(usd <= max_usd for usd in sums[1:])
+    held = fitting if spent else max(fitting, 1)
+    told = f"--max-cost {max_usd:g}: {usd_text(sums[-1])}{f', {usd_text(spent)} spent of it,' if spent else ''}"
+    if fitting == len(left):
+        return f"{told} fits"
+    return f"{told} does not fit: the run would stop after about {held} of the {len(left)} calls left"
 
 
 def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
@@ -241,3 +242,12 @@ def test_the_picture_of_the_rooms_is_what_the_packages_say() -> None:
 def test_the_readme_is_read_in_minutes() -> None:
     for name in ("README.md", "README.ja.md"):
         assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= 110, name
+
+
+def test_servers_of_ours_were_checked_with_the_clients_that_are_installed() -> None:
+    page = ROOT / "docs" / "systems.md"
+    written = set(re.findall(r"^\|.*?`(openai|google-genai)` ([\d.]+):", page.read_text(), re.MULTILINE))
+    assert {name for name, _ in written} == {"openai", "google-genai"}
+    installed = {(name, ".".join(version(name).split(".")[:2])) for name, _ in written}
+    wrong = [f"`{name}` {new}:, not {old}" for name, old in written for _, new in installed - written if _ == name]
+    assert not wrong, f"{page}: if the tests of vendors pass, write {'; '.join(wrong)}"

@@ -15,12 +15,14 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError, nearest
 from fdbcore.runtime.cache_folder import cache_folder
+from fdbcore.runtime.whole_files import whole_file
 
 CATALOGUE: Final = Path(__file__).parent / "data" / "packages.toml"
 FOLDER_VARIABLE: Final = "FDBCORE_MODELS"
@@ -100,7 +102,7 @@ def packaged(name: str) -> PackagedModel:
 
 
 def ready(name: str) -> PackagedModel:
-    """The model, whose files are there: their sizes and times of change are as when they were checked.
+    """The model, whose files are there and unchanged since they were checked; see `why_not`.
 
     MissingExtraError, which names the command that gets it, if it is not there, or has been changed.
     """
@@ -114,7 +116,11 @@ def ready(name: str) -> PackagedModel:
 
 
 def why_not(model: PackagedModel) -> str | None:
-    """What keeps the files of a model from being used, by their sizes and times of change; None if nothing does."""
+    """What keeps the files of a model from being used; None if nothing does.
+
+    Sizes and times of change decide. Where only times differ, as after a copy, the SHA-256 decides, and the new times
+    are noted.
+    """
     try:
         record = json.loads((model.folder / FILES).read_text())
     except FileNotFoundError:
@@ -123,13 +129,26 @@ def why_not(model: PackagedModel) -> str | None:
         return f"found no {FILES} that can be read"
     if record["digest"] != model.digest:
         return "found another one"
+    has_other_times = False
     for path, known in record["files"].items():
         try:
             found = (model.folder / path).stat()
         except OSError:
             return f"found no {path}"
-        if (found.st_size, found.st_mtime_ns) != (known["bytes"], known["mtime_ns"]):
+        if found.st_size != known["bytes"]:
             return f"found that {path} was changed"
+        has_other_times |= found.st_mtime_ns != known["mtime_ns"]
+    return _why_not_read(model, record["files"]) if has_other_times else None
+
+
+def _why_not_read(model: PackagedModel, files: Mapping[str, Any]) -> str | None:
+    """As `why_not`, by every byte. files: those of the record."""
+    sha256 = {path: sha256_of(model.folder / path) for path in files}
+    if digest_of(sha256) != model.digest:
+        changed = [path for path in files if sha256[path] != files[path]["sha256"]]
+        return f"found that {changed[0]} was changed" if changed else "found another one"
+    with suppress(OSError):  # of a cache that cannot be written, which is read each time
+        write_record(model.folder, sha256)
     return None
 
 
@@ -139,7 +158,8 @@ def write_record(folder: Path, sha256: Mapping[str, str]) -> None:
     for path, digest in sha256.items():
         state = (folder / path).stat()
         record["files"][path] = {"bytes": state.st_size, "mtime_ns": state.st_mtime_ns, "sha256": digest}
-    (folder / FILES).write_text(json.dumps(record, indent=1))
+    with whole_file(folder / FILES) as file:
+        file.write(json.dumps(record, indent=1).encode())
 
 
 def verify(name: str) -> None:

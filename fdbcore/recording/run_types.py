@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from fdbcore.recording.meta_types import Count, Seconds, Tools
 from fdbcore.types import Side
-from fdbcore.types.timing_types import LatenessSummary
+from fdbcore.types.timing_types import LatenessSummary, Priority
 
 Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
 
@@ -163,6 +163,7 @@ class TimingSelftest(TypedDict):
     error_ms: NotRequired[Annotated[float, Meta(description="by how much clicks came later than stated: the median")]]
     wire: NotRequired[Annotated[LatenessSummary, Meta(description="how late packets left")]]
     missed: NotRequired[Annotated[int, Meta(description="ticks")]]
+    priority: NotRequired[Priority | None]
     broke: NotRequired[Annotated[list[str], Meta(description="what did not hold")]]
 
 

@@ -236,10 +236,11 @@ def write_pages(
 ) -> tuple[Reading, Document] | Survey | None:
     """Write the page of a single case, or the tables and pages of several; return what they show.
 
-    For a single case that is its recording and its document, or None if no recording can be scored. on_call: tells how
-    far the tables and pages are.
+    For a single case that is its recording and its document, or None if no recording can be scored. One that is invalid
+    is shown as several are: it is in no figure, but can be heard. on_call: tells how far the tables and pages are.
     """
-    if len(folder.plan.cases) > 1:
+    outcome = folder.outcome(folder.plan.cases[0])
+    if len(folder.plan.cases) > 1 or (outcome is not None and outcome["kind"] == "invalid"):
         return write_results(Run(folder.path), on_call=on_call)
     reading = folder.recording(folder.plan.cases[0])
     if reading is None:

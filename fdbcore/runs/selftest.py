@@ -7,6 +7,7 @@ this machine, now. It says nothing about the path to a system elsewhere.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,6 +85,18 @@ def verdict(found: TimingSelftest) -> str:
         f"timing self-test {outcome}: clicks back after {found['delay_ms']:.1f} ms, stated {found['stated_ms']:.1f}; "
         f"jitter {found['jitter_ms']:.1f} ms, drift {round(found['drift_ppm'])} ppm, "
         f"on the wire p99 {(found['wire']['p99_us'] or 0) / 1000:.2f} ms late, {found['missed']} ticks missed"
+    )
+
+
+def priority_refused(found: TimingSelftest) -> str | None:
+    """That this machine refused the self-test real-time priority, and how to grant it; None if it did not refuse it."""
+    priority = found.get("priority")
+    if priority is None or priority["fifo"]["granted"] or sys.platform != "linux":
+        return None
+    return (
+        f"real-time priority refused: {priority['fifo']['why_not']}. Live calls are later beside other work. "
+        "To grant it: the line 'USER - rtprio 50' in /etc/security/limits.conf, then log in again; "
+        "or docker run --ulimit rtprio=50"
     )
 
 
@@ -176,6 +189,7 @@ def _verdict(
         "error_ms": error_ms,
         "wire": wire,
         "missed": timing["missed"],
+        "priority": timing.get("priority"),
         "passed": not broke,
         "broke": broke,
     }

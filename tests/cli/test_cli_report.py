@@ -323,6 +323,30 @@ def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
 
 
+@pytest.mark.parametrize("systems", [1, 2])
+def test_a_call_that_missed_ticks_has_a_page_and_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: int
+) -> None:
+    """It sleeps, so the machine is too slow in fact; the audio of the rest is there to be heard."""
+    monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
+    run, slow = tmp_path / "run", "slow=fake:?speak=80-150&late=4&clocking=wall"
+    both = ["--system", slow, "--system", "good=fake:?speak=80-150"][: 2 * systems]
+    command = ["run", "--vad", "energy", "--a", "fake:?speak=50-70&finish=170", *both, "--out", str(run)]
+    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert "not scored       slow: invalid: " in done.stdout
+    for _ in ("as run", "as reported"):
+        page = (run / "slow" / "report.html").read_text()
+        assert re.search(r'role="alert">.*<li>This call is in no figure. Invalid: \d+ of 170 ticks missed; ', page)
+        assert "Listen to these first" not in page
+        assert 'src="session.wav"' in page
+        (run / "slow" / "report.html").unlink()
+        report(run, "--quiet")
+    calls = {call["name"]: call for call in _calls((run / "index.html").read_text())}
+    assert calls["slow"]["page"] == "slow/report.html"
+    pooled = json.loads((run / "summary.json").read_text())["systems"]["slow"]
+    assert (pooled["recordings"], pooled["measures"]) == ([], {})
+
+
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     report(ran.run, "--quiet")

@@ -38,7 +38,8 @@ def fake(address: str) -> Fake:
 class Fake(Endpoint):
     """Speaks in the ticks `speak` ("20-60"), as long as `finish` (ticks) says.
 
-    leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
+    late: in how many first ticks it takes 0.1 s, so that others are missed. leave, die: the tick of leaving unasked,
+    and of killing its process (with `once`, a file: the first time only).
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
     log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
     at_once, clocking: what it declares. model: of OpenAI, or `vendor` ("": none), which says in tick 30 that it counted
@@ -90,6 +91,8 @@ class Fake(Endpoint):
 
     def say(self, tick: int) -> Pcm | None:
         self._tick = tick
+        if tick < int(self.does.get("late", 0)):
+            time.sleep(0.1)
         if "say_error" in self.does:
             raise ERRORS[self.does["say_error"]]
         if tick == int(self.does.get("die", -1)) and (

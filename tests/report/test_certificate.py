@@ -184,7 +184,7 @@ def test_what_is_invalid_has_no_numbers(tmp_path: Path) -> None:
     assert unscored(recording) == told["unscored"] == reason
     assert (told["measures"], told["moments"], told["curves"]["response"]["eligible"]) == ({}, [], 0)
     text = text_of(recording)
-    assert f"Not scored. {reason[0].upper()}{reason[1:]}." in text
+    assert f"This call is in no figure. {reason[0].upper()}{reason[1:]}." in text
     assert not re.search(r"B answered|All measures|Listen to these first", text)
     assert f"not scored       {reason}" in screen(recording, told)
 
@@ -193,7 +193,7 @@ def test_a_conversation_that_never_began_has_a_report(tmp_path: Path) -> None:
     recording = hold(tmp_path / "x", Voice([], 1), Voice([], 2))
     assert recording.n_ticks == 0
     html = write_report(recording, document_of(recording)).read_text()
-    assert "Not scored." in html
+    assert "This call is in no figure. Invalid: " in html
     assert re.search(r'<section [^>]*id="timeline-section" hidden>', html)
     with RecordingWriter(tmp_path / "y", {"settings": recording.meta["settings"]}, keep_audio=True):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import fdbcore
+from fdbcore.cli.calls_at_once import measure_calls_at_once
 from fdbcore.cli.main import main
 from fdbcore.endpoints.webrtc.mirror import murmur
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
+from fdbcore.runs import calls_at_once as measured
 from fdbcore.runs.calls_at_once import (
     calls_at_once,
     hold_at_once,
@@ -31,14 +34,14 @@ if TYPE_CHECKING:
 CLIP = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
 
 
+def held_by_a_machine_for(most: int, calls: int) -> HeldAtOnce:
+    missed = 0 if calls <= most else 10 * calls
+    return {"calls": calls, "ticks": 1_000 * calls, "late": missed, "missed": missed, "wire_p99_ms": 1.0}
+
+
 def of_a_machine_that_holds(most: int) -> CallsAtOnce:
     """What is found on a machine that keeps time with so many calls, and misses one tick in a hundred with more."""
-
-    def hold(calls: int) -> HeldAtOnce:
-        missed = 0 if calls <= most else 10 * calls
-        return {"calls": calls, "ticks": 1_000 * calls, "late": missed, "missed": missed, "wire_p99_ms": 1.0}
-
-    return calls_at_once(hold=hold)
+    return calls_at_once(hold=partial(held_by_a_machine_for, most))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 8, 16, 19, 40, 200])
@@ -66,6 +69,23 @@ def test_few_late_ticks_are_borne_and_many_are_not() -> None:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "fdbcore" / "calls_at_once.json"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_log_has_each_probe_as_soon_as_it_is_over(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], quiet: bool
+) -> None:
+    logged: list[str] = []
+
+    def hold(calls: int) -> HeldAtOnce:
+        logged.append(capfd.readouterr().err)
+        return held_by_a_machine_for(5, calls)
+
+    monkeypatch.setattr(measured, "hold_at_once", hold)
+    found = measure_calls_at_once(quiet)
+    logged = [*logged[1:], capfd.readouterr().err]
+    told = [f"{held['calls']} calls: {held['missed']} of " for held in found["probes"]]
+    assert [line.startswith(each) for line, each in zip(logged, told, strict=True)] == [not quiet] * len(told)
 
 
 def dry_run(tmp_path: Path, *options: str) -> tuple[int, str]:

@@ -18,6 +18,7 @@ from fdbcore.runs.budget import Budget
 
 USER = "fake:?speak=10-50&finish=80"
 BILLED = "fake:?speak=20-60&model=gpt-live-1"  # 0.05 USD a minute
+LIMITED = ("--max-s", 60)  # the longest that the call may be, by which a dry run reckons
 FAST = ("--vad", "energy", "--clock", "virtual")
 
 
@@ -112,6 +113,21 @@ def test_a_limit_leaves_calls_which_a_higher_one_runs(tmp_path: Path) -> None:
     done = run(out, "--system", f"s={BILLED}", "--max-cost", 1, trials=4)
     assert done.exit_code == 0
     assert summary(out)["cost"]["usd"] == pytest.approx(0.2)
+
+
+def test_a_dry_run_says_whether_a_limit_will_hold(tmp_path: Path) -> None:
+    def told(limit_usd: float) -> str:
+        dry = run(out, "--system", f"s={BILLED}", *LIMITED, "--max-cost", limit_usd, "--dry-run", trials=4)
+        return next(line for line in dry.stdout.splitlines() if line.startswith("--max-cost"))
+
+    out = tmp_path / "run"
+    assert "--max-cost" not in run(out, "--system", f"s={BILLED}", *LIMITED, "--dry-run", trials=4).stdout
+    assert told(0.2) == "--max-cost 0.2: 0.20 USD fits"
+    stops = "does not fit: the run would stop after about"
+    assert told(0.12) == f"--max-cost 0.12: 0.20 USD {stops} 2 of the 4 calls left"
+    assert told(0.01) == f"--max-cost 0.01: 0.20 USD {stops} 1 of the 4 calls left"
+    run(out, "--system", f"s={BILLED}", *LIMITED, "--max-cost", 0.12, trials=4)
+    assert told(0.16) == f"--max-cost 0.16: 0.20 USD, 0.10 USD spent of it, {stops} 1 of the 2 calls left"
 
 
 def test_a_session_that_is_billed_by_time_may_count_tokens(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -79,6 +80,16 @@ def test_a_delay_that_is_not_stated_is_found() -> None:
     assert found["error_ms"] == pytest.approx(1000 * HIDDEN_DELAY_S, abs=4)
     assert found["passed"] is False
     assert "FAILED" in verdict(found)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_the_doctor_says_how_to_grant_a_priority_that_was_refused() -> None:
+    refusing = ["prlimit", "--rtprio=0", *(["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 else [])]
+    command = [*refusing, sys.executable, "-m", "fdbcore.cli", "doctor"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert "real-time priority refused: Operation not permitted" in told
+    assert "'USER - rtprio 50' in /etc/security/limits.conf" in told
 
 
 def doctor(*arguments: str) -> Result:
