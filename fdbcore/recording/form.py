@@ -49,6 +49,8 @@ def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa:
         return converted(value, form)
     except (msgspec.ValidationError, RecursionError) as error:
         raise damaged(path, f"{where}{error}") from None
+    except UnicodeEncodeError:  # JSON may hold half of a surrogate pair, which is no text
+        raise damaged(path, f"{where}it holds text that is not valid") from None
 
 
 def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401

@@ -50,6 +50,7 @@ FOUND: Final = (
     ("run/c0/meta.json", r'"parties": {', '"parties": 1, "y": {', SCORE, "c0.*meta.json"),
     ("live/run.json", '"cases"', '"x"', "score live --jobs 1 --out out", "run.json"),
     ("run/corpus.json", r'"files": \[', '"files": 1, "x": [', SCORE, "corpus.json"),
+    ("run/corpus.json", '"began"', r'"\\ud800": 1, "began"', SCORE, "corpus.json: damaged: it holds text"),
     ("run/corpus.json", '"name": "c0"', f'"name": "../../{VICTIM}"', "report run", "corpus.json"),
     ("run/index.html.part", LINK, "", "report run", "."),
     (ACTIVITY, "peaks", "", "report run --gate defaults", "c0.*activity.npz"),
