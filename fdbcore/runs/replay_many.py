@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE
+from fdbcore.analysis.kept import COMPARISON, GATES
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
 from fdbcore.registry import vad as vad_of
+from fdbcore.report.html.templates import COMPARE
 from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 WRITTEN: Final = (
     CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
-    "stages.parquet", TABLE, LOG,
+    "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES,
 )  # fmt: skip
 """The files that a replay and the tables of its run write beside the calls."""
 

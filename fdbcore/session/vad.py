@@ -226,9 +226,9 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     return _made(makes, kept)
 
 
-def check_installed(name: str, where: str) -> None:
+def check_installed(name: object, where: str) -> None:
     """SettingsError if the detector that a file names is neither shipped nor installed: its module would be run."""
-    if not is_installed_vad(name):
+    if not isinstance(name, str) or not is_installed_vad(name):
         raise SettingsError(
             f"{where}: expected a voice activity detector that is installed, got {name!r}: name it "
             f"by --vad {shlex.quote(str(name))} if you trust its module"

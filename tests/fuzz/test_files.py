@@ -47,6 +47,7 @@ FOUND: Final = (
     (QUANTITIES, r'("exposure": [^,]+, "n": )\d+', r"\g<1>1000000000000000000", "report run", "quantities.json"),
     (HEALTH, r'"suspect": {', '"suspect": 0.1, "x": {', SCORE, "c0.*health.json"),
     ("run/c0/meta.json", r'"A": {', '"A": "x", "y": {', EXPORT, "c0.*meta.json"),
+    ("run/c0/meta.json", r'"name": "energy"', '"name": []', "replay run/c0 --out out", "c0.*got \\[\\]"),
     ("run/c0/meta.json", r'"parties": {', '"parties": 1, "y": {', SCORE, "c0.*meta.json"),
     ("live/run.json", '"cases"', '"x"', "score live --jobs 1 --out out", "run.json"),
     ("run/corpus.json", r'"files": \[', '"files": 1, "x": [', SCORE, "corpus.json"),

@@ -303,7 +303,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("name", ["calls.csv", "index.html", "summary.json", "corpus.json"])
+@pytest.mark.parametrize(
+    "name", ["calls.csv", "index.html", "summary.json", "corpus.json", "compare.html", "comparison.json", "gates.json"]
+)
 def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None:
     calls, others = build(tmp_path / "calls"), tmp_path / "others"
     others.mkdir()
