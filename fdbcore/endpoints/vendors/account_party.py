@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
 from fdbcore.endpoints.vendors.party_log import Json, LoggedParty
 from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, SETTINGS, Account, Vendor
 from fdbcore.runtime.address import Address, Setting, parsed
-from fdbcore.runtime.network import event_loop
+from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service, Unit
+
+REST_TIMEOUT_S: Final = 5.0
 
 
 def parsed_with_account(address: str, known: Sequence[Setting]) -> Address:
@@ -67,6 +69,28 @@ class AccountParty(LoggedParty):
         """See `VendorParty.of_session`; with where the server's settings differ."""
         differ = {"differs": self.differences} if self.differences else {}
         return {"server": self.account.server, "asked": self.asked, **differ}
+
+    async def rest(self, method: str, url: str, headers: Mapping[str, str], body: Json | None = None) -> str:
+        """The answer to a request. PartyError if there is none in time; aiohttp's errors if there is no server, or it
+        refuses."""
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=REST_TIMEOUT_S)
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers, timeout=limit) as http,
+                http.request(method, url, json=body, allow_redirects=False) as answer,
+            ):
+                text = await text_of(answer)
+                if answer.status >= 300:
+                    raise aiohttp.ClientResponseError(
+                        answer.request_info, (), status=answer.status, message=text, headers=answer.headers
+                    )
+                return text
+        except TimeoutError:
+            path = url.removeprefix(self.account.base_url).partition("?")[0]
+            late = f"{self.account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
+            raise self.error(late, transient=True) from None
 
     # Its calls of tools
 

@@ -55,7 +55,7 @@ class FreezeOmni(VendorParty):
     """One user of the server."""
 
     kind: ClassVar[str] = "freeze-omni"
-    speaks_in_bytes: ClassVar[bool] = True
+    speaks_in_bytes = True
     verifies_tls: ClassVar[bool] = False
 
     def __init__(self, host: str, port: int, tls: bool, instructions: str | None, timeout_s: float) -> None:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Final
 from fdbcore.audio.mulaw import from_mulaw, mulaw
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.vendors.account_party import AccountParty
+from fdbcore.endpoints.vendors.early import EarlyParty
 from fdbcore.endpoints.vendors.errors import VendorError, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.json_keys import CAUSES
 from fdbcore.endpoints.vendors.json_table import AudioForm, MessageRule, Table
 from fdbcore.endpoints.vendors.json_template import at, needed
-from fdbcore.endpoints.vendors.party import VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink, pcm16
 from fdbcore.errors import PartyError
@@ -31,7 +31,7 @@ LATE_S: Final = 0.5
 _FILES: Final = {b"RIFF": "a WAV file", b"OggS": "an Ogg file"}
 
 
-class RuledParty(AccountParty, VendorParty):
+class RuledParty(AccountParty, EarlyParty):
     """Follows the rules of a table.
 
     If a rule says which message ends a turn, the first turn is the item `turn_1`; else an utterance ends with a pause.
@@ -42,7 +42,7 @@ class RuledParty(AccountParty, VendorParty):
     def __init__(self, account: Account, table: Table, asked: Json, timeout_s: float) -> None:
         self._names_turns = table.does("turn_ends")
         uplink = uplink_of(table.hears, table.packet_ms)
-        VendorParty.__init__(self, account.name, uplink, table.says.rate_hz, self._names_turns, timeout_s)
+        EarlyParty.__init__(self, account.name, uplink, table.says.rate_hz, self._names_turns, timeout_s)
         AccountParty.__init__(self, account, "", asked)
         self._table, self._says = table, table.says
         self._turn, self._is_in_turn = 1, False

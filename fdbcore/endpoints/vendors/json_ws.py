@@ -30,7 +30,6 @@ from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.runtime.address import query_of, split_query, text_of, values
 from fdbcore.runtime.json_values import json_object, json_value
 from fdbcore.runtime.network import event_loop
-from fdbcore.runtime.network import text_of as body_of
 from fdbcore.types.tools import Tool, ToolResult
 
 OWN: Final = "json-ws"
@@ -38,8 +37,6 @@ OWN: Final = "json-ws"
 
 ALIVE_S: Final = 5.0
 """How often a server that is sent no audio yet is told that we are there. Deepgram waits for 10 s."""
-MOST_EARLY_MESSAGES: Final = 50_000
-"""How many messages are kept from before tick 0."""
 
 
 def json_ws(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> JsonWs:
@@ -68,7 +65,7 @@ class JsonWs(RuledParty):
     def __init__(self, account: Account, table: Table, asked: Mapping[str, Any], timeout_s: float) -> None:
         super().__init__(account, table, {name: value for name, value in asked.items() if value is not None}, timeout_s)
         self._path = self._filled_path(table.ticket.get("path") or table.top["path"])
-        self._early: list[Message] | None = []
+        self.speaks_in_bytes = not table.does("audio")
 
     def _filled_path(self, path: str) -> str:
         given = {name: quote(str(value), safe="") for name, value in self.asked.items()}
@@ -102,24 +99,10 @@ class JsonWs(RuledParty):
         if not self._table.ticket:
             return self.account.websocket(self._path), headers
         place = self._table.ticket["url"]
-        url = at(json_object(await self._ticket(headers)), place)
+        url = at(json_object(await self.rest("GET", self.account.at(self._path), headers)), place)
         if not isinstance(url, str) or not _is_websocket_of(url, self.account.server, self._table.top["domain"]):
             raise self.error(f"{self.account.server} gives no address of a WebSocket of its own at {place}")
         return url, {}
-
-    async def _ticket(self, headers: Mapping[str, str]) -> str:
-        import aiohttp
-
-        async with (
-            aiohttp.ClientSession(headers=headers) as http,
-            http.get(self.account.at(self._path), allow_redirects=False) as answer,
-        ):
-            text = await body_of(answer)
-            if answer.status >= 300:
-                raise aiohttp.ClientResponseError(
-                    answer.request_info, (), status=answer.status, message=text, headers=answer.headers
-                )
-            return text
 
     async def begin(self, session: Session) -> None:
         """Shake hands until the server is ready, and take the forms of audio that it confirms."""
@@ -149,7 +132,7 @@ class JsonWs(RuledParty):
             raise self.error(f"form of the audio that it {what}, at {place}: {error}") from None
 
     def _stay_alive(self) -> None:
-        if self._early is not None and self.stream.left is None and "alive" in self._table.send:
+        if not self.has_begun and self.stream.left is None and "alive" in self._table.send:
             self.send(self._message("alive"))
             event_loop().call_later(ALIVE_S, self._stay_alive)
 
@@ -162,29 +145,14 @@ class JsonWs(RuledParty):
         """See `VendorParty.farewell`."""
         return self.write(self._message("farewell")) if "farewell" in self._table.send else ""
 
-    def start(self, origin_ns: int | None) -> None:
-        """See `VendorParty.start`; what the system has said is heard now."""
-        super().start(origin_ns)
-        event_loop().call_soon_threadsafe(self._take_early)
-
-    def _take_early(self) -> None:
-        early, self._early = self._early or [], None
-        for message in early:
-            self._take(message)
-
-    def _take(self, message: Message) -> None:
-        if self._early is not None and not self._is_answered(message):
-            if len(self._early) == MOST_EARLY_MESSAGES:
-                self.end(f"sent {MOST_EARLY_MESSAGES} messages before the conversation began")
-            self._early.append(message)
-        elif isinstance(message, bytes) and not self._table.does("audio"):
-            self._play(message)
-        else:
-            super()._take(message)
-
-    def _is_answered(self, message: Message) -> bool:
+    def is_due(self, message: Message) -> bool:
+        """See `EarlyParty.is_due`: what the table answers."""
         event = None if isinstance(message, bytes) else self.read(message)
         return event is not None and any(rule.does == "send" for rule in self._table.of(event))
+
+    def take_audio(self, data: bytes) -> None:
+        """See `VendorParty.take_audio`."""
+        self._play(data)
 
     # What goes
 

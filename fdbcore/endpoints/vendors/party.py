@@ -81,7 +81,7 @@ class VendorParty(StreamParty, LoggedParty):
 
     kind: ClassVar[str]
     clocking: Clocking = "burst"
-    speaks_in_bytes: ClassVar[bool] = False
+    speaks_in_bytes: bool = False
     """Whether the server's binary messages are its audio; otherwise they are JSON as its texts are."""
     answer: ClassVar[str] = ""
     """The type of the message with which the server answers the farewell; "" if that is not waited for."""

@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from fdbcore.endpoints.vendors.account_party import AccountParty, account_of, key_header, parsed_with_account
+from fdbcore.endpoints.vendors.early import EarlyParty
 from fdbcore.endpoints.vendors.errors import LIMIT, MODEL, SERVER, Cause, VendorError, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
-from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
+from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.their_settings import differences
 from fdbcore.endpoints.vendors.ultravox_call import RATE_HZ, SETTINGS, call_of, declared
@@ -27,16 +28,12 @@ from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError
 from fdbcore.models.account import Account, Vendor
 from fdbcore.runtime.json_values import json_object
-from fdbcore.runtime.network import event_loop, text_of
 from fdbcore.types import TICKS_PER_S, Happening
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
 
 VENDOR: Final = Vendor("ultravox", ("ULTRAVOX_API_KEY",), "https://api.ultravox.ai/api", domains=("ultravox.ai",))
 PROBE_DURATION: Final = "10s"
-REST_TIMEOUT_S: Final = 5.0
-MOST_EARLY_MESSAGES: Final = 50_000
-"""How many messages are kept from before tick 0: the 30 s that may be ahead, in packets of 20 ms, many times over."""
 
 _ENDINGS: Final[Mapping[str, Cause]] = {"timeout": LIMIT, "system_error": SERVER}
 _UNLOGGED: Final = ("pong",)
@@ -49,17 +46,16 @@ def ultravox(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> Ultravox:
     return Ultravox(account, found.place, call_of(found.place, given), timeout_s)
 
 
-class Ultravox(AccountParty, VendorParty):
+class Ultravox(AccountParty, EarlyParty):
     """One call. asked: the request that creates it, without tools."""
 
     kind: ClassVar[str] = "ultravox"
-    speaks_in_bytes: ClassVar[bool] = True
+    speaks_in_bytes = True
     recites = True
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
-        VendorParty.__init__(self, account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s)
+        EarlyParty.__init__(self, account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s)
         AccountParty.__init__(self, account, model, asked)
-        self._early: list[Message] | None = []
         self._turn = 1
         self._state = ""
         self._is_cut = False  # the utterance that goes on
@@ -92,30 +88,11 @@ class Ultravox(AccountParty, VendorParty):
 
     async def _request(self, method: str, path: str, body: Json | None = None) -> Json:
         """The answer to a request. PartyError; aiohttp's errors if there is no server, or it refuses."""
-        try:
-            text = await self._exchange(method, path, body)
-        except TimeoutError:
-            late = f"{self.account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
-            raise self.error(late, transient=True) from None
+        headers = key_header(self.account, "X-API-Key", "{}")
+        text = await self.rest(method, self.account.base_url + path, headers, body)
         if (found := json_object(text)) is None:
             raise self.error(f"{self.account.server} answers with something other than a call")
         return found
-
-    async def _exchange(self, method: str, path: str, body: Json | None) -> str:
-        import aiohttp
-
-        headers = key_header(self.account, "X-API-Key", "{}")
-        limit = aiohttp.ClientTimeout(total=REST_TIMEOUT_S)
-        async with (
-            aiohttp.ClientSession(headers=headers, timeout=limit) as http,
-            http.request(method, self.account.base_url + path, json=body, allow_redirects=False) as answer,
-        ):
-            text = await text_of(answer)
-            if answer.status >= 300:
-                raise aiohttp.ClientResponseError(
-                    answer.request_info, (), status=answer.status, message=text, headers=answer.headers
-                )
-            return text
 
     async def begin(self, session: Session) -> None:
         """Wait until the call has started."""
@@ -153,24 +130,6 @@ class Ultravox(AccountParty, VendorParty):
     def farewell(self) -> str:
         """See `VendorParty.farewell`."""
         return json.dumps({"type": "hang_up"})
-
-    def start(self, origin_ns: int | None) -> None:
-        """See `VendorParty.start`; what the agent has said is heard now."""
-        super().start(origin_ns)
-        event_loop().call_soon_threadsafe(self._take_early)
-
-    def _take_early(self) -> None:
-        early, self._early = self._early or [], None
-        for message in early:
-            self._take(message)
-
-    def _take(self, message: Message) -> None:
-        if self._early is None:
-            super()._take(message)
-        elif len(self._early) < MOST_EARLY_MESSAGES:
-            self._early.append(message)
-        else:
-            self.end(f"sent {MOST_EARLY_MESSAGES} messages before the conversation began")
 
     # What comes and goes
 
