@@ -15,6 +15,7 @@ from fdbcore._ext.pcm import MOST_ITEMS, HeardItem
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.playout import MOST_AHEAD_S, Playout
+from fdbcore.endpoints.unplayed import Unplayed
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.recording.floods import EventAllowance
@@ -87,7 +88,7 @@ class FrameStream:
     most_ahead_s: how much audio a live party may send ahead of its playout. names_its_ends: the party says where each
     utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended. lead_samples: how late a live party's
     audio is in what is received, which counts as delay; it may be set until `start`. tick: that was said last.
-    left_tick: when a live party left.
+    left_tick: when a live party left. unplayed: audio that came, and that `receive` was not given.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class FrameStream:
         self._next_heard_tick = 0
         self.received_samples = 0
         self.early_samples = 0
+        self.unplayed = Unplayed()
         self._dry_ticks = 0
         self._wire = LatenessHistogram()
         self._happenings: deque[Happening] = deque()
@@ -313,6 +315,7 @@ class FrameStream:
             "dropped_samples": self.early_samples + stats.dropped_samples + playout.missed_samples,
             "flushed_samples": stats.flushed_samples,
             "queued_samples": stats.queued_samples,
+            **self.unplayed.measured(),
             "wire": self._wire.summary(),
         }
 

@@ -276,6 +276,7 @@ class MoshiEndpoint(Endpoint):
             "pre_skip_samples": line.pre_skip_samples,
             "skipped_bytes": line.skipped_bytes,
             "ignored_messages": line.ignored_messages,
+            **line.unplayed.measured(),
         }
         if self._origin_ns is None:
             return counts | {"steps_ahead": self._steps_ahead}  # if not 0, lag_steps is too large by this many

@@ -12,6 +12,7 @@ from fdbcore.audio.ogg import OggOpusReader, OggOpusWriter
 from fdbcore.audio.opus import OpusDecoder, OpusEncoder
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
+from fdbcore.endpoints.unplayed import Unplayed
 from fdbcore.endpoints.websocket_line import without_redirections
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.recording.floods import EventAllowance
@@ -64,6 +65,7 @@ class MoshiConnection:
         self.ended: str | None = None
         self.look_ahead_samples = 0
         self.received_samples = self.dropped_samples = self.ignored_messages = 0
+        self.unplayed = Unplayed()
         self.texts: deque[Text] = deque()
         self._allowance = EventAllowance()
         self.wire = LatenessHistogram()
@@ -146,6 +148,7 @@ class MoshiConnection:
             self.end(f"error of the server: {message.data[1:].decode(errors='replace')}")
         else:
             self.ignored_messages += 1
+            self.unplayed.add(f"of kind {message.data[0]}", len(message.data) - 1)
 
     def _take_text(self, payload: bytes) -> None:
         at_ns = now_ns()

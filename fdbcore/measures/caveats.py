@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fdbcore.measures.transcript import odd_texts
 from fdbcore.recording.reader import Recording
@@ -18,6 +18,8 @@ MOST_MADE_UP_S: Final = 0.5
 """A caveat if this much of a side's audio is missing in one piece, however long the call."""
 MOST_SHOWN: Final = 100
 """Of what a system told in another form than it should, at most so many characters are shown."""
+MOST_SETTINGS, MOST_OF_A_VALUE = 3, 30
+"""Of the settings that a server did not confirm, so many are shown, with so many characters of each value."""
 SLOW: Final = 0.99
 """A side ran too slowly if it sent less than this share of real time."""
 
@@ -33,6 +35,7 @@ def caveats(recording: Recording) -> list[str]:
             why = f" ({'; '.join(selftest['broke'])})" if selftest.get("broke") else ""
             found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
         found += audio_missing(recording)
+        found += [text for side in SIDES for text in _of_party(recording, side)]
     found += _oddities_of_files(recording)
     if recording.n_ticks:
         for side in SIDES:
@@ -49,11 +52,13 @@ def caveats(recording: Recording) -> list[str]:
 
 def _of_texts(side: Side, odd: Sequence[object]) -> str:
     """That a system told words in another form than it should. odd: what it told so."""
-    shown, half = str(odd[0]), MOST_SHOWN // 2
-    if len(shown) > MOST_SHOWN:
-        shown = f"{shown[:half]}…{shown[1 - half :]}"  # the times stand at its end
-    got = f"{len(odd)} such, the first {shown!r}; texts with wrong times are read without them"
+    got = f"{len(odd)} such, the first {_shortened(str(odd[0]))!r}; texts with wrong times are read without them"
     return f"`text` events of {side}: expected a text, and times in ms if any, got {got}"
+
+
+def _shortened(text: str, most: int = MOST_SHOWN) -> str:
+    """A text without its middle: of words that a system told, the times stand at the end."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2 :]}"
 
 
 def _since(outcome: Outcome) -> str:
@@ -61,6 +66,32 @@ def _since(outcome: Outcome) -> str:
         return ""
     at = clock_text(gone_tick / TICKS_PER_S)
     return f" (nothing came from it after {at}; what had come was still heard, and later turns went unanswered)"
+
+
+def _of_party(recording: Recording, side: Side) -> Iterator[str]:
+    """What of a system's audio was not played, and which of its settings its server has not confirmed."""
+    unplayed = recording.measured(side).get("unplayed")
+    if unplayed and unplayed not in str((recording.outcome or {}).get("reason")):
+        yield f"{side}'s audio was not played: {unplayed}"
+    if shown := [_unconfirmed(each) for each in not_as_asked(recording.parties.get(side, {}))]:
+        more = f" and {len(shown) - MOST_SETTINGS} more" if len(shown) > MOST_SETTINGS else ""
+        yield f"{side}'s server did not confirm what was asked for: {'; '.join(shown[:MOST_SETTINGS])}{more}"
+
+
+def not_as_asked(party: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The settings of a recorded party that its server has not confirmed: "setting", "asked", "confirmed" of each.
+
+    Those of another form, in a file that is damaged, are left out.
+    """
+    differs, fields = party.get("differs"), {"setting", "asked", "confirmed"}
+    listed = differs if isinstance(differs, list) else []
+    return [each for each in listed if isinstance(each, dict) and fields <= set(each)]
+
+
+def _unconfirmed(difference: Mapping[str, Any]) -> str:
+    asked, got = (_shortened(str(difference[name]), MOST_OF_A_VALUE) for name in ("asked", "confirmed"))
+    told = "nothing confirmed" if difference["confirmed"] is None else f"it confirmed {got}"
+    return f"{difference['setting']} ({asked}; {told})"
 
 
 def audio_missing(recording: Recording) -> list[str]:

@@ -159,7 +159,10 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
     """A side has no speech at all, or none of its own: what was found is echo."""
     for number, side in enumerate(SIDES):
         if heard.silent(side) and not heard.silent(other_side(side)):
-            if heard.reading.suspect_spans[side]:
+            if unplayed := heard.reading.measured(side).get("unplayed"):
+                name = f"{side}'s audio was not played"
+                text = f"{name}: {unplayed}"
+            elif heard.reading.suspect_spans[side]:
                 name = f"{side} said nothing of its own"
                 echo = _echo_figures(heard.reading, side)
                 text = f"{name}: all of it is {f'echo of {other_side(side)}{echo}' if echo else 'tones'}"

@@ -279,6 +279,8 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, s
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left)) | ({"transient": True} if a.transient else {})
     if not recording.has_spoken("B"):
+        if unplayed := recording.known["timing"].get("sides", {}).get("B", {}).get("unplayed"):
+            return _blame("B", f"sent audio that was not played: {unplayed}")
         if recording.has_replied("B"):
             return {"kind": "done", "side": "B", "reason": IN_TEXT}
         left_first = b.left is not None and a.left is None

@@ -106,6 +106,7 @@ class MeasuredSide(TypedDict, total=False):
     out_delay_samples: Annotated[int, Meta(description="from the tick of the audio until it leaves")]
     delay_changes: list[DelayStep]
     untold_delay_changes: Annotated[int, Meta(description="further changes, which are not listed")]
+    unplayed: Annotated[str, Meta(description="audio in messages that are not played, in words; absent: none")]
     wire: Annotated[LatenessSummary, Meta(description="how late audio left")]
 
 

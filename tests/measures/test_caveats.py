@@ -69,6 +69,17 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert "1 of 1 scored calls failed" in of_run.splitlines()[0]
 
 
+def test_what_a_server_did_not_confirm_is_named_of_each_call(tmp_path: Path) -> None:
+    told = [("voice", "marin", "alloy"), ("speed", 1.2, None), ("prompt", "x" * 99, "y"), ("a", 1, 2), ("b", 1, 2)]
+    differs = [dict(zip(("setting", "asked", "confirmed"), each, strict=True)) for each in told]
+    recording = held(tmp_path / "call", parties={"B": {"kind": "openai-realtime", "differs": differs}})
+    (caveat,) = document_of(recording)["warnings"]
+    assert caveat == (
+        "B's server did not confirm what was asked for: voice (marin; it confirmed alloy); speed (1.2; nothing "
+        f"confirmed); prompt ({'x' * 15}…{'x' * 14}; it confirmed y) and 2 more"
+    )
+
+
 def test_texts_of_a_system_of_ones_own_that_hold_no_text_are_named(tmp_path: Path) -> None:
     """Also where the times of one are no numbers, or in no order; what can be read of it counts."""
     recording = held(tmp_path / "call")

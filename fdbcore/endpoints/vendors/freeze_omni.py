@@ -170,6 +170,7 @@ class FreezeOmni(VendorParty):
         if self._announced == "audio":
             self.items.push_unnamed(from_pcm16(data))
         else:
+            self.stream.unplayed.add("binary", len(data))
             self.odd("bytes without an event", len(data))
         self._announced = ""
 

@@ -96,7 +96,7 @@ class RuledParty(AccountParty, EarlyParty):
         try:
             audio = base64.b64decode(data, validate=True)
         except ValueError:
-            self.odd("not audio", data)
+            self.not_audio(data)
             return
         number = _number(rule, event)
         if number is not None and number <= self._cut_number:

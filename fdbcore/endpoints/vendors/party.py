@@ -186,7 +186,7 @@ class VendorParty(StreamParty, LoggedParty):
         try:
             return decode(base64.b64decode(str(audio), validate=True))
         except ValueError:
-            self.odd("not audio", str(audio))
+            self.not_audio(str(audio))
             return None
 
     def send(self, *messages: Json) -> None:

@@ -40,8 +40,10 @@ class LoggedParty(Endpoint):
         return json_object(message)
 
     def event_in(self, message: Message) -> Json | None:
-        """See `read`; what is none is logged."""
+        """See `read`; what is none is logged. Bytes that are none are taken for audio."""
         if (event := self.read(message)) is None:
+            if isinstance(message, bytes):
+                self.stream.unplayed.add("binary", len(message))
             self.odd("not an event", str(message))
         return event
 
@@ -57,15 +59,22 @@ class LoggedParty(Endpoint):
         self.stream.note(kind, **fields)
 
     def log_event(self, name: str, event: Mapping[str, Any]) -> None:
-        """Log a message of the server as it came, without its audio."""
+        """Log a message of the server as it came, without its audio, which counts as not played."""
+        name = self.without_key(name)
+        event = self.stream.unplayed.taken_from(name, event)
         if self.stream.allows(len(str(event))):
-            self.note("event", name=self.without_key(name), data=self._redacted(event))
+            self.note("event", name=name, data=self._redacted(event))
 
     def odd(self, name: str, data: object) -> None:
         """Log that a message is of no use. name: why. data: what shows it; of a text its beginning."""
         if self.stream.allows(len(str(data))):
             shown = data[:MOST_SHOWN_CHARS] if isinstance(data, str) else data
             self.note("event", name=name, data=self._redacted(shown))
+
+    def not_audio(self, text: str) -> None:
+        """Log that a text that should be audio is none; as audio that is not played."""
+        self.stream.unplayed.add("not audio", len(text) * 3 // 4)
+        self.odd("not audio", text)
 
     def _redacted(self, value: Any) -> Any:  # noqa: ANN401
         """A JSON value whose texts do not hold the key."""

@@ -136,6 +136,7 @@ class Twilio(VendorParty):
         """Handle one message of the application."""
         name, told = str(event.get("event")), event.get(str(event.get("event")))
         if event.get("streamSid") != self._stream_id:
+            self.stream.unplayed.taken_from(name, event)
             self.odd("for another stream", {"event": name})
             return
         if name != "media":

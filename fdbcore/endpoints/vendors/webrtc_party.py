@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.party_log import LoggedParty
@@ -31,6 +32,10 @@ class WebRtcParty(LoggedParty, WebRtcEndpoint):
     def log(self) -> Sequence[Happening]:
         """What happened, and what arrived."""
         return [*self.stream.log(), *super().log()]
+
+    def measured(self) -> Mapping[str, Any]:
+        """See `WebRtcEndpoint.measured`; with audio that came beside the audio of the call."""
+        return {**super().measured(), **self.stream.unplayed.measured()}
 
     def close(self) -> None:
         """Hang up."""

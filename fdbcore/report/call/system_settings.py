@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from fdbcore.measures.caveats import not_as_asked
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.html.values import Cell, Fact, Row
 from fdbcore.types import SIDES, Side
@@ -64,7 +65,7 @@ def _of_party(side: Side, party: Mapping[str, Any]) -> SystemSettings:
     asked, session = (party.get(name) or {} for name in ("asked", "session"))
     rest = {name: value for name, value in party.items() if name not in _APART}
     wanted, confirmed, about = (dict(_leaves(each)) for each in (asked, session, rest))
-    differs = {each["setting"] for each in party.get("differs", ())}
+    differs = {str(each["setting"]) for each in not_as_asked(party)}
     texts = [(name, value) for name, value in {**about, **wanted}.items() if _is_long(value)]
     texts += [
         (f"{name}, as confirmed", value)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 from aiohttp import web
 from fakes.loopback import Loopback
@@ -27,10 +30,13 @@ READY: Final = ({"type": "session.created", "session": {}}, {"type": "session.up
 Messages = Sequence[dict[str, Any]]
 
 
+rng = np.random.default_rng
+
+
 class OddServer(Loopback):
     """Sends some messages at once, and others once it has been sent some too; then it closes if it has a reason."""
 
-    def __init__(self, hello: Messages = READY, after: Messages = (), reason: str = "") -> None:
+    def __init__(self, hello: Messages = READY, after: Sequence[dict[str, Any] | bytes] = (), reason: str = "") -> None:
         super().__init__()
         self._hello, self._after, self._reason = hello, after, reason
 
@@ -49,7 +55,7 @@ class OddServer(Loopback):
             await ws.receive()
         try:
             for message in self._after:
-                await ws.send_json(message)
+                await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
             if self._reason:
                 await ws.close(code=4000, message=self._reason.encode())
             async for _ in ws:
@@ -145,6 +151,38 @@ def shows_no_key(recording: Path) -> None:
         text = path.read_text(encoding="utf-8")
         assert KEY[:12] not in text
         assert KEY[-4:] not in text
+
+
+def coded(tick: int) -> str:
+    return base64.b64encode((rng(tick).random(2_400) * 20_000).astype("<i2").tobytes()).decode()
+
+
+UNHEARD: Final = {
+    "of an unknown type": lambda tick: {"type": "response.sound.delta", "item_id": "i", "delta": coded(tick)},
+    "deep in an unknown type": lambda tick: {"type": "x", "parts": [{"mime": "audio/pcm", "data": coded(tick)}]},
+    "that is not Base64": lambda tick: {"type": "response.output_audio.delta", "delta": f"!{coded(tick)}"},
+    "in binary messages": lambda tick: rng(tick).bytes(4_800),
+}
+
+
+@pytest.mark.parametrize("form", UNHEARD)
+def test_a_server_whose_audio_is_not_played_is_not_called_silent(tmp_path: Path, form: str) -> None:
+    with OddServer(after=[UNHEARD[form](tick) for tick in range(10)]) as server:
+        recording = held(server, tmp_path / "call", ticks=120)
+    assert recording.outcome is not None
+    told = recording.measured("B")["unplayed"]
+    n_kb = int(re.match(r"(\d+) kB in 10 × ", told)[1])
+    assert n_kb == pytest.approx(48, abs=1), "ten messages of 4,800 bytes"
+    if recording.outcome["kind"] != "invalid":  # ticks were missed beside other work
+        assert reason(recording) == f"sent audio that was not played: {told}"
+    assert len((tmp_path / "call/events.jsonl").read_bytes()) < 20_000, "no audio is logged"
+
+
+def test_what_is_no_audio_does_not_count_as_such(tmp_path: Path) -> None:
+    signature = {"type": "x", "parts": [{"text": "Hello.", "thoughtSignature": coded(1)}]}
+    with OddServer(after=[signature] * 10) as server:
+        recording = held(server, tmp_path / "call")
+    assert "unplayed" not in recording.measured("B")
 
 
 def test_a_flood_of_what_is_no_audio_makes_the_party_leave(tmp_path: Path) -> None:
