@@ -70,10 +70,10 @@ def _since(outcome: Outcome) -> str:
 
 def _of_party(recording: Recording, side: Side) -> Iterator[str]:
     """What of a system's audio was not played, and which of its settings its server has not confirmed."""
-    unplayed = recording.measured(side).get("unplayed")
-    if unplayed and unplayed not in str((recording.outcome or {}).get("reason")):
+    outcome, unplayed = recording.outcome, recording.measured(side).get("unplayed")
+    if unplayed and not (outcome and unplayed in str(outcome.get("reason"))):
         yield f"{side}'s audio was not played: {unplayed}"
-    if shown := [_unconfirmed(each) for each in not_as_asked(recording.parties.get(side, {}))]:
+    if shown := [_unconfirmed(each) for each in not_as_asked(recording.parties.get(side) or {})]:
         more = f" and {len(shown) - MOST_SETTINGS} more" if len(shown) > MOST_SETTINGS else ""
         yield f"{side}'s server did not confirm what was asked for: {'; '.join(shown[:MOST_SETTINGS])}{more}"
 
