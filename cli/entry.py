@@ -1,37 +1,16 @@
-"""The entry point of the `fdbcore` command. It handles Ctrl-C before a command has begun and after it has ended."""
+"""The entry point of the `fdbcore` command."""
 
 from __future__ import annotations
 
-import os
-import signal
-
-TYPE_CHECKING = False  # as in typing: nothing is imported that Ctrl-C would meet before `main`
-if TYPE_CHECKING:
-    from typing import Any
-
-DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
-"""Exit codes. click itself exits with 2 for wrong usage. With gates, FAILED: a gate failed; UNMEASURED: undecided."""
+from .exits import ends_at_once
 
 
 def main() -> None:
     """Run the command. From the first import on, Ctrl-C ends it with one line and exit code 130."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell's background job ignores Ctrl-C
-        signal.signal(signal.SIGINT, _leave)
+    ends_at_once()
     from .main import main as command
 
     try:
         command()
     finally:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _leave)
-
-
-def begin_work() -> None:
-    """From here on, Ctrl-C raises KeyboardInterrupt, so that a command can save its work and clean up."""
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _leave(*_: Any) -> None:  # noqa: ANN401
-    os.write(2, b"\nfdbcore: interrupted\n")
-    os._exit(INTERRUPTED)
+        ends_at_once()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from .entry import FAILED, INTERRUPTED
+from .exits import FAILED, INTERRUPTED
 
 TYPED: Final = f"{__name__}.typed"
 """The key of a context's `meta` that holds all words of the command."""

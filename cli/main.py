@@ -12,7 +12,7 @@ import click
 
 from fdbcore.runtime.redaction import write_no_secrets
 
-from .entry import FAILED, begin_work
+from .exits import FAILED, begin_work
 from .lazy import TYPED, LazyCommands
 
 COMMANDS = (

@@ -18,10 +18,10 @@ from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError, 
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.types import TurnSettings
 
-from .entry import DONE as DONE
-from .entry import FAILED as FAILED
-from .entry import INTERRUPTED as INTERRUPTED
-from .entry import UNMEASURED as UNMEASURED
+from .exits import DONE as DONE
+from .exits import FAILED as FAILED
+from .exits import INTERRUPTED as INTERRUPTED
+from .exits import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run

@@ -44,14 +44,20 @@ SOURCES = {name: source for name, source in sources().items() if name != "__init
 
 
 def imported(source: Path) -> set[str]:
-    """The modules of fdbcore that a source file imports anywhere, also in a function or for its types alone."""
+    """The modules of fdbcore that a source file imports anywhere, also in a function or for its types alone.
+
+    Relative imports are those of the package in whose folder the file is.
+    """
     found = set()
+    packages = ["fdbcore", *(source.parent.relative_to(PACKAGE).parts if source.is_relative_to(PACKAGE) else ["cli"])]
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        if isinstance(node, ast.ImportFrom):
+            above = packages[: len(packages) + 1 - node.level] if node.level else []
+            named = ".".join([*above, *filter(None, [node.module])])
             found |= {
-                full if (full := f"{node.module}.{alias.name}").removeprefix("fdbcore.") in SOURCES else node.module
+                full if (full := f"{named}.{alias.name}").removeprefix("fdbcore.") in SOURCES else named
                 for alias in node.names
             }
     return {name.removeprefix("fdbcore.") for name in found if name.startswith("fdbcore.")}
