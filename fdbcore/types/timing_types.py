@@ -107,6 +107,8 @@ class MeasuredSide(TypedDict, total=False):
     delay_changes: list[DelayStep]
     untold_delay_changes: Annotated[int, Meta(description="further changes, which are not listed")]
     wire: Annotated[LatenessSummary, Meta(description="how late audio left")]
+    step_ms: Annotated[int, Meta(ge=1, description="of a party that answers each step of its input with as much audio")]
+    lag_steps: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="first steps that it does not answer")]
 
 
 class TimingCertificate(TypedDict):
