@@ -138,7 +138,8 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
 
 
 def _run(wanted: Wanted) -> int:
-    """Do what was asked for, and return the exit code."""
+    """Do what was asked for, and return the exit code. Where a peer joins the first call, the port is open at once."""
+    from fdbcore.endpoints.webrtc.endpoint import opened_early
     from fdbcore.models.model_table import PRICES, stated_text
     from fdbcore.recording.files import write_text
     from fdbcore.runs.budget import Budget
@@ -177,7 +178,9 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            return Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring).run()
+            calls = Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring)
+            with opened_early(address for case in calls.first for address in case.addresses):
+                return calls.run()
 
 
 def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.held_here import HeldCalls
+    from fdbcore.runs.plan import Case
     from fdbcore.runtime.executor import Executor
     from fdbcore.session.converse import LiveSettings
 
@@ -126,6 +127,13 @@ class Calls:
             return f"{left} of {len(self.folder.plan.cases)} cases left; {how}{self.same} to continue"
         return f"all cases have ended and are kept; {self.same} for the results"
 
+    @property
+    def first(self) -> Sequence[Case]:
+        """The case whose call is held first, if it is held on this machine."""
+        left = self.folder.left() if self.held is None else []
+        of_trial = self.trial.cases(self.folder) if self.trial else left
+        return [case for case in left if case in of_trial][:1]
+
     def _hold(self, display: Display) -> list[str]:
         """Run the cases that are left; returns the errors, after printing them."""
         from fdbcore.runs.live import measure_timing
@@ -139,6 +147,8 @@ class Calls:
         try:
             with display:
                 if folder.left() and folder.plan.settings.realtime:
+                    if not self.wanted.quiet:
+                        display.invite(self.first)
                     found = measure_timing(folder)
                     if self._shows or not found["passed"]:
                         click.echo(verdict(found), err=True)
