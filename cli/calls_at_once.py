@@ -36,10 +36,10 @@ def jobs_of(asked: int | str, realtime: bool, dry_run: bool, quiet: bool) -> int
     "auto": on the virtual clock one for each processor; else as many as this machine holds on time, which is measured
     if it is not known. SettingsError if a dry run would have to measure.
     """
-    from fdbcore.runs.calls_at_once import known_calls_at_once
-
     if isinstance(asked, int):
         return asked
+    from fdbcore.runs.calls_at_once import known_calls_at_once
+
     if (known := known_calls_at_once(realtime)) is not None:
         return known
     if dry_run:

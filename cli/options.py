@@ -254,9 +254,10 @@ def executor(engine: str | None, jobs: int | None) -> Executor:
 
 def held_calls(executor: Executor, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
     """What holds live calls on the nodes of `executor`, `jobs` at a time on each; None for this machine."""
-    from fdbcore.runs.ray_calls import CallsOnCluster
     from fdbcore.runs.ray_cluster import RayCluster
 
     if not isinstance(executor, RayCluster):
         return None
+    from fdbcore.runs.ray_calls import CallsOnCluster
+
     return partial(CallsOnCluster, executor.entry, calls_per_node=jobs if isinstance(jobs, int) else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,10 +83,8 @@ class Display(Watch):
     def progress(self, progress: RunProgress) -> None:
         """Print once per call where somebody has to join, and redraw the lines of the live calls."""
         for case, tick in progress.live:
-            if self._lines and tick == WAITING and case.name not in self._invited:
-                self._invited.add(case.name)
-                self._status.clear()
-                click.echo("\n".join(_invitations(case)), err=True)
+            if self._lines and tick == WAITING:
+                self.invite([case])
         live = [
             Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._position(case, tick))
             for case, tick in progress.live
@@ -96,6 +94,14 @@ class Display(Watch):
         if self._plan.settings.realtime:
             head = f"about {clock_text(progress.left_s)} left; {head}"
         self._status(head, self._kinds.total(), len(self._plan.cases), live)
+
+    def invite(self, cases: Iterable[Case]) -> None:
+        """Print where somebody has to join these calls, once for each."""
+        for case in cases:
+            if case.name not in self._invited:
+                self._invited.add(case.name)
+                self._status.clear()
+                click.echo("".join(f"{line}\n" for line in _invitations(case)), nl=False, err=True)
 
     def waits(self, wait: Wait) -> None:
         """Show that a call waits for a busy server."""

@@ -84,6 +84,8 @@ LINE_HELP = (
 @options.vad
 @options.changes
 @click.option("--out", type=options.FILE, help=OUT_HELP)
+@click.option("--like", type=options.FILE, metavar="RUN", help="Tell where the settings that systems confirm differ "
+              "from those in this run.")  # fmt: skip
 @click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
               help="Begin no call that would make the run cost more; the same command with more goes on.")  # fmt: skip
 @options.price
@@ -138,7 +140,8 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
 
 
 def _run(wanted: Wanted) -> int:
-    """Do what was asked for, and return the exit code."""
+    """Do what was asked for, and return the exit code. Where a peer joins the first call, the port is open at once."""
+    from fdbcore.endpoints.webrtc.endpoint import opened_early
     from fdbcore.models.model_table import PRICES, stated_text
     from fdbcore.recording.files import write_text
     from fdbcore.runs.budget import Budget
@@ -149,6 +152,9 @@ def _run(wanted: Wanted) -> int:
     from .run_costs import Trial, announce, print_costs
     from .run_plan import plan_of, scoring_of, system_of
 
+    like = options.read_run(wanted.like) if wanted.like else None
+    if like and wanted.out and wanted.out.resolve() == like.path.resolve():
+        raise SettingsError(f"--like {like.path}: expected another run, got the one to hold")
     scoring = scoring_of(wanted)
     executor = options.executor(wanted.engine, None)
     systems = [system_of(text) for text in wanted.systems]
@@ -177,7 +183,9 @@ def _run(wanted: Wanted) -> int:
             if wanted.again is not None:
                 folder.hold_again(wanted.again)
             budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            return Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring).run()
+            calls = Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring, like)
+            with opened_early(address for case in calls.first for address in case.addresses):
+                return calls.run()
 
 
 def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:

@@ -16,11 +16,13 @@ from fdbcore.errors import FdbError
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
     from fdbcore.recording.run_types import Outcome
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.held_here import HeldCalls
+    from fdbcore.runs.plan import Case
     from fdbcore.runtime.executor import Executor
     from fdbcore.session.converse import LiveSettings
 
@@ -34,7 +36,8 @@ class Calls:
     """The calls of a run that are left, and then its results.
 
     executor: scores by the benchmark. held: see `run_cases`. same: how to give the same command again. trial: the cases
-    to run before the user is asked. scoring: see `scoring_of`; the benchmark scores once all cases have ended.
+    to run before the user is asked. scoring: see `scoring_of`; the benchmark scores once all cases have ended. like:
+    the run whose confirmed settings to compare with.
     """
 
     wanted: Wanted
@@ -46,6 +49,7 @@ class Calls:
     budget: Budget | None
     trial: Trial | None
     scoring: Mapping[str, Any] | None
+    like: Run | None
 
     def run(self) -> int:
         """Run the cases that are left, score all recordings, print the results, and return the exit code.
@@ -67,7 +71,7 @@ class Calls:
             failures += self._hold(display)
             if display.asked() < NOW:
                 failures += _score(self.folder, self._shows)
-                _print(self.folder, summarise(self.folder), self.wanted.as_json, self.wanted.quiet)
+                _print(self.folder, summarise(self.folder), self.like, self.wanted.as_json, self.wanted.quiet)
                 has_results = True
         except KeyboardInterrupt:
             pass
@@ -126,6 +130,13 @@ class Calls:
             return f"{left} of {len(self.folder.plan.cases)} cases left; {how}{self.same} to continue"
         return f"all cases have ended and are kept; {self.same} for the results"
 
+    @property
+    def first(self) -> Sequence[Case]:
+        """The case whose call is held first, if it is held on this machine."""
+        left = self.folder.left() if self.held is None else []
+        of_trial = self.trial.cases(self.folder) if self.trial else left
+        return [case for case in left if case in of_trial][:1]
+
     def _hold(self, display: Display) -> list[str]:
         """Run the cases that are left; returns the errors, after printing them."""
         from fdbcore.runs.live import measure_timing
@@ -139,6 +150,8 @@ class Calls:
         try:
             with display:
                 if folder.left() and folder.plan.settings.realtime:
+                    if not self.wanted.quiet:
+                        display.invite(self.first)
                     found = measure_timing(folder)
                     if self._shows or not found["passed"]:
                         click.echo(verdict(found), err=True)
@@ -170,13 +183,17 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
     return []
 
 
-def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -> None:
+def _print(folder: RunFolder, summary: RunSummary, like: Run | None, as_json: bool, quiet: bool) -> None:
     """Write the page of a single case, or the tables and index.html of several, and print the results."""
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.settings_differences import confirmed_unlike
     from fdbcore.protocols import CLEAN
     from fdbcore.report.format import cost_text
     from fdbcore.session.converse import NOT_COUNTED
 
     silent = as_json or quiet
+    if like is not None:
+        summary = {**summary, "confirmed_unlike": confirmed_unlike(Run(folder.path), like)}
     if as_json:
         printed: RunSummary = {
             **summary,
@@ -189,6 +206,8 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         _print_outcomes(summary["systems"])
         if "cost" in summary:
             click.echo(f"cost: {cost_text(summary['cost'])}")
+        for line in summary.get("confirmed_unlike", ()):
+            click.echo(line)
     _write_pages(folder, silent or _is_text_only(folder))
     lines = [line["name"] for line in folder.plan.decided_by.get("lines", ())]
     if not silent and CLEAN in lines and len(lines) > 1:

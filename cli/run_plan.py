@@ -45,6 +45,7 @@ class Wanted:
     vad: str
     changes: Sequence[str]
     out: Path | None
+    like: Path | None
     max_usd: float | None
     first: int | None
     yes: bool

@@ -5,13 +5,15 @@ whether they are of an earlier version, and whether two runs differ.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.errors import SettingsError
+from fdbcore.errors import FdbError, SettingsError
 from fdbcore.registry import is_installed_vad, vad
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES
 
@@ -24,6 +26,8 @@ NO_SETTINGS: Final = ("bias_ms", "rate_hz")
 """The rate belongs to the call, such as one by telephone; earlier versions stated a bias of the detector."""
 
 ANYWAY = "--different-settings"
+_MOST_CHARACTERS: Final = 60  # of a value, which may be a whole text
+_OF_A_CALL: Final = re.compile(r"(^| )(id|object|created|\w+_at|(session|call|conversation)_?id)$", re.IGNORECASE)
 
 
 def differing_between(runs: Mapping[str, Iterable[Settings]]) -> list[str]:
@@ -33,17 +37,41 @@ def differing_between(runs: Mapping[str, Iterable[Settings]]) -> list[str]:
     first, second = leaves.values()
     return [
         f"{setting}: " + ", ".join(f"{name} {_values(of, setting)}" for name, of in leaves.items())
-        for setting in dict.fromkeys(setting for setting, _ in sorted(first ^ second))
+        for setting in _names(first ^ second)
     ]
+
+
+def confirmed_unlike(run: Run, other: Run) -> list[str]:
+    """Where the settings that systems confirmed differ between two runs, a line each; one line if they do not."""
+    here, there = _confirmed(run), _confirmed(other)
+    names = _names(here ^ there)
+    found = [f"confirmed {name}: {_values(here, name)} here, {_values(there, name)} in {other.path}" for name in names]
+    if not (here and there):
+        found = [f"confirmed settings: {len(here) or 'none'} here, {len(there) or 'none'} in {other.path}"]
+    return found or [f"confirmed settings: as in {other.path}"]
+
+
+def _confirmed(run: Run) -> Leaves:
+    """The settings that the systems confirmed in any call, with their names if there are several."""
+    found: Leaves = set()
+    are_several = len({call.columns.get("system") for call in run.calls}) > 1
+    for call in run.calls:
+        with suppress(FdbError):
+            session = (call.recording.original_meta.get("parties") or {}).get("B", {}).get("session")
+            leaves = _leaves({call.columns.get("system", "") if are_several else "": session})
+            found |= {(name, value) for name, value in leaves if value != "null" and not _OF_A_CALL.search(name)}
+    return found
+
+
+def _names(differing: Leaves) -> Iterable[str]:
+    return dict.fromkeys(setting for setting, _ in sorted(differing))
 
 
 def differing_within(made_by: Sequence[Settings]) -> list[str]:
     """The settings that differ between calls of one run: "turns min_silence_ms: 200 and 300"."""
     every = [_of([settings]) for settings in made_by]
     differing: Leaves = {leaf for of_one in every for leaf in of_one if not all(leaf in other for other in every)}
-    return [
-        f"{setting}: {_values(differing, setting)}" for setting in dict.fromkeys(name for name, _ in sorted(differing))
-    ]
+    return [f"{setting}: {_values(differing, setting)}" for setting in _names(differing)]
 
 
 def _of(made_by: Iterable[Settings]) -> Leaves:
@@ -60,7 +88,7 @@ def _leaves(settings: Mapping[str, object], name: str = "") -> Iterator[tuple[st
 
 
 def _values(leaves: Leaves, name: str) -> str:
-    return " and ".join(sorted(value.strip('"') for key, value in leaves if key == name)) or "none"
+    return " and ".join(sorted(value.strip('"')[:_MOST_CHARACTERS] for key, value in leaves if key == name)) or "none"
 
 
 def detectors(made_by: Iterable[Settings]) -> list[str]:

@@ -156,3 +156,4 @@ class RunSummary(TypedDict):
     systems: dict[str, SystemSummary]
     cost: NotRequired[Annotated[HeldCost, Meta(description="of all systems together")]]
     cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]
+    confirmed_unlike: NotRequired[Annotated[list[str], Meta(description="as --like prints it; not in summary.json")]]

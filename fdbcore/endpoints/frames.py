@@ -298,7 +298,8 @@ class FrameStream:
         """Counts of samples since tick 0, speed, lateness and our own delays, as JSON values.
 
         dropped_samples: from before tick 0, or in missed ticks. received_samples_per_s: only for a party that always
-        sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only.
+        sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only. step_ms: of a
+        party that is clocked by its input.
         """
         playout, stats = self._playout, self._playout.queue.stats()
         counts = playout.counts()
@@ -306,9 +307,11 @@ class FrameStream:
         speed = {"received_samples_per_s": self.received_samples * TICKS_PER_S / (self.tick + 1)} if live else {}
         # A frame is sent unchanged at the start of its own tick, so the way out adds no delay.
         delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
+        steps = {"step_ms": self.pace.step_ms} if self.pace.clocking == "input" else {}
         return {
             **speed,
             **delays,
+            **steps,
             "received_samples": self.received_samples,
             **counts,
             "heard_samples": counts["heard_samples"] + self._next_answer * FRAME_SAMPLES,

@@ -47,7 +47,7 @@ _RUST_HANDSHAKE_BYTES: Final = 8  # two versions; the Python server sends none
 _TLS: Final = Setting("tls", "whether by TLS; certificates are not verified", default="0", choices=("0", "1"))
 _LAG: Final = Setting(
     "lag_steps",
-    "first steps that the server leaves unanswered; only lockstep needs it",
+    "first steps that the server leaves unanswered; lockstep and the times of its answers need it",
     int,
     unset="detected",
     least=0,

@@ -14,12 +14,12 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Arrivals, Recording
-from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Side
 from fdbcore.types.session_events import MUTED
 from fdbcore.types.system_events import SYSTEM_TURN
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted, HeldSystemTurns, TurnDifferences
+    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted, HeldSystemTurns, Steps, TurnDifferences
 
 
 _OF_MUTED: Final = ("side", "from_tick", "to_tick", "loud_ms", "loudest_dbfs")
@@ -43,10 +43,7 @@ def live_record(recording: Reading) -> Held | None:
         "timing": meta.get("timing"),
         "replay_of": {"path": link["path"], "same": link["same"], "differences": link["differences"]} if link else None,
         "missed": joined(np.array(missed, np.int64).reshape(-1, 2), 1).tolist(),
-        "arrivals": {
-            "A": _deliveries(Arrivals.among(events, "A")),
-            "B": _deliveries(Arrivals.among(events, "B")),
-        },
+        "arrivals": {"A": _deliveries(recording, "A"), "B": _deliveries(recording, "B")},
     }
     if muted := [{name: event[name] for name in _OF_MUTED} for event in events if event["kind"] == MUTED]:
         held["muted"] = cast("list[HeldMuted]", muted)
@@ -63,19 +60,45 @@ def live_record(recording: Reading) -> Held | None:
     return held
 
 
-def _deliveries(found: Arrivals) -> Deliveries | None:
-    """How many deliveries, how long the median one is, and how far apart (ms) they came."""
+def _deliveries(recording: Recording, side: Side) -> Deliveries | None:
+    """How many deliveries, how long the median one is, and how far apart (ms) they came; and its steps."""
+    found = recording.arrivals(side)
     if len(found.at_us) < 2:
         return None
     spacing_ms = np.diff(found.at_us) / 1000
     p50_ms, p99_ms, max_ms = np.quantile(spacing_ms, [0.5, 0.99, 1.0])
-    return {
+    told: Deliveries = {
         "n": len(found.at_us),
         "length_ms": float(np.median(found.samples)) * 1000 / SAMPLE_RATE_HZ,
         "p50_ms": float(p50_ms),
         "p99_ms": float(p99_ms),
         "max_ms": float(max_ms),
     }
+    if (steps := _steps(recording, side, found)) is not None:
+        told["steps"] = steps
+    return told
+
+
+def _steps(recording: Recording, side: Side, found: Arrivals) -> Steps | None:
+    """How long after each step of its input a party that is clocked by it had answered it; None for any other.
+
+    A step is there when its last tick has left, which is later where that was missed. None, too, if answers came before
+    their steps: then the party leaves fewer of its first steps unanswered than is stated.
+    """
+    measured = recording.measured(side)
+    step_ms, lag_steps = measured.get("step_ms", 0), measured.get("lag_steps") or 0
+    step_samples, ends = step_ms * SAMPLE_RATE_HZ // 1000, found.start_sample + found.samples
+    n_sent = recording.n_ticks * TICK_MS // step_ms - lag_steps if step_ms else 0
+    steps = np.arange(1, min(n_sent, int(ends[-1]) // step_samples) + 1) if n_sent > 0 else np.arange(0)
+    if not len(steps):
+        return None
+    missed = [event["tick"] for event in recording.events if event["kind"] == "missed"]
+    held = np.setdiff1d(np.arange(recording.n_ticks + 1), missed)
+    sent_ticks = held[np.searchsorted(held, (steps + lag_steps) * step_ms // TICK_MS - 1)]
+    came_us = found.at_us[np.searchsorted(ends, steps * step_samples)]
+    late_ms = (came_us - (measured["wire"]["p50_us"] or 0)) / 1000 - sent_ticks * TICK_MS
+    p50_ms, p99_ms = np.quantile(late_ms, [0.5, 0.99]).tolist()
+    return {"n": len(steps), "step_ms": step_ms, "p50_ms": p50_ms, "p99_ms": p99_ms} if p50_ms >= 0 else None
 
 
 def system_turns(recording: Recording) -> HeldSystemTurns | None:

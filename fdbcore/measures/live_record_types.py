@@ -25,6 +25,15 @@ class ReplayOf(TypedDict):
     differences: list[str]
 
 
+class Steps(TypedDict):
+    """How long after each step of its input a party that is clocked by it had answered with as much audio."""
+
+    n: Annotated[Count, Meta(description="steps that were answered")]
+    step_ms: int
+    p50_ms: float
+    p99_ms: float
+
+
 class Deliveries(TypedDict):
     """Of a side's audio: how many deliveries, the median length of one, and how far apart they came."""
 
@@ -33,6 +42,7 @@ class Deliveries(TypedDict):
     p50_ms: float
     p99_ms: float
     max_ms: float
+    steps: NotRequired[Annotated[Steps, Meta(description="missing unless it is clocked by its input")]]
 
 
 class ArrivalsOfSides(TypedDict):

@@ -20,6 +20,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.webrtc.early import EarlyPorts, close_own, early
 from fdbcore.errors import FdbError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.lines.line import line_at
 from fdbcore.measures.examiner_rule import fault_of_call
@@ -108,7 +109,10 @@ class HeldCalls(Protocol):
 
 
 class CallsHere:
-    """`HeldCalls` in processes, each with `calls_per_process` of them at most."""
+    """`HeldCalls` in processes, each with `calls_per_process` of them at most.
+
+    The first process gets the first call, and so the ports that this process has opened early for it.
+    """
 
     def __init__(
         self, run_path: Path, settings: LiveSettings, calls: int, calls_per_process: int = CALLS_PER_PROCESS
@@ -127,6 +131,7 @@ class CallsHere:
         """See `HeldCalls`."""
         while len(self._processes) < self._n_processes:
             self._processes.append(Worker(self._run_path, self._settings, self._slots))
+            close_own()
         if not all(process.ready for process in self._processes):
             return 0
         return self.at_once - sum(len(process.held) for process in self._processes)
@@ -196,7 +201,7 @@ class Worker(WorkerProcess):
         self.held: dict[int, int] = {}
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
         self.waits: list[Wait] = []
-        super().__init__(run_path / LOG, _hold_calls, self.progress, settings)
+        super().__init__(run_path / LOG, _hold_calls, self.progress, settings, early)
 
     def hold(self, call: LiveCall) -> None:
         """Begin a conversation. Its slot must be free."""
@@ -211,8 +216,9 @@ class Worker(WorkerProcess):
         return None if received is None else [message for message in received if isinstance(message, Ended)]
 
 
-def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings) -> None:
-    """What the process does."""
+def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings, opened: EarlyPorts) -> None:
+    """What the process does. opened: ports that the run has opened early."""
+    early.update(opened)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     vad(settings.vad)(source_rate_hz=48_000)  # load the model while no call is live
     connection.send(None)  # loaded

@@ -13,6 +13,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import read_scores, score, summary, unscored
 from fdbcore.analysis.survey import Survey
+from fdbcore.endpoints.webrtc.endpoint import opened_early
 from fdbcore.errors import SettingsError
 from fdbcore.measures.costs import total
 from fdbcore.measures.placed_lines import placed_lines
@@ -145,11 +146,12 @@ def run(
         with RunFolder(folder, plan) as run_folder:
             if again is not None:
                 run_folder.hold_again(again)
-            if run_folder.left() and plan.settings.realtime:
-                measure_timing(run_folder)
             at_a_time = needed_calls_at_once(plan.settings.realtime) if jobs == "auto" else jobs
             budget = Budget(max_usd) if max_usd is not None else None
-            run_cases(run_folder, jobs=at_a_time, watch=watch, budget=budget)
+            with opened_early(address for case in run_folder.left()[:1] for address in case.addresses):
+                if run_folder.left() and plan.settings.realtime:
+                    measure_timing(run_folder)
+                run_cases(run_folder, jobs=at_a_time, watch=watch, budget=budget)
             for _ in score_cases(run_folder):
                 pass
             summarise(run_folder)

@@ -68,6 +68,11 @@ class Case:
     trial: int
     line: str | None = None
 
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """The whole addresses of sides A and B, which may hold secrets."""
+        return self.user.address, self.system.address
+
     def to_json(self) -> PlannedCase:
         """The case as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())

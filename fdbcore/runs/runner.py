@@ -64,7 +64,7 @@ class _Attempt:
 
     @property
     def servers(self) -> set[str]:
-        return {server(self.case.user.address), server(self.case.system.address)}
+        return set(map(server, self.case.addresses))
 
 
 def run_cases(
@@ -190,8 +190,7 @@ class _Runner:
         path = self.folder.path / case.name
         # Neither the system nor the line: all meet the same latencies, and systems the same noise.
         seed = f"{self._plan.decided_by['seed']}/{case.user.name}/{case.trial}"
-        addresses = case.user.address, case.system.address
-        self.calls.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, case.line or CLEAN, seed))
+        self.calls.hold(LiveCall(slot, path, *case.addresses, meta, self._plan.tools, case.line or CLEAN, seed))
 
     def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
         case, earlier = attempt.case, attempt.earlier

@@ -108,6 +108,8 @@ class MeasuredSide(TypedDict, total=False):
     untold_delay_changes: Annotated[int, Meta(description="further changes, which are not listed")]
     unplayed: Annotated[str, Meta(description="audio in messages that are not played, in words; absent: none")]
     wire: Annotated[LatenessSummary, Meta(description="how late audio left")]
+    step_ms: Annotated[int, Meta(ge=1, description="of a party that answers each step of its input with as much audio")]
+    lag_steps: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="first steps that it does not answer")]
 
 
 class TimingCertificate(TypedDict):

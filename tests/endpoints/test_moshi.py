@@ -6,6 +6,8 @@ import asyncio
 import datetime
 import os
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,14 +24,19 @@ from fakes.moshi_server import MoshiServer, Quirks
 from fakes.parties import LoudVad, Speaker
 from scipy.signal import correlate
 
+from fdbcore.analysis.score import score
 from fdbcore.clock import VirtualClock, now_ns
 from fdbcore.endpoints.moshi import MoshiEndpoint, moshi, personaplex
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import EVENTS
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint
+from fdbcore.report.call.document import document
+from fdbcore.report.call.page import page
+from fdbcore.report.call.screen import screen
 from fdbcore.runtime.network import event_loop
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.session.loop import run
@@ -522,6 +529,36 @@ def test_addresses(address: str) -> None:
 def test_a_wrong_address_is_told_before_anything_is_opened(address: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         endpoint(address)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("flavour", ["python", "rust", "personaplex"])
+def test_answers_to_steps_are_as_late_as_the_server_says(tmp_path: Path, flavour: Any) -> None:
+    """Each flavour leaves another number of first steps unanswered."""
+    server = (sys.executable, "-m", "fakes.moshi_server", "--port", "0", "--log", "--model", "tone")
+    given = (*server, "--flavour", flavour, "--compute-ms", "19")
+    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    party, settings = personaplex if flavour == "personaplex" else moshi, LiveSettings(vad="energy", max_s=5.0)
+    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True, env=where) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        system = party(address(port, Quirks(flavour)))
+        held = converse(Speaker([True] * 500), system, tmp_path / "call", settings, {}, Event())
+        process.kill()
+        log_ms = [float(line) for line in process.stdout]
+    reading = Reading(held.path)
+    content = document(reading, score(reading))
+    arrivals = content["held"]["arrivals"] if content["held"] else None
+    assert arrivals is not None
+    assert arrivals["A"] is None
+    assert arrivals["B"] is not None
+    found = arrivals["B"]["steps"]
+    assert found["step_ms"] == 80
+    assert 40 <= found["n"] <= len(log_ms) <= 63
+    assert found["p50_ms"] == pytest.approx(np.median(log_ms[: found["n"]]), abs=1)
+    text = f"B answers each step {found['p50_ms']:.1f} ms after it (p99 {found['p99_ms']:.1f}) of 80"
+    assert text in " ".join(screen(reading, content).split())
+    assert text in page(reading, content)
 
 
 @pytest.mark.live

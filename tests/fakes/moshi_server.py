@@ -99,12 +99,14 @@ MODELS: dict[str, type[Echo | Answer | Tone]] = {"echo": Echo, "answer": Answer,
 class MoshiServer:
     """One server with one lock; it stands still while `computing` is held.
 
-    heard: what came in the last session, a step each. thrown_away_bytes: what came before the handshake.
+    heard: what came in the last session, a step each. thrown_away_bytes: what came before the handshake. logs: it
+    prints how many ms after the arrival of a step its answer was sent.
     """
 
     quirks: Quirks = field(default_factory=Quirks)
     tls: ssl.SSLContext | None = None
     heard: list[Wave] = field(default_factory=list)
+    logs: bool = False
     queries: list[dict[str, str]] = field(default_factory=list)
     thrown_away_bytes: int = 0
     computing: threading.Lock = field(default_factory=threading.Lock)
@@ -176,6 +178,7 @@ class _Session:
         else:
             await self._socket.send_bytes(b"\x00")
         async for message in self._socket:
+            self._came_s = time.monotonic()
             if message.type is WSMsgType.BINARY and message.data[:1] == b"\x01":
                 self._pending = np.concatenate([self._pending, self._reader.append_bytes(message.data[1:])])
             while len(self._pending) >= STEP and not self._socket.closed:
@@ -195,6 +198,8 @@ class _Session:
             await self._go_wrong()
         elif self._steps > self._quirks.lag:
             await self._say(said)
+            if self._server.logs:
+                print(1000 * (time.monotonic() - self._came_s), flush=True)
 
     async def _say(self, said: Wave) -> None:
         self._sent_samples += STEP
@@ -272,9 +277,10 @@ def main() -> None:
     parser.add_argument("--model", choices=list(MODELS), default="answer")
     parser.add_argument("--compute-ms", type=float, default=0.0)
     parser.add_argument("--text", action="store_true")
+    parser.add_argument("--log", action="store_true", help="print how many ms after a step its answer was sent")
     given = parser.parse_args()
     quirks = Quirks(given.flavour, given.model, compute_s=given.compute_ms / 1000, text=given.text)
-    with MoshiServer(quirks).running(given.port) as port, suppress(KeyboardInterrupt):
+    with MoshiServer(quirks, logs=given.log).running(given.port) as port, suppress(KeyboardInterrupt):
         print(f"listening on 127.0.0.1:{port}", flush=True)
         threading.Event().wait()
 

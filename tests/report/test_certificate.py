@@ -104,6 +104,33 @@ def test_arrivals_are_told_by_their_spacing(tmp_path: Path) -> None:
     assert "500 of 20 ms" in text_of(recording)
 
 
+@pytest.mark.parametrize(("lag_steps", "stated"), [(0, 0), (1, 1), (2, 2), (0, None), (0, 1)])
+def test_steps_are_answered_from_when_they_have_left(tmp_path: Path, lag_steps: int, stated: int | None) -> None:
+    """Answers of 80 ms, in two pieces; a step whose last tick is missed leaves in the next one that is not."""
+    rng, gone = np.random.default_rng(0), {23, 24, 79, 100}
+    late_us, n = rng.integers(1_000, 60_000, 110), 110 - lag_steps
+    sent = [next(tick for tick in range(8 * step + 7, 900) if tick not in gone) for step in range(110)]
+    came_us = [10_000 * sent[step] + late_us[step] for step in range(lag_steps, 110)]
+    at_us = sorted([at - 500 for at in came_us] + came_us)
+    assert len(at_us) == 2 * n
+    arrived = {"at_us": [*map(int, at_us)], "start_sample": [1920 * i for i in range(2 * n)], "samples": [1920] * 2 * n}
+    measured = {"step_ms": 80, "lag_steps": stated, "wire": {**WIRE, "p50_us": 400.0}}
+    recording = held_recording(tmp_path / "x", timing=timing(sides={"A": {}, "B": measured}))
+    recording = append_events(recording, {"tick": 899, "side": "B", "kind": "arrivals", **arrived}, *missed(*gone))
+    document = document_of(recording)
+    validator("replay").validate(json.loads(json.dumps(document)))
+    told = document["held"]["arrivals"]["B"]
+    if (stated or 0) > lag_steps:
+        assert "steps" not in told, "answers that come before their steps"
+        return
+    late_ms = (late_us[lag_steps:] - 400) / 1000
+    p50, p99 = np.median(late_ms), np.quantile(late_ms, 0.99)
+    assert told["steps"] == {"n": n, "step_ms": 80, "p50_ms": pytest.approx(p50), "p99_ms": pytest.approx(p99)}
+    text = f"B answers each step {p50:.1f} ms after it (p99 {p99:.1f}) of 80"
+    assert text in text_of(recording)
+    assert text in " ".join(screen(recording, document).split())
+
+
 # --- the verdict
 
 

@@ -14,7 +14,8 @@ import json
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -22,10 +23,11 @@ from urllib.parse import urlsplit
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.webrtc import HUNG_UP
+from fdbcore.endpoints.webrtc.early import EarlyPort, Place, close_own, early
 from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.registry import endpoint
-from fdbcore.runtime.address import KEY_VARIABLE, Setting, location, parsed
+from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, location, parsed
 from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.redaction import redacted, secret
 from fdbcore.types import Happening, Pcm, Side
@@ -242,15 +244,21 @@ class Joined(WebRtcEndpoint):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._token = secret(TOKEN) or None
+        self._early = early.get(self.place) if self.page else None
+        self._port = self._early.number if self._early else self._port
         self._seat: Seat | None = None
         self._uses_server = False  # whether the server of its port must be released
         self._begun = False  # whether a peer is connected; no other may come after it
 
     @property
+    def place(self) -> Place:
+        """The host and port at which peers join."""
+        return self._host, self._port
+
+    @property
     def page(self) -> str | None:
         """The address at which a browser joins; None if nobody should join by hand."""
-        return f"http://{self._host}:{self._port}/"
+        return f"http://{host_port(*self.place)}/"
 
     async def answer(self, offer_sdp: str) -> str:
         """Our answer to a peer's offer. PartyError once the conversation has begun."""
@@ -282,8 +290,9 @@ class Joined(WebRtcEndpoint):
 
     async def _connect(self) -> None:
         self._uses_server = True  # before the call: it counts this seat even if it fails
-        server = await _shared_server(self._host, self._port, self._token)
+        server = await _shared_server(self.place, self._early)
         self._seat = server.seat(self._side, self, self._options["session"], self._options["shows"])
+        await server.serve()
         await self._invite(server)
         self.waits = True
         await self._seat.taken(self._join_s)
@@ -297,7 +306,7 @@ class Joined(WebRtcEndpoint):
         if self._seat is not None:
             self._seat.close()
         if self._uses_server:
-            at = self._host, self._port
+            at = self.place
             _seats[at] -= 1
             if not _seats[at] and not (starting := _servers.pop(at)).exception():  # the last seat stops the server
                 await starting.result().stop()
@@ -367,25 +376,43 @@ class Far(Joined):
         return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
 
 
-_servers: dict[tuple[str, int], asyncio.Task[SignallingServer]] = {}
-_seats: Counter[tuple[str, int]] = Counter()
+_servers: dict[Place, asyncio.Task[SignallingServer]] = {}
+_seats: Counter[Place] = Counter()
 
 
-async def _shared_server(host: str, port: int, token: str | None) -> SignallingServer:
+async def _shared_server(place: Place, opened: EarlyPort | None) -> SignallingServer:
     """The server of this process at a port, which is started for the first seat. SettingsError if it cannot listen.
 
-    token: what peers must send; None for no token, which is allowed on loopback only. Each call counts one seat more in
-    `_seats`, even if it fails.
+    opened: the port, if it was opened early. Each call counts one seat more in `_seats`, even if it fails.
     """
     from fdbcore.endpoints.webrtc.signalling import SignallingServer
 
     async def started() -> SignallingServer:
-        server = SignallingServer(host, port, token)
-        await server.start()
+        server = SignallingServer(*place, secret(TOKEN) or None)
+        await server.start(*(opened.take() if opened else ()))
         return server
 
-    at = host, port
-    _seats[at] += 1
-    if at not in _servers:
-        _servers[at] = asyncio.get_running_loop().create_task(started())
-    return await _servers[at]
+    _seats[place] += 1
+    if place not in _servers:
+        _servers[place] = asyncio.get_running_loop().create_task(started())
+    return await _servers[place]
+
+
+@contextmanager
+def opened_early(addresses: Iterable[str]) -> Iterator[None]:
+    """In the `with` block, the ports at which peers join a call are open. SettingsError if one cannot be opened.
+
+    addresses: of the sides of the call.
+    """
+    from fdbcore.endpoints.webrtc.signalling import SignallingServer
+
+    parties = map(endpoint, addresses)
+    places = Counter(party.place for party in parties if isinstance(party, Joined) and party.page)
+    try:
+        for place, seats in places.items():
+            listening = SignallingServer(*place, secret(TOKEN) or None).listen()
+            early[place] = EarlyPort(listening.getsockname()[1], listening, seats)
+        yield
+    finally:
+        close_own()
+        early.clear()

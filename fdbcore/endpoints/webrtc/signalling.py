@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING
 
 from fdbcore.endpoints.webrtc.seats import MAX_BYTES, OVER, Refusal, Seats
@@ -25,26 +26,43 @@ class SignallingServer(Seats):
 
     _runner: AppRunner | None = None
     _listener: asyncio.Server | None = None
+    _awaited_seats = 0
 
-    async def start(self) -> None:
-        """Listen. SettingsError if the port is not available."""
+    def listen(self) -> socket.socket:
+        """Open the port; `start` answers whoever comes. SettingsError if it is not available."""
+        try:
+            family, *_, place = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0]
+            return socket.create_server(place, family=family)
+        except OSError as error:
+            why = str(error.strerror).partition(" (")[0]
+            raise SettingsError(f"{self.host}:{self.port}: cannot listen there: {why}") from error
+
+    async def start(self, listening: socket.socket | None = None, awaited_seats: int = 0) -> None:
+        """Answer whoever comes, once there are `awaited_seats`. SettingsError if the port is not available.
+
+        listening: from `listen`, if it was called before.
+        """
         try:
             from aiohttp import web
 
             from fdbcore.endpoints.webrtc import admission, websocket_server, whip_server
         except ImportError as error:
             raise MissingExtraError(f"WebRTC: expected {error.name}: pip install 'fdbcore[live]'") from error
+        sock = listening or self.listen()
+        self.port = sock.getsockname()[1]
         app = web.Application(middlewares=[admission.guard(self)], client_max_size=MAX_BYTES)
         app.add_routes([*websocket_server.routes(self), *whip_server.routes(self)])
         self._runner = web.AppRunner(app, shutdown_timeout=self.patience_s)
         await self._runner.setup()
         connect = admission.connections(self, self._runner)
-        try:
-            self._listener = await asyncio.get_running_loop().create_server(connect, self.host, self.port)
-        except OSError as error:
-            await self.stop()
-            raise SettingsError(f"{self.host}:{self.port}: cannot listen there: {error.strerror}") from error
-        self.port = self._listener.sockets[0].getsockname()[1]
+        self._listener = await asyncio.get_running_loop().create_server(connect, sock=sock, start_serving=False)
+        self._awaited_seats = awaited_seats
+        await self.serve()
+
+    async def serve(self) -> None:
+        """Begin to answer if all seats that are awaited are there: who came before has waited."""
+        if self._listener is not None and len(self.seats) >= self._awaited_seats:
+            await self._listener.start_serving()
 
     async def stop(self) -> None:
         """Close all seats and connections, and the port."""

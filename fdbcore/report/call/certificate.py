@@ -78,6 +78,15 @@ def muted_texts(content: Document) -> list[str]:
     return [_muted_text(each) for each in content["held"].get("muted", ())] if content["held"] else []
 
 
+def steps_texts(content: Document) -> Iterator[str]:
+    """How soon each side that is clocked by its input answers it."""
+    for side in SIDES if content["held"] else ():
+        arrivals = content["held"]["arrivals"][side] if content["held"] else None
+        if arrivals and (steps := arrivals.get("steps")):
+            p50, p99 = f"{steps['p50_ms']:.1f}", f"{steps['p99_ms']:.1f}"
+            yield f"{side} answers each step {p50} ms after it (p99 {p99}) of {steps['step_ms']}"
+
+
 def _muted_text(muted: HeldMuted) -> str:
     end = clock_text(ticks_to_s(muted["to_tick"]))
     text = f"{muted['side']} until {end}, since {other_side(muted['side'])} opens the call; no figure counts this time"
@@ -100,7 +109,12 @@ def section(content: Document) -> dict[str, Any]:
         "sides": list(_side_rows(content)),
         "delay_changes": changes,
         "more_delay_changes": f"{more:,}" if more else "",
-        "rest": [*(("muted", text) for text in muted_texts(content)), *_system_turns(content), *_conditions(timing)],
+        "rest": [
+            *(("muted", text) for text in muted_texts(content)),
+            *(("steps", text) for text in steps_texts(content)),
+            *_system_turns(content),
+            *_conditions(timing),
+        ],
     }
 
 

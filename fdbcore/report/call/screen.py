@@ -18,7 +18,7 @@ from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
-from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, verdict
+from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, steps_texts, verdict
 from fdbcore.report.call.document import told_first
 from fdbcore.report.call.health import health_text, line_texts
 from fdbcore.report.call.tools import tools_text
@@ -109,7 +109,7 @@ def _held(content: Document) -> Iterator[tuple[str, str]]:
     """The lines about the timing of a live call, its tool calls, and whether a replay gave the same results."""
     if content["held"] is None:
         return
-    yield "timing", " | ".join(filter(None, [verdict(content), disturbances(content)]))
+    yield "timing", " | ".join(filter(None, [verdict(content), disturbances(content), *steps_texts(content)]))
     yield from (("muted", text) for text in muted_texts(content))
     if calls := tools_text(content):
         yield "tools", calls
