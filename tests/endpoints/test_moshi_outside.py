@@ -29,7 +29,7 @@ def test_each_step_is_answered_and_heard_one_step_later(tmp_path: Path) -> None:
         recording = converse(caller, system, tmp_path / "call", settings, {}, threading.Event())
     measured = recording.measured("B")
     assert recording.n_ticks == TICKS
-    assert measured["lag_steps"] == 1  # type: ignore[typeddict-item]
+    assert measured["lag_steps"] == 1
     assert measured["steps_ahead"] == 0  # type: ignore[typeddict-item]
     assert measured["sent_samples"] == TICKS * FRAME_SAMPLES  # type: ignore[typeddict-item]
     assert measured["underruns"] == 0
