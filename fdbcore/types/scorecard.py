@@ -105,10 +105,11 @@ class ScoreRow:
 class Difference:
     """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
 
-    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard. detectable:
-    the smallest true difference that n cases can show. needed: the fewest cases with which the test can give a p below
-    1 - level; with fewer, there is nothing to detect. differing: in how many cases the two differ; None where that is
-    not known. clusters: how many recorded users the cases are turns of; None where each case stands alone.
+    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard, None where
+    they leave it untested. detectable: the smallest true difference that n cases can show. needed: the fewest cases
+    with which the test can give a p below 1 - level; with fewer, there is nothing to detect. differing: in how many
+    cases the two differ; None where that is not known. clusters: how many recorded users the cases are turns of; None
+    where each case stands alone.
     """
 
     condition: str
@@ -194,7 +195,8 @@ class Scorecard:
     ("noise"). rows: over all cases of a condition; subsets: over some of them, grouped by what subsets_by names
     ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
-    caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
+    caption: the caption of its table in a paper. test: how p and its correction were computed; correction: the name of
+    that. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
     not_compared: why there are no differences, where there are none.
@@ -212,6 +214,7 @@ class Scorecard:
     problems: Sequence[Problem] = ()
     caption: str = ""
     test: str = ""
+    correction: str = "Holm"
     detectable: str = ""
     notes: Sequence[str] = ()
     facts: Sequence[str] = ()
