@@ -156,11 +156,9 @@ def test_many_clusters_are_sampled_as_near_as_sampling_allows() -> None:
 
 
 def test_what_has_no_items_is_not_tested_and_rounding_is_no_difference() -> None:
-    thirds = np.array([1 / 3, 1 / 3, 0.1, -2 / 3, 0.2, -0.3] * 8)
-    nothing = np.full(48, np.nan)
-    clear = np.ones(48)
-    clusters = np.repeat(np.arange(8), 6)
-    found = gatekeeper_p(np.stack([clear, thirds, nothing, clear], axis=1), [0, 0, 2, 2], clusters)
+    nearly, nothing, clear = np.array([0.1, 0.2, -0.3] * 8), np.full(24, np.nan), np.ones(24)
+    clusters = np.repeat(np.arange(8), 3)
+    found = gatekeeper_p(np.stack([clear, nearly, nothing, clear], axis=1), [0, 0, 2, 2], clusters)
     assert found == [2 / 2**8, 1.0, None, None]
     with pytest.raises(InputError, match=r"got \(3,\)"):
         gatekeeper_p([1.0, 2.0, 3.0], [0])
