@@ -185,6 +185,10 @@ def _slices(group: V3Group) -> Iterator[ScoreRow]:
         found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
         scale = PASSED.id if row["label"] == "as_released" else REPAIRED.id
         found["figures"][scale] = Figure(row["passed"] / row["n"], n=row["n"])
+        if row["label"] == "as_released":
+            found["figures"] |= {
+                f"compat_{name}": Figure(each["value"], n=each["n"]) for name, each in row["rates"].items()
+            }
     for ours in group["ours"]:
         if (own := by_slice.get((ours["system"], ours["slice"]))) is not None:
             own["figures"] |= _our_figures(ours)

@@ -161,10 +161,10 @@ def comparisons_of(items: Sequence[OursItem]) -> list[OursComparison]:
                 found.append(_compared(measure, *both))
                 differences.append(_differences(*both, measure))
     records = {item.record["id"]: item.record for item in sorted(items, key=lambda item: item.record["id"])}
-    columns = [[own.get(name, math.nan) for name in records] for own in differences]
+    columns = [[own.get(name, math.nan) for own in differences] for name in records]
     pairs = [(one["a"], one["b"]) for one in found]
     clusters = [[record["speaker"] for record in records.values()], [record["scenario"] for record in records.values()]]
-    for one, p, corrected in zip(found, *p_values(np.array(columns).T, pairs, clusters), strict=True):
+    for one, p, corrected in zip(found, *p_values(np.array(columns), pairs, clusters), strict=True):
         one["p"], one["p_corrected"] = p, corrected
     return found
 
