@@ -124,7 +124,8 @@ def power(design: Design, own: float, difference: float, studies: int) -> float:
 
 def largest(design: Design) -> float:
     """The corrected p of a system that passes all against one that passes nothing; the others pass half."""
-    values = np.random.default_rng(3).integers(2, size=(MEASURES, design.systems, len(design.speakers))) * 1.0
+    shape = (MEASURES, design.systems, len(design.speakers))
+    values = np.random.default_rng(3).integers(2, size=shape).astype(np.float64)
     values[:, 0], values[:, 1] = 1.0, 0.0
     return corrected(design, values, RESAMPLES)[0][0] or 1.0
 

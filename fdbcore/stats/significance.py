@@ -84,7 +84,8 @@ def gatekeeper_p(
     p = _share_as_high(of_gates, observed)
     undecided = _highest(columns[:, is_gate & (p >= limit)], flips, seed)
     spent = np.mean(_share_as_high(of_gates, undecided) < limit) / limit
-    later = _share_as_high(_highest(columns[:, ~is_gate], flips, seed), observed) / max(1 - spent, _TOLERANCE)
+    left = max(1 - float(spent), _TOLERANCE)
+    later = _share_as_high(_highest(columns[:, ~is_gate], flips, seed), observed) / left
     p = np.where(is_gate, p, np.where(p[gate_of] < limit, np.minimum(later, 1.0), np.nan))
     p[np.isnan(given).all(axis=0)] = np.nan
     return [None if np.isnan(each) else float(each) for each in p]

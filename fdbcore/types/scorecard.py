@@ -195,11 +195,10 @@ class Scorecard:
     ("noise"). rows: over all cases of a condition; subsets: over some of them, grouped by what subsets_by names
     ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
-    caption: the caption of its table in a paper. test: how p and its correction were computed; correction: the name of
-    that. detectable: what the
+    caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
-    not_compared: why there are no differences, where there are none.
+    not_compared: why there are no differences, where there are none. correction: the name of that of p.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -214,7 +213,6 @@ class Scorecard:
     problems: Sequence[Problem] = ()
     caption: str = ""
     test: str = ""
-    correction: str = "Holm"
     detectable: str = ""
     notes: Sequence[str] = ()
     facts: Sequence[str] = ()
@@ -228,6 +226,7 @@ class Scorecard:
     level: float = 0.95
     gaps: Sequence[Problem] = ()
     not_compared: str = "There are no two systems to compare."
+    correction: str = "Holm"
 
     @property
     def shows_detectable(self) -> bool:

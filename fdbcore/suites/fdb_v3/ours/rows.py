@@ -159,7 +159,7 @@ def comparisons_of(items: Sequence[OursItem]) -> list[OursComparison]:
             both = [[item for item in own if item.record["id"] in shared] for own in known]
             if shared:
                 found.append(_compared(measure, *both))
-                differences.append(_differences(*both, measure))
+                differences.append(_differences(measure, *both))
     records = {item.record["id"]: item.record for item in sorted(items, key=lambda item: item.record["id"])}
     columns = [[own.get(name, math.nan) for own in differences] for name in records]
     pairs = [(one["a"], one["b"]) for one in found]
@@ -203,7 +203,7 @@ def _compared(measure: str, a: Sequence[OursItem], b: Sequence[OursItem]) -> Our
     }
 
 
-def _differences(a: Iterable[OursItem], b: Iterable[OursItem], measure: str) -> Mapping[str, float]:
+def _differences(measure: str, a: Iterable[OursItem], b: Iterable[OursItem]) -> Mapping[str, float]:
     """The difference on each recording, which counts once, by the mean of its trials."""
     means_a, means_b = _means(a, measure), _means(b, measure)
     return {name: means_a[name] - means_b[name] for name in means_a}

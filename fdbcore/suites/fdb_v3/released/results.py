@@ -105,10 +105,8 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
         ends_s = tuple(_end_s(each) for each in found.get("actual_tool_calls", ()))
         words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
-        stated_s, first_s = (
-            None if (time_s := found.get(name)) is None else _stream_s(time_s, name)
-            for name in ("user_speech_end_rel", "audio_agent_speech_start")
-        )
+        stated_s = _known_s(found.get("user_speech_end_rel"), "user_speech_end_rel")
+        first_s = _known_s(found.get("audio_agent_speech_start"), "audio_agent_speech_start")
         end_s = user_end_s(user_words) if stated_s is None and user_words else stated_s
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
@@ -139,8 +137,7 @@ def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], se
 
 def _call(call: ReleasedToolCall) -> LoggedCall:
     start_s = call.get("timestamp_start", call.get("timestamp"))
-    known_s = None if start_s is None else _stream_s(start_s, f"{call['function']}: timestamp_start")
-    return LoggedCall(call["function"], call.get("args", {}), known_s)
+    return LoggedCall(call["function"], call.get("args", {}), _known_s(start_s, f"{call['function']}: timestamp_start"))
 
 
 def _end_s(call: ReleasedToolCall) -> float | None:
@@ -158,6 +155,10 @@ def _stream_s(time_s: float, where: str, least_s: float = -LATEST_S) -> float:
             f"{where}: expected s from the start of the stream, {least_s:g} to {LATEST_S:g}, got {time_s:g}"
         )
     return time_s
+
+
+def _known_s(time_s: float | None, where: str) -> float | None:
+    return None if time_s is None else _stream_s(time_s, where)
 
 
 def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
