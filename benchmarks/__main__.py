@@ -2,7 +2,7 @@
 
 `python -m benchmarks voices CLIPS_FOLDER`, `silero CLIPS_FOLDER` and `health CLIPS_FOLDER` need clips, and are run by
 their names alone.
-`day` and `capacity` take long, and are run only if they are named.
+`day`, `capacity` and `power` take long, and are run only if they are named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMES = (
     *("align", "acts", "resample", "fourier", "turns", "detectors", "replay", "corpus", "engine"),
     *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
 )
-LONG = ("capacity", "day")
+LONG = ("capacity", "day", "power")
 OF_CLIPS = ("voices", "silero", "health")
 
 

@@ -38,7 +38,7 @@ def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # n
 
 
 def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: ANN401
-    """A JSON value without the fields whose value is null, an empty text, or an empty list, in nested ones too.
+    """A JSON value without the fields whose value is null, a blank text, or an empty list, in nested ones too.
 
     untouched: names of fields whose values stay as they are.
     """
@@ -49,7 +49,7 @@ def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: 
     return {
         name: item if name in untouched else without_empty(item, untouched)
         for name, item in value.items()
-        if name in untouched or (item is not None and item not in ("", []))
+        if name in untouched or (item is not None and item != [] and not (isinstance(item, str) and not item.strip()))
     }
 
 

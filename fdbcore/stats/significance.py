@@ -22,6 +22,8 @@ EXACT_ITEMS: Final = 16
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _FLIPS_PER_CHUNK: Final = 2**18
+_LEAST_ROWS: Final = 64
+"""Fewer rows still have chunks for so many: what a chunk gives has a place for each column."""
 # As a part of the sum of all absolute differences: sums in another order differ by rounding, and count as equal.
 _TOLERANCE: Final = 1e-9
 
@@ -38,9 +40,7 @@ def sign_flip_p(
     other flips, and so do items without ids: pass them by the order of their names. None for a column without items.
     Raises InputError for another shape and for infinite values.
     """
-    given = np.asarray(differences, dtype=np.float64)
-    if given.ndim != 2 or np.isinf(given).any():
-        raise InputError(f"differences: expected finite numbers (items, columns), got {given.shape}")
+    given = _checked(differences)
     columns = cluster_sums(np.nan_to_num(given), clusters)
     counts = np.count_nonzero(columns, axis=0)
     sampled = _sampled_p(columns, flips, seed) if (counts > EXACT_ITEMS).any() else counts
@@ -48,6 +48,79 @@ def sign_flip_p(
         None if np.isnan(given[:, k]).all() else _exact_p(columns[:, k]) if count <= EXACT_ITEMS else float(sampled[k])
         for k, count in enumerate(counts)
     ]
+
+
+def gatekeeper_p(
+    differences: npt.ArrayLike,
+    gates: Sequence[int],
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = LEVEL,
+    flips: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[float | None]:
+    """Per column, the p value of a mean of 0, corrected for all columns; some of them are tested only after another.
+
+    differences, clusters: as in `sign_flip_p`. gates: for each column the number of the one that has to differ before
+    it is tested; its own number if it is itself such a gate. Two means differ if p is below 1 - level; the probability
+    that this is said of any column whose mean is 0 is at most that. None: not tested, or without items.
+
+    All columns flip together, so it takes no more clusters to tell one of many differences than to tell one alone. p of
+    a gate is the share of flips in which any gate is as far from 0 (single-step max T: Westfall and Young 1993,
+    Resampling-Based Multiple Testing), each by the root of the sum of its squared cluster sums, which no flip changes.
+    The other columns are tested likewise, all together, at what the gates leave of 1 - level, and their p is raised by
+    as much: of it is spent the share of flips in which a gate that does not differ would have been said to
+    (Dmitrienko, Tamhane and Wiens 2008, General Multistage Gatekeeping Procedures). It takes for granted that the
+    differences of a cluster whose means are 0 are as likely to have all signs reversed.
+    """
+    given, gate_of = _checked(differences), np.asarray(gates, dtype=np.intp)
+    values = np.nan_to_num(given)
+    sums = cluster_sums(values, clusters)
+    sums[np.abs(sums) <= _TOLERANCE * cluster_sums(np.abs(values), clusters)] = 0.0
+    lengths = np.sqrt((sums**2).sum(axis=0))
+    columns = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)[sums.any(axis=1)]
+    observed, is_gate, limit = np.abs(columns.sum(axis=0)), gate_of == np.arange(len(gate_of)), 1 - level
+    of_gates = _highest(columns[:, is_gate], flips, seed)
+    p = _share_as_high(of_gates, observed)
+    undecided = _highest(columns[:, is_gate & (p >= limit)], flips, seed)
+    spent = np.mean(_share_as_high(of_gates, undecided) < limit) / limit
+    left = max(1 - float(spent), _TOLERANCE)
+    later = _share_as_high(_highest(columns[:, ~is_gate], flips, seed), observed) / left
+    p = np.where(is_gate, p, np.where(p[gate_of] < limit, np.minimum(later, 1.0), np.nan))
+    p[np.isnan(given).all(axis=0)] = np.nan
+    return [None if np.isnan(each) else float(each) for each in p]
+
+
+def _highest(columns: Floats, flips: int, seed: int) -> Floats:
+    """Of each flip of the rows' signs the sum farthest from 0 of all columns; of so many rows always the same flips.
+
+    These are all that there are of up to EXACT_ITEMS rows; of more the observed signs, then random ones.
+    """
+    rows = len(columns)
+    generator = np.random.Generator(np.random.PCG64(seed))
+    count = 2**rows if rows <= EXACT_ITEMS else flips + 1
+    step = max(1, _FLIPS_PER_CHUNK // max(rows, _LEAST_ROWS))
+    found = np.zeros(count)
+    for first in range(0, count, step):
+        flip = np.arange(first, min(first + step, count))
+        if rows <= EXACT_ITEMS:
+            flipped = (flip[:, None] >> np.arange(rows)) & 1
+        else:
+            flipped = generator.integers(2, size=(len(flip), rows), dtype=np.int8) * (flip > 0)[:, None]
+        found[flip] = np.abs((1.0 - 2.0 * flipped) @ columns).max(axis=1, initial=0.0)
+    return found
+
+
+def _share_as_high(highest: Floats, heights: Floats) -> Floats:
+    """In which share of the flips the highest sum is at least each of these heights."""
+    return 1 - np.searchsorted(np.sort(highest), heights - _TOLERANCE) / len(highest)
+
+
+def _checked(differences: npt.ArrayLike) -> Floats:
+    given = np.asarray(differences, dtype=np.float64)
+    if given.ndim != 2 or np.isinf(given).any():
+        raise InputError(f"differences: expected finite numbers (items, columns), got {given.shape}")
+    return given
 
 
 def cluster_sums(values: Floats, clusters: npt.ArrayLike | None) -> Floats:

@@ -105,10 +105,11 @@ class ScoreRow:
 class Difference:
     """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
 
-    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard. detectable:
-    the smallest true difference that n cases can show. needed: the fewest cases with which the test can give a p below
-    1 - level; with fewer, there is nothing to detect. differing: in how many cases the two differ; None where that is
-    not known. clusters: how many recorded users the cases are turns of; None where each case stands alone.
+    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard, None where
+    they leave it untested. detectable: the smallest true difference that n cases can show. needed: the fewest cases
+    with which the test can give a p below 1 - level; with fewer, there is nothing to detect. differing: in how many
+    cases the two differ; None where that is not known. clusters: how many recorded users the cases are turns of; None
+    where each case stands alone.
     """
 
     condition: str
@@ -197,7 +198,7 @@ class Scorecard:
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
-    not_compared: why there are no differences, where there are none.
+    not_compared: why there are no differences, where there are none. correction: the name of that of p.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -225,6 +226,7 @@ class Scorecard:
     level: float = 0.95
     gaps: Sequence[Problem] = ()
     not_compared: str = "There are no two systems to compare."
+    correction: str = "Holm"
 
     @property
     def shows_detectable(self) -> bool:

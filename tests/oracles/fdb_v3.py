@@ -1,9 +1,9 @@
 """The published measures of Full-Duplex-Bench v3, step by step over plain dictionaries, as its paper and code are told.
 
-A record has: expected and actual (lists of {"function", "args"}; actual with "t"), transcript, chunks (lists of
-[start, end] of the system's words), user_chunks (of the user's), verdicts (a list of True, False or None; or
-None), response (True, False or None),
-filler (text or None), key (s or None).
+A record has: expected and actual (lists of {"function", "args"}; actual with "t", in s or None), transcript, chunks
+(lists of [start, end] of the system's words), perhaps start (of the first of them, as stated), user_chunks (of the
+user's), verdicts (a list of True, False or None; or None), response (True, False or None), filler (text or None), key
+(s or None).
 """
 
 from __future__ import annotations
@@ -90,6 +90,12 @@ def report(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Pairs of (sum, n) and summaries."""
     sums: dict[str, list[float]] = {}
     first, call, done = [], [], []
+
+    def since(end: float, time: float | None) -> float | None:
+        if end == 0 or time is None:
+            return None
+        return round(time - end, 3)
+
     failed = {"wrong_tools": 0, "wrong_arguments": 0}
 
     def add(name: str, value: float) -> None:
@@ -113,28 +119,32 @@ def report(records: list[dict[str, Any]]) -> dict[str, Any]:
             add("passed", 0)
         elif None not in right:
             add("passed", 1)
-        if made:
-            add("preemptive", record["actual"][0]["t"] - end < 0)
+        ahead = since(end, record["actual"][0]["t"]) if made else None
+        if ahead is not None:
+            add("preemptive", ahead < 0)
+        for over in ["_all", ""] if taken else ["_all"]:
+            if None not in right:
+                share = sum(score for score in right if score) / len(right) if right else 1.0
+                add("argument_accuracy" + over, round(share, 3))
+            if record["response"] is not None:
+                add("response_quality" + over, record["response"] if record["transcript"].strip() != "" else 0)
         if not taken:
             continue
         add("tool_selection", f1(names, made))
-        if None not in right:
-            add("argument_accuracy", sum(score for score in right if score) / len(right) if right else 1.0)
-        if record["transcript"].strip() == "":
-            add("response_quality", 0)
-        elif record["response"] is not None:
-            add("response_quality", record["response"])
-        if not record["chunks"]:
+        start = record.get("start")
+        if start is None and record["chunks"]:
+            start = record["chunks"][0][0]
+        latency = since(end, start)
+        if latency is None:
             continue
-        latency = record["chunks"][0][0] - end
         add("interruption", latency < 0)
         if latency < 0:
             continue
         first.append(latency)
-        if made:
-            call.append(record["actual"][0]["t"] - end)
+        if ahead is not None:
+            call.append(ahead)
         if record["key"] is not None:
-            done.append(record["key"] - end)
+            done.append(round(record["key"] - end, 3))
         if record["filler"] is not None:
             add("filler", record["filler"] != "")
     latencies = {"first_response": summary(first), "tool_call": summary(call), "completion": summary(done)}

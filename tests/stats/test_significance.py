@@ -16,6 +16,7 @@ from fdbcore.stats.bootstrap import MEDIAN, mean, ratio_of_sums
 from fdbcore.stats.significance import (
     EXACT_ITEMS,
     detectable_difference,
+    gatekeeper_p,
     holm,
     items_needed,
     pairs_needed,
@@ -97,6 +98,70 @@ def closed_testing(p_values: list[float]) -> list[float]:
 @given(st.lists(st.integers(0, 20).map(lambda k: k / 20), max_size=7))
 def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(closed_testing(p_values))
+
+
+def gated_by_hand(columns: list[list[float]], gates: list[int], level: float) -> list[float | None]:
+    """The gates, then the others, from all flips of the rows' signs, one by one."""
+    limit = 1 - level
+    flips = [*product((1, -1), repeat=len(columns[0]))]
+
+    def height(column: list[float], flip: tuple[int, ...]) -> float:
+        length = sum(value**2 for value in column) ** 0.5
+        return abs(sum(sign * value for sign, value in zip(flip, column, strict=True))) / length if length else 0.0
+
+    def p_among(reached: float, family: list[int]) -> float:
+        return sum(max(height(columns[k], flip) for k in family) >= reached - 1e-7 for flip in flips) / len(flips)
+
+    first = [k for k, gate in enumerate(gates) if gate == k]
+    others = [k for k in range(len(gates)) if k not in first]
+    p: list[float | None] = [p_among(height(column, flips[0]), first) for column in columns]
+    told = [k for k in first if (p[k] or 0) < limit]
+    left = [k for k in first if k not in told]
+    wrongly = [flip for flip in flips if left and p_among(max(height(columns[k], flip) for k in left), first) < limit]
+    for k in others:
+        rest = 1 - len(wrongly) / len(flips) / limit
+        raw = p_among(height(columns[k], flips[0]), others)
+        p[k] = None if gates[k] not in told else min(1.0, raw / rest) if rest > 1e-9 else 1.0
+    return p
+
+
+@given(
+    st.lists(st.lists(STEPS, min_size=5, max_size=5), min_size=5, max_size=5),
+    st.sampled_from([[0, 0, 0, 0, 0], [0, 1, 0, 1, 0], [0, 1, 2, 0, 2], [0, 1, 2, 3, 4], [0, 0, 2, 2, 2]]),
+    st.sampled_from([0.5, 0.7, 0.9]),
+)
+def test_gates_and_what_they_leave_are_as_by_hand(columns: list[list[float]], gates: list[int], level: float) -> None:
+    found = gatekeeper_p(np.transpose(columns), gates, level=level)
+    for got, expected in zip(found, gated_by_hand(columns, gates, level), strict=True):
+        assert got == (None if expected is None else pytest.approx(expected))
+
+
+@given(st.lists(STEPS, min_size=2, max_size=9))
+def test_one_gate_alone_is_scipys_test(differences: list[float]) -> None:
+    expected = scipy_stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert gatekeeper_p(np.array(differences)[:, None], [0]) == [pytest.approx(min(1.0, expected.pvalue))]
+
+
+def test_many_clusters_are_sampled_as_near_as_sampling_allows() -> None:
+    rng = np.random.default_rng(6)
+    values, clusters = rng.normal(0.2, 1, (60, 4)), np.repeat(np.arange(20), 3)
+    sums = values.reshape(20, 3, 4).sum(axis=1)
+    heights = np.abs((rng.integers(2, size=(20_000, 20)) * 2 - 1) @ (sums / np.linalg.norm(sums, axis=0))).max(axis=1)
+    observed = np.abs(sums.sum(axis=0)) / np.linalg.norm(sums, axis=0)
+    found = gatekeeper_p(values, [0, 1, 2, 3], clusters, flips=20_000)
+    assert found == pytest.approx([np.mean(heights >= each) for each in observed], abs=0.02)
+    assert found == gatekeeper_p(values, [0, 1, 2, 3], clusters, flips=20_000)
+
+
+def test_what_has_no_items_is_not_tested_and_rounding_is_no_difference() -> None:
+    nearly, nothing, clear = np.array([0.1, 0.2, -0.3] * 8), np.full(24, np.nan), np.ones(24)
+    clusters = np.repeat(np.arange(8), 3)
+    found = gatekeeper_p(np.stack([clear, nearly, nothing, clear], axis=1), [0, 0, 2, 2], clusters)
+    assert found == [2 / 2**8, 1.0, None, None]
+    with pytest.raises(InputError, match=r"got \(3,\)"):
+        gatekeeper_p([1.0, 2.0, 3.0], [0])
 
 
 @pytest.mark.parametrize("n", [10, 20, 60, 500])

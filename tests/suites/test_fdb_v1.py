@@ -223,6 +223,41 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
     assert 60 < item["before"]["pitch_mean_hz"] < 500
 
 
+@NEEDS_OPENAI
+def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
+    overlapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    assert ran("export", overlapped / "run", "--format", "fdb1", "--out", tmp_path / "all").exit_code == 0
+    good, spoken = tmp_path / "all" / "good", tmp_path / "words"
+    spoken_words(overlapped / "run", spoken)
+    for case in json.loads((overlapped / "run" / "run.json").read_text())["cases"]:
+        if case["system"] == "good":
+            user = good / Path(case["clip"]["path"]).relative_to("../data")
+            for side, name in (("A", "input"), ("B", "output")):
+                place = user.with_name(user.name.replace("input.wav", f"{name}.json"))
+                shutil.copy(spoken / case["name"] / f"{side}.json", place)
+    scored = ("score", "--suite", "fdb-v1.5", good)
+    with FakeOpenAI(answered) as server:
+        judge = ("--judge", server.address_of("openai:gpt-5-nano"))
+        done = ran(*scored, *judge, "--out", tmp_path / "out")
+        assert done.exit_code == 0, done.output
+        asked = [json.loads(each.user) for each in server.asked]
+        assert len(asked) == 4, "a question for each disturbed sample"
+        assert all(each[name] for each in asked for name in ("user", "system", "user_without_overlap"))
+        assert figures(document(tmp_path / "out"))["good", "user interruption"]["compat_respond"] == 1
+        for path in good.rglob("input.json"):
+            path.write_text('{"chunks": 3}')
+        done = ran(*scored, *judge, "--out", tmp_path / "damaged")
+        assert done.exit_code == 1
+        assert len(server.asked) == 4, "who is not heard is not judged"
+    found = document(tmp_path / "damaged")
+    assert [each["reason"].partition(" as chunks")[0] for each in found["problems"]] == [
+        "input.json: expected words"
+    ] * 4
+    assert any("4 samples are not judged: expected the words of both sides" in each for each in found["warnings"])
+
+
 def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
     pytest.importorskip("parselmouth", reason="needs praat-parselmouth (pip install 'fdbcore[prosody]')")
     from fdbcore.suites.fdb_v1.features import _features

@@ -218,7 +218,7 @@ def record(draw: random.Random) -> dict[str, Any]:
 
     expected = calls(3)
     made = [
-        {**call, "t": draw.uniform(-1, 20)}
+        {**call, "t": draw.choice([None, draw.uniform(-1, 20)])}
         for call in (draw.sample(expected, len(expected)), calls(4))[draw.random() < 0.4]
     ]
     words = chunks()
@@ -227,6 +227,7 @@ def record(draw: random.Random) -> dict[str, Any]:
         "actual": made,
         "transcript": draw.choice(["", "  ", "ok"]),
         "chunks": words,
+        "start": draw.choice([None, None, draw.uniform(-1, 12)]),
         "user_chunks": chunks(),
         "verdicts": draw.choice([None, [draw.choice([True, True, False, None]) for _ in expected]]),
         "response": draw.choice([None, True, False]),
@@ -249,6 +250,7 @@ def typed(each: dict[str, Any]) -> SystemLog:
         each["response"],
         each["filler"],
         each["key"],
+        each["start"],
     )
 
 

@@ -39,7 +39,9 @@ APART: Final = ("stale", "early")
 """Faults that are planted in a system behind a socket, too."""
 
 PASSES: Final = {"passed", "compat_passed", "compat_passed_repaired"}
-VALUES: Final = PASSES | {"arguments", "compat_argument_accuracy", "final_state", "corrected"}
+ARGUMENTS: Final = {"argument_accuracy", "argument_accuracy_all"}
+VALUES: Final = PASSES | {"arguments", "final_state", "corrected"} | {f"compat_{name}" for name in ARGUMENTS}
+RESPONSE: Final = {"response_quality", "response_quality_all"}
 """What a wrong value moves."""
 WORDS: Final = {
     *("compat_turn_take", "compat_tool_selection", "compat_argument_accuracy", "compat_first_response"),
@@ -58,11 +60,14 @@ MOVES: Final[Mapping[str, set[str]]] = {
     | {"first_call_ms", "compat_tool_call", "result_to_speech_ms", "result_to_key_ms"}
     # calls that the correction does not concern still come after the user's end
     | {"calls_ms", "between_calls_ms"},
-    "silent": {"passed", "answered", "first_sound_ms", "result_to_speech_ms", "response", "compat_response_quality"}
+    "silent": {"passed", "answered", "first_sound_ms", "result_to_speech_ms", "response"}
+    | {f"compat_{name}" for name in RESPONSE}
     | {"filler_words", "filler_time"}
     | KEY_TIMES
     | WORDS,
-    "filler": {"response", "compat_response_quality", "filler_words", "filler_time", "compat_filler"} | KEY_TIMES,
+    "filler": {"response", "filler_words", "filler_time", "compat_filler"}
+    | {f"compat_{name}" for name in RESPONSE}
+    | KEY_TIMES,
     "late": {"first_call_ms", "compat_tool_call", "first_sound_ms", "compat_first_response", "key_ms", "own_ms"}
     | {"compat_completion"},
     # whoever cuts in falls out of what is published of filler and latencies
@@ -71,13 +76,14 @@ MOVES: Final[Mapping[str, set[str]]] = {
 }
 """What each fault moves of the measures of one recording: all of these in one recording or more, and nothing else."""
 RATES: Final[Mapping[str, set[str]]] = {
-    "wrong-tool": {"tool_selection", "tool_selection_all", "argument_accuracy", "passed"},
-    "wrong-argument": {"argument_accuracy", "passed"},
-    "stale": {"argument_accuracy", "passed"},
-    "early": {"argument_accuracy", "passed", "preemptive", "tool_call"},
-    "silent": {"turn_take", "tool_selection", "argument_accuracy", "interruption", "response_quality", "filler"}
+    "wrong-tool": {"tool_selection", "tool_selection_all", "passed"} | ARGUMENTS,
+    "wrong-argument": {"passed"} | ARGUMENTS,
+    "stale": {"passed"} | ARGUMENTS,
+    "early": {"passed", "preemptive", "tool_call"} | ARGUMENTS,
+    "silent": {"turn_take", "tool_selection", "argument_accuracy", "interruption", "filler"}
+    | RESPONSE
     | {"first_response", "tool_call", "completion"},
-    "filler": {"response_quality", "filler", "completion"},
+    "filler": {"filler", "completion"} | RESPONSE,
     "late": {"first_response", "tool_call", "completion"},
     "talks-over": {"interruption", "first_response", "tool_call", "completion"},
 }

@@ -7,13 +7,16 @@ from itertools import combinations
 from math import sqrt
 from statistics import fmean, median
 
+import numpy as np
 import pytest
 from helpers.v3_items import item
+from scipy.stats import binom
 
 from fdbcore.stats.shares import wilson_by_cluster
-from fdbcore.stats.significance import holm
-from fdbcore.suites.fdb_v3.ours.rows import comparisons_of, passes_of, rows_of
+from fdbcore.suites.fdb_v3.ours.rows import comparisons_of, p_values, passes_of, rows_of
 from fdbcore.suites.fdb_v3.terms import COMPARED
+
+STUDIES = 150
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
@@ -89,7 +92,60 @@ def test_systems_are_compared_on_what_both_have_and_corrected_together() -> None
     assert 0 < interval[0] < 0.5 < interval[1]
     assert by_pair["a", "b", "passed"]["p"] == pytest.approx(2 / 2**5, rel=0.2)  # ten speakers, five of them differ
     assert by_pair["b", "c", "passed"]["p"] == 1
-    assert [one["p_holm"] for one in found] == holm([one["p"] for one in found])
+    assert by_pair["b", "c", "passed"]["p_corrected"] == 1
+    assert by_pair["b", "c", "key_ms"]["p_corrected"] is None  # they do not differ in passed
+
+
+@pytest.mark.parametrize(
+    ("speakers", "recordings", "systems", "least"),
+    [(8, 40, 5, 2 / 2**8), (12, 100, 6, 2 / 2**12), (5, 50, 3, 2 / 2**5)],
+)
+def test_all_against_none_is_told_by_as_many_speakers_as_one_pair_needs(
+    speakers: int, recordings: int, systems: int, least: float
+) -> None:
+    """The others pass half of them. Many pairs and measures need no more speakers; five cannot do."""
+    draw = random.Random(speakers)
+    names = "abcdef"[:systems]
+    items = [
+        item(n, name, speakers=speakers, passed=1.0 - place if place < 2 else float(draw.random() < 0.5),
+             final_state=float(place != 1), first_sound_ms=draw.gauss(800, 100))
+        for n in range(recordings)
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    found = {(one["a"], one["b"], one["measure"]): one for one in comparisons_of(items)}
+    assert found["a", "b", "passed"]["p"] == found["a", "b", "passed"]["p_corrected"] == pytest.approx(least)
+    told = found["a", "b", "final_state"]["p_corrected"]
+    assert (told is None) is (least > 0.05)
+    assert told is None or least <= told < 0.05
+    for one in found.values():
+        if one["measure"] != "passed":
+            gate = found[one["a"], one["b"], "passed"]["p_corrected"]
+            assert gate is not None
+            assert (one["p_corrected"] is None) is (gate >= 0.05)
+
+
+@pytest.mark.parametrize(("speakers", "systems", "one_differs"), [(8, 5, False), (8, 5, True), (12, 4, True)])
+def test_false_alarms_of_all_measures_together_stay_at_the_level(
+    speakers: int, systems: int, one_differs: bool
+) -> None:
+    """Systems differ by speaker and by scenario. One may differ in the gate, whose other measures are then tested."""
+    rng = np.random.default_rng(speakers)
+    n = 5 * speakers
+    clusters = [[f"p{k % speakers}" for k in range(n)], [f"s{k}" for k in range(n)]]
+    pairs = [*combinations("abcdef"[:systems], 2)]
+    alarms = 0
+    for _ in range(STUDIES):
+        by_speaker = rng.normal(0, 1, (4, systems, speakers))[:, :, np.arange(n) % speakers]
+        values = by_speaker + rng.normal(0, 1, (4, systems, n)) + rng.normal(0, 1, (4, systems, n)) > 0
+        if one_differs:
+            values[0, 0] = True
+        columns = [1.0 * values[m][ord(a) - 97] - values[m][ord(b) - 97] for m in range(4) for a, b in pairs]
+        _, p = p_values(np.array(columns).T, pairs * 4, clusters, flips=500)
+        alarms += any(
+            each is not None and each < 0.05 and not (one_differs and number < len(pairs) and pairs[number][0] == "a")
+            for number, each in enumerate(p)
+        )
+    assert alarms <= binom.ppf(0.999, STUDIES, 0.05)
 
 
 def test_the_order_of_recordings_changes_no_figure() -> None:

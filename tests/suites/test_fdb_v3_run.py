@@ -134,7 +134,7 @@ def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document:
     assert {item["condition"] for item in document["items"]} == {"tools: slow"}
     told = " ".join(held[1].split())
     assert "silent fails 3 of 3: silent 3" in told
-    assert "p is 0.25 at least, and 1 when it is corrected" in told  # three clusters
+    assert "p is 0.25 at least; it takes 6." in told  # three clusters
 
 
 def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ class Difference(TypedDict):
     low: Low
     high: High
     p: Share | None
-    p_corrected: Annotated[Share | None, Meta(description="for all differences of the scorecard")]
+    p_corrected: Annotated[Share | None, Meta(description="for all differences of the scorecard; null: not tested")]
     smallest_detectable: Annotated[
         float | None, Meta(description="the least true difference that so many cases are likely to show")
     ]

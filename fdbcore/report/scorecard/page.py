@@ -25,7 +25,7 @@ from fdbcore.types.scorecard import DETECTABLE, Difference, PageWords, Scale, Sc
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
 """Groups of rows that a bar is to be seen against."""
-DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)")
+DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % interval", "p")
 VERDICT: Final = "verdict"
 OPEN: Final = 2  # tables of subsets; the others are folded, and so are long ones
 OPEN_ROWS: Final = 12
@@ -45,6 +45,7 @@ def page(
     cases, left_out = shown(card.cases)
     cases = [_in_words(case, wording) for case in cases]
     places = {scale.id: place for place, scale in enumerate(card.scales)}
+    corrected = [f"p ({card.correction})", *([DETECTABLE] if card.shows_detectable else [])]
     made = render(
         "scorecard.html",
         title=card.title,
@@ -63,7 +64,7 @@ def page(
         ],
         legend=suite.legend(document),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
-        difference_columns=[*DIFFERENCE_COLUMNS, *([DETECTABLE] if card.shows_detectable else []), VERDICT],
+        difference_columns=[*DIFFERENCE_COLUMNS, *corrected, VERDICT],
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
         section=suite.section(document),

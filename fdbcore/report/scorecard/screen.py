@@ -134,7 +134,7 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         ]
         groups = [
             ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
-            ColumnGroup("", ["difference [95 %]", "p", "Holm"], [20, 5, 5], cells),
+            ColumnGroup("", ["difference [95 %]", "p", card.correction], [20, 5, 5], cells),
         ]
         if any(one.detectable is not None for one in own):
             seen = [[number_text(one.detectable, card.scale(one.scale))] for one in own]

@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s
 from fdbcore.types import SIDES, Problem, Side
 
 RELEASED: Final = "output.json"
-"""How the words beside released outputs are called."""
+"""How the words beside released outputs are called; those of the user are in input.json, of clean ones in clean_*."""
 LANGUAGE: Final = "en"
 BEYOND_S: Final = 0.5
 """So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
@@ -41,18 +41,21 @@ def times(words: Sequence[SpokenWord]) -> list[Segment]:
 
 
 def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list[Problem]]:
-    """The system's words as they lie beside the outputs, by recording, and those whose times cannot be used."""
+    """The words as they lie beside the audio, by recording, where the system's do; and those with unusable times."""
     found: dict[Path, Said] = {}
     problems = []
     for case in cases:
-        reading = Reading(case.path)
-        spoken, untimed = reading.spoken("B"), reading.untimed_words("B")
-        if spoken is not None or untimed:
-            words, problem = _usable([SpokenWord(*word) for word in spoken or ()], untimed, reading, "B")
-            if problem:
-                problems.append(Problem(str(case.path), f"{RELEASED}: {problem}"))
-            if words is not None:
-                found[case.path] = {"B": words}
+        reading, said = Reading(case.path), dict[Side, list[SpokenWord]]()
+        for side, name in zip(SIDES, ("input.json", RELEASED), strict=True):
+            spoken, untimed = reading.spoken(side), reading.untimed_words(side)
+            if spoken is not None or untimed:
+                words, problem = _usable([SpokenWord(*word) for word in spoken or ()], untimed, reading, side)
+                if problem:
+                    problems.append(Problem(str(case.path), f"{name}: {problem}"))
+                if words is not None:
+                    said[side] = words
+        if "B" in said:
+            found[case.path] = said
     return found, problems
 
 

@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import chunks_in
 from fdbcore.suites.fdb_v1.samples import UserSample
-from fdbcore.types import SAMPLE_RATE_HZ, Clip, Side
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Clip, Side
 
 SHORT_S: Final = 0.5
 """An output that ends so much before its input is as long as it: systems send whole frames."""
@@ -39,7 +39,7 @@ def _needed_s(sample: UserSample, otherwise_s: float) -> float:
 
 
 def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
-    """The user and the output beside it; and why the output's words cannot be read, "" if they can or there are none.
+    """The user and the output beside it; and why words beside them cannot be read, "" if they can or there are none.
 
     InputError if there is no output, or if it has the voices of more than one side.
     """
@@ -47,17 +47,17 @@ def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
     if not output.is_file():
         raise InputError(f"expected {output.name} beside {clip.path.name}, found none")
     _heard_through(output)
-    beside = output.with_suffix(".json")
     words: dict[Side, Path] = {}
-    problem = ""
-    if beside.is_file():
-        try:
-            chunks_in(beside)
-            words = {"B": beside}
-        except FdbError as error:
-            problem = f"{str(error).removeprefix(f'{beside.parent}/')}: no words, all else is scored"
+    problems = []
+    for side, audio in zip(SIDES, (clip.path, output), strict=True):
+        if (beside := audio.with_suffix(".json")).is_file():
+            try:
+                chunks_in(beside)
+                words[side] = beside
+            except FdbError as error:
+                problems.append(f"{str(error).removeprefix(f'{beside.parent}/')}: no words, all else is scored")
     given = (str(clip.path.parent), sample.labels) if sample.labels else None
-    return SessionInput(clip.name, clip.path, output, words=words, labels=given), problem
+    return SessionInput(clip.name, clip.path, output, words=words, labels=given), "; ".join(problems)
 
 
 def _heard_through(path: Path, has_channel: bool = False) -> tuple[float, str | None]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 TRANSCRIBER: Final = Option(
     "--transcriber",
-    "Take the words of the system from here: whisper, openai:MODEL, nemo, ... Default: output.json beside output.wav. "
-    "Another one gives the range.",
+    "Take the words of the system from here: whisper, openai:MODEL, nemo, ... Default: output.json beside output.wav, "
+    "and of the user input.json. Another one gives the range.",
     metavar="ADDRESS",
     several=True,
 )

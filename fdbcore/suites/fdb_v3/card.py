@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 TEST: Final = (
     "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
-    "Wilson's, the others that of the cluster bootstrap. p is by sign flips of whole clusters, of the mean difference. "
-    "Clusters are speakers, then scenarios; the wider interval and the larger p are shown. Holm's correction is over "
-    "all pairs of systems and all measures of a condition"
+    "Wilson's, the others that of the cluster bootstrap. p is by sign flips of whole clusters, of the mean difference: "
+    "if two systems do not differ, all differences of a cluster are as likely to be the other way round. Clusters are "
+    "speakers, then scenarios; the wider interval and the larger p are shown. corr. is p corrected for all pairs of "
+    "systems and all measures of a condition: passed is tested first (max T), the other measures of a pair only if it "
+    "differs in passed, with what the first test leaves (gatekeeping); – there: not tested"
 )
 TERMS: Final[Mapping[str, str]] = {
     **{each.label: f"{each.meaning} Over: {each.over}." for each in MEASURES.values()},
@@ -86,6 +88,7 @@ def card(document: V3Document) -> Scorecard:
         gaps=[each for each in problems if each.where in scored],
         caption="Tools under disfluent speech; recorded users.",
         test=TEST,
+        correction="corr.",
         notes=list(rank_notes(document["people"])),
         facts=_facts(document),
         subsets=[
@@ -164,7 +167,15 @@ def _our_figures(row: OursRow) -> Mapping[str, Figure]:
 
 def _difference(condition: str, one: OursComparison) -> Difference:
     return Difference(
-        condition, one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"], one["p_holm"]
+        condition,
+        one["a"],
+        one["b"],
+        one["measure"],
+        one["n"],
+        one["difference"],
+        one["ci95"],
+        one["p"],
+        one["p_corrected"],
     )
 
 
@@ -174,6 +185,10 @@ def _slices(group: V3Group) -> Iterator[ScoreRow]:
         found = by_slice.setdefault((row["system"], row["slice"]), {"n": row["n"], "figures": {}})
         scale = PASSED.id if row["label"] == "as_released" else REPAIRED.id
         found["figures"][scale] = Figure(row["passed"] / row["n"], n=row["n"])
+        if row["label"] == "as_released":
+            found["figures"] |= {
+                f"compat_{name}": Figure(each["value"], n=each["n"]) for name, each in row["rates"].items()
+            }
     for ours in group["ours"]:
         if (own := by_slice.get((ours["system"], ours["slice"]))) is not None:
             own["figures"] |= _our_figures(ours)

@@ -213,13 +213,13 @@ def released_case(
 
 
 def _held(number: int, call: LoggedCall, end_s: float | None) -> HeldToolCall:
-    tick = _ticks(call.start_s)
+    tick = None if call.start_s is None else _ticks(call.start_s)
     return {
         "id": str(number),
         "name": call.function,
         "side": "B",
         "status": "ok",
-        "begun_tick": tick,
+        "begun_tick": tick or 0,
         "complete_tick": tick,
         "end_tick": None if end_s is None else _ticks(end_s),
         "latency_ms": None,

@@ -53,13 +53,17 @@ class V3Compat(TypedDict):
 
 
 class V3Slice(TypedDict):
-    """Pass@1 of a system over some recordings: of a domain, a difficulty, a number of calls, a disfluency, ..."""
+    """Pass@1 of a system over some recordings: of a domain, a difficulty, a number of calls, a disfluency, ...
+
+    rates: of tool selection, arguments and response, over what was turn-taken and over all.
+    """
 
     system: str
     slice: str
     label: Label
     passed: int
     n: int
+    rates: dict[str, V3Rate]
 
 
 class V3Lost(TypedDict):
@@ -92,7 +96,7 @@ class OursRow(TypedDict):
 
 
 class OursComparison(TypedDict):
-    """System a less system b, over the recordings that both have. p_holm: corrected for all comparisons."""
+    """System a less system b, over the recordings that both have."""
 
     measure: str
     a: str
@@ -102,7 +106,10 @@ class OursComparison(TypedDict):
     ci95: WiderInterval
     by: ClusterKind
     p: float
-    p_holm: float
+    p_corrected: Annotated[
+        float | None,
+        Meta(description="for all comparisons of the group, passed first; null: not tested, as passed does not differ"),
+    ]
 
 
 class OursPasses(TypedDict):
@@ -129,9 +136,9 @@ class V3Group(TypedDict):
 
     condition: Annotated[str, Meta(description="how the tools behave: their latency, faults; or: released results")]
     compat: list[V3Compat]
-    slices: Annotated[list[V3Slice], Meta(description="of the published Pass@1")]
+    slices: Annotated[list[V3Slice], Meta(description="of the published measures")]
     ours: Annotated[list[OursRow], Meta(description="by the repaired label: each system, and its slices")]
-    comparisons: Annotated[list[OursComparison], Meta(description="of each two systems, corrected together")]
+    comparisons: Annotated[list[OursComparison], Meta(description="of each two systems, tested together")]
     passes: Annotated[list[OursPasses], Meta(description="for each number of trials; empty if there is one of each")]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.screen import number_text
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
+from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types.scorecard import Scorecard, ScoreRow
 
@@ -42,18 +43,17 @@ def _passing(rows: Sequence[ScoreRow], document: V3Document) -> str:
 def _least_p(document: V3Document, group: V3Group) -> list[str]:
     """A sentence where there are so few clusters that no difference can be told from none, if so.
 
-    Of n clusters sign flips give a p of 2 / 2**n or more, and Holm's correction multiplies the least p of m by m.
+    Of n clusters sign flips give a p of 2 / 2**n or more, for however many comparisons it is corrected.
     """
-    limit = 1 - document["settings"]["level"]
     own = [item for item in document["items"] if item["condition"] == group["condition"]]
     speakers, scenarios = ({item[name] for item in own} for name in ("speaker", "scenario"))
     n, kind = min((len(speakers), "speaker"), (len(scenarios), "scenario"))
-    least, m = min(2 / 2**n, 1.0), len(group["comparisons"])
-    if not m or m * least <= limit:
+    needed = pairs_needed(document["settings"]["level"])
+    if not group["comparisons"] or n >= needed:
         return []
     return [
-        f"Which is better cannot be told with {counted(n, kind)}, however large a difference is: p is {least:.2g} at "
-        f"least, and {min(m * least, 1.0):.2g} when it is corrected for {counted(m, 'comparison')}."
+        f"Which is better cannot be told with {counted(n, kind)}, however large a difference is: p is "
+        f"{min(2 / 2**n, 1.0):.2g} at least; it takes {needed}."
     ]
 
 

@@ -84,4 +84,4 @@ def take_words(case: V3Case, heard: Transcript, text: str) -> None:
         case.log = replace(case.log, user_end_s=user_end_s(words))
     else:
         case.b_words = words
-        case.log = replace(case.log, transcript=text, words=words)
+        case.log = replace(case.log, transcript=text, words=words, first_word_s=None)

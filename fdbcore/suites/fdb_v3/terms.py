@@ -63,4 +63,4 @@ PUBLISHED: Final = _measures(_FILE["published"])
 MEASURES: Final = _measures(_FILE["ours"])
 """Our measures. These and the published ones are by their ids."""
 COMPARED: Final = [name for name, measure in MEASURES.items() if measure.compared]
-"""The measures by which systems are compared; Holm's family is all comparisons of a set of systems."""
+"""The measures by which systems are compared. The first one is tested first, the others only where it differs."""

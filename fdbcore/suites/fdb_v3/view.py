@@ -63,7 +63,7 @@ def timeline(item: V3Item) -> str:
     scale = (WIDTH - LEFT) / length_s
 
     def x(seconds: float) -> float:
-        return LEFT + seconds * scale
+        return LEFT + max(seconds, 0.0) * scale
 
     height = ROW * (2 + len(calls))
     parts = [_axis(length_s, x(0), scale, height)]

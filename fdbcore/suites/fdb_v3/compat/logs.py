@@ -25,11 +25,11 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 class LoggedCall(NamedTuple):
-    """A call that the system made. start_s: from the beginning of the user's recording."""
+    """A call that the system made. start_s: from the beginning of the user's recording; None: it is not known."""
 
     function: str
     args: Mapping[str, Any]
-    start_s: float
+    start_s: float | None
 
 
 class AsrWord(NamedTuple):
@@ -48,7 +48,7 @@ class SystemLog:
     system said. user_end_s: by `user_end_s`; None if nobody listened to the user. arguments_right: a judge's verdict
     for each expected call, None where it gave none; None: the exact matcher decides. response_right: a judge's verdict;
     None: unscored. filler, key_start_s: what a judge took for filler ("" for none; None: no verdict), and where the key
-    information begins.
+    information begins. first_word_s: when the system began to speak, as a result states it; None: by its words.
     """
 
     expected: tuple[FunctionCall, ...]
@@ -60,6 +60,7 @@ class SystemLog:
     response_right: bool | None = None
     filler: str | None = None
     key_start_s: float | None = None
+    first_word_s: float | None = None
 
 
 def user_end_s(words: Sequence[AsrWord]) -> float:

@@ -79,12 +79,12 @@ def right_arguments(log: SystemLog) -> list[bool | None]:
 
 
 def argument_accuracy(log: SystemLog) -> float | None:
-    """The share of expected calls with the right arguments; 1 if none is expected, None if a verdict is missing."""
+    """The share of expected calls with right arguments, to 3 places; 1 if none is expected, None without a verdict."""
     right = right_arguments(log)
     known = [each for each in right if each is not None]
     if len(known) < len(right):
         return None
-    return sum(known) / len(known) if known else 1.0
+    return round(sum(known) / len(known), 3) if known else 1.0
 
 
 def failure(log: SystemLog, gate: bool = False) -> FailureKind | None:
@@ -107,14 +107,13 @@ def passes(log: SystemLog, gate: bool = False) -> bool | None:
 
 def response_quality(log: SystemLog) -> float | None:
     """The judge's verdict as 1 or 0; 0 without a transcript, None if no judge was asked."""
-    if not log.transcript.strip():
-        return 0.0
-    return None if log.response_right is None else float(log.response_right)
+    return None if log.response_right is None else float(log.response_right and bool(log.transcript.strip()))
 
 
 def first_response_s(log: SystemLog) -> float | None:
     """From the user's end to the system's first word, filler or not; negative: it interrupted."""
-    return _since_user_end(log, log.words[0].start_s if log.words else None)
+    by_words = log.words[0].start_s if log.words else None
+    return _since_user_end(log, by_words if log.first_word_s is None else log.first_word_s)
 
 
 def tool_call_s(log: SystemLog) -> float | None:
@@ -128,7 +127,8 @@ def completion_s(log: SystemLog) -> float | None:
 
 
 def _since_user_end(log: SystemLog, time_s: float | None) -> float | None:
-    return None if time_s is None or log.user_end_s is None else time_s - log.user_end_s
+    """To 3 places. An end at 0 is that of a user without words: nothing is measured from it."""
+    return round(time_s - log.user_end_s, 3) if time_s is not None and log.user_end_s else None
 
 
 class CompatRate(NamedTuple):
@@ -162,7 +162,9 @@ class CompatScores:
     tool_selection: CompatRate
     tool_selection_all: CompatRate
     argument_accuracy: CompatRate
+    argument_accuracy_all: CompatRate
     response_quality: CompatRate
+    response_quality_all: CompatRate
     passed: CompatRate
     interruption: CompatRate
     preemptive: CompatRate
@@ -185,7 +187,9 @@ def compat_scores(logs: Sequence[SystemLog], gate: bool = False) -> CompatScores
         tool_selection=_mean(taken, tool_selection),
         tool_selection_all=_mean(logs, tool_selection),
         argument_accuracy=_mean(taken, argument_accuracy),
+        argument_accuracy_all=_mean(logs, argument_accuracy),
         response_quality=_mean(taken, response_quality),
+        response_quality_all=_mean(logs, response_quality),
         passed=_mean(logs, lambda log: passes(log, gate)),
         interruption=CompatRate(sum(each < 0 for each in first), len(first)),
         preemptive=CompatRate(sum(each < 0 for each in calls), len(calls)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -10,6 +10,7 @@ from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import (
     CompatRate,
+    CompatScores,
     argument_accuracy,
     compat_scores,
     completion_s,
@@ -22,14 +23,17 @@ from fdbcore.suites.fdb_v3.compat.measures import (
 )
 from fdbcore.suites.fdb_v3.released.results import wanted
 from fdbcore.suites.fdb_v3.scenario_types import LABELS, LabelKind
-from fdbcore.suites.fdb_v3.slices import passed_by_slice
+from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Compat, V3Latency, V3Rate, V3Slice
 
-WORDLESS: Final = ("tool_selection_all", "passed", "preemptive")
+WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""
+OF_SLICES: Final = [f"{name}{over}" for name in ("tool_selection", "argument_accuracy", "response_quality")
+                    for over in ("", "_all")]  # fmt: skip
+"""What is also told of slices, beside Pass@1."""
 
 
 def log_of(case: V3Case, label: LabelKind) -> SystemLog:
@@ -47,10 +51,9 @@ def _is_heard(cases: Sequence[V3Case]) -> bool:
 
 def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
     """A row for each label. What needs words is over the cases of which there are any; the others are unscored."""
+    heard = [case for case in cases if case.b_words is not None] if _is_heard(cases) else []
     for label in LABELS:
-        logs = [(case, log_of(case, label)) for case in cases]
-        heard = [log for case, log in logs if case.b_words is not None] if _is_heard(cases) else []
-        every, known = compat_scores([log for _, log in logs]), compat_scores(heard)
+        every, known = _scores(cases, label), _scores(heard, label)
         rates: dict[str, V3Rate] = {}
         latencies: dict[str, V3Latency | None] = {}
         for name in PUBLISHED:
@@ -70,12 +73,25 @@ def compat_of(system: str, cases: Sequence[V3Case]) -> Iterator[V3Compat]:
         }
 
 
+def _scores(cases: Iterable[V3Case], label: LabelKind) -> CompatScores:
+    return compat_scores([log_of(case, label) for case in cases])
+
+
 def slices_of_cases(system: str, cases: Sequence[V3Case]) -> Iterator[V3Slice]:
-    """Pass@1 by slice, a row for each slice and label."""
+    """Pass@1 and OF_SLICES, a row for each label and each slice of which any recording is scored."""
+    is_heard = _is_heard(cases)
     for label in LABELS:
-        found = passed_by_slice((case.record, log_of(case, label)) for case in cases)
-        for name, rate in found.items():
-            yield {"system": system, "slice": name, "label": label, "passed": round(rate.total), "n": rate.n}
+        for name in ORDER:
+            within = [case for case in cases if name in slices_of(case.record)]
+            heard = [case for case in within if is_heard and case.b_words is not None]
+            every, known = _scores(within, label), _scores(heard, label)
+            rates: dict[str, V3Rate] = {}
+            for each in OF_SLICES:
+                rate: CompatRate = getattr(every if each in WORDLESS else known, each)
+                rates[each] = {"value": rate.rate, "n": rate.n}
+            if n := every.passed.n:
+                passed = round(every.passed.total)
+                yield {"system": system, "slice": name, "label": label, "passed": passed, "n": n, "rates": rates}
 
 
 def values_of(case: V3Case) -> dict[str, float]:
@@ -88,13 +104,15 @@ def values_of(case: V3Case) -> dict[str, float]:
         )
     values["compat_tool_call"] = tool_call_s(log)
     values["compat_tool_selection_all"] = selection = tool_selection(log)
+    values["compat_argument_accuracy_all"] = arguments = argument_accuracy(log)
     if case.b_words is not None:
         taken = turn_taken(log)
         values["compat_turn_take"] = float(taken)
+        values["compat_response_quality_all"] = response = response_quality(log)
         if taken:
             values["compat_tool_selection"] = selection
-            values["compat_argument_accuracy"] = argument_accuracy(log)
-            values["compat_response_quality"] = response_quality(log)
+            values["compat_argument_accuracy"] = arguments
+            values["compat_response_quality"] = response
             values["compat_first_response"] = first_s = first_response_s(log)
             if first_s is not None and first_s >= 0:
                 values["compat_filler"] = None if log.filler is None else float(bool(log.filler))

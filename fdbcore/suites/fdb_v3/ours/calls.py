@@ -67,19 +67,15 @@ class MadeCall(NamedTuple):
 
 
 def made_calls(calls: Iterable[HeldToolCall]) -> list[MadeCall]:
-    """The calls whose arguments came, by when they did."""
-    found = [
-        MadeCall(
-            call["name"],
-            call["arguments"] if isinstance(call["arguments"], dict) else {},
-            call["complete_tick"],
-            call["end_tick"],
-            _status(call),
-            call.get("result"),
-        )
-        for call in calls
-        if call["complete_tick"] is not None
-    ]
+    """The calls whose arguments came, by when they did; a released one without a time follows the one before it."""
+    found: list[MadeCall] = []
+    for call in calls:
+        if (tick := call["complete_tick"]) is None:
+            if call["status"] != "ok":
+                continue
+            tick = (found[-1].answered_tick or 0) if found else 0
+        args = call["arguments"] if isinstance(call["arguments"], dict) else {}
+        found.append(MadeCall(call["name"], args, tick, call["end_tick"], _status(call), call.get("result")))
     return sorted(found, key=lambda call: call.tick)
 
 

@@ -35,7 +35,10 @@ def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | Non
     calls = _reviewed(case, log)
     speech, end = _speech(case), case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
-    ahead = None if end is None else [place for place, call in enumerate(calls.calls) if call.tick < end]
+    is_timed = all(call.start_s is not None for call in case.log.calls)
+    ahead = (
+        None if end is None or not is_timed else [place for place, call in enumerate(calls.calls) if call.tick < end]
+    )
     stands = {*calls.wrong(), *calls.foreign()}
     state_is_right = not calls.state_differences(case.state)
     kept = None
@@ -60,7 +63,7 @@ def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | Non
         "answered": None if end is None else any(last > end for _, last in speech),
         "response": case.log.response_right,
         **_filler(case.log.filler, case.b_words or ()),
-        **_latencies(calls.calls, speech, end, case.log.key_start_s),
+        **_latencies(calls.calls if is_timed else None, speech, end, case.log.key_start_s),
     }
     return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
@@ -88,9 +91,11 @@ def _accepted(
         # The log leaves out optional calls that were not made.
         number = next(number for number, entry in numbers if entry["function"] == function and entry["args"] == args)
         if is_right and made is not None:
-            tick = round(made.start_s * TICKS_PER_S)
             yield from (
-                (number, place) for place, call in enumerate(calls) if (call.function, call.tick) == (function, tick)
+                (number, place)
+                for place, call in enumerate(calls)
+                if call.function == function
+                and (call.args == made.args if made.start_s is None else call.tick == round(made.start_s * TICKS_PER_S))
             )
 
 
@@ -148,19 +153,20 @@ def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | N
 
 
 def _latencies(
-    calls: Sequence[MadeCall], speech: Sequence[Span], user_end_tick: int | None, key_start_s: float | None
+    calls: Sequence[MadeCall] | None, speech: Sequence[Span], user_end_tick: int | None, key_start_s: float | None
 ) -> dict[str, float | None]:
     """Where the time goes from the user's end to the key information, by the ids of measures; None where there is none.
 
-    calls: by their time, all that were made: refused, cancelled and failed ones take time too. speech: the system's,
+    calls: by their time, all that were made: refused, cancelled and failed ones take time too; None: a time is not
+    known. speech: the system's,
     in ticks, ascending. user_end_tick: None if it is not known: then only what does not begin there has a value. A call
     is under way from its arguments to its result, error or cancellation; calls at the same time count once. The last
     result is that of the calls with status "ok".
     """
     first_call = calls[0].tick if calls else None
-    results = [tick for call in calls if (tick := call.answered_tick) is not None]
+    results = [tick for call in calls or () if (tick := call.answered_tick) is not None]
     last_result = max(results, default=None)
-    waits = [(call.tick, call.end_tick) for call in calls if call.end_tick is not None]
+    waits = [(call.tick, call.end_tick) for call in calls or () if call.end_tick is not None]
     key = None if key_start_s is None else key_start_s * TICKS_PER_S
     found: dict[str, float | None] = {name: None for name, each in MEASURES.items() if each.unit == "ms"}
     if user_end_tick is not None:
@@ -169,7 +175,8 @@ def _latencies(
         found["first_call_ms"] = None if first_call is None else _ms(first_call - user_end_tick)
         if key is not None:
             found["key_ms"] = _ms(key - user_end_tick)
-            found["own_ms"] = _ms(key - user_end_tick - _covered(waits, user_end_tick, key))
+            awaited = None if calls is None else _covered(waits, user_end_tick, key)
+            found["own_ms"] = None if awaited is None else _ms(key - user_end_tick - awaited)
     if first_call is not None and last_result is not None:
         world = _covered(waits, first_call, last_result)
         speaks = next((max(start, last_result) for start, end in speech if end > last_result), None)

@@ -2,12 +2,14 @@
 
 Recordings of one speaker resemble each other, and so do recordings of one scenario. Each interval is made twice, by
 speaker and by scenario, and the wider one is given. A share of recordings has Wilson's interval (`fdbcore.stats.
-shares`), all else the cluster bootstrap (`fdbcore.stats.bootstrap`). The p value of a difference is the larger one of
-both kinds: that the mean difference of recordings is 0, by flipping the signs of whole clusters (`sign_flip_p`).
+shares`), all else the cluster bootstrap (`fdbcore.stats.bootstrap`). The p values of differences are those of the kind
+that gives the larger one: that the mean difference of recordings is 0, by flipping the signs of whole clusters
+(`sign_flip_p`). One measure is tested first, the others where it differs (`gatekeeper_p`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,10 +19,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Statistic, bootstrap_ci, difference_ci, mean
+from fdbcore.stats.bootstrap import MEDIAN, RESAMPLES, Estimate, Floats, Statistic, bootstrap_ci, difference_ci, mean
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-from fdbcore.stats.significance import holm, sign_flip_p
+from fdbcore.stats.significance import gatekeeper_p, sign_flip_p
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.ours.measures import failure, figures
 from fdbcore.suites.fdb_v3.slices import ORDER, slices_of
@@ -147,8 +149,9 @@ def _estimate(pooling: Pooled, values: Sequence[Floats], clusters: Sequence[Sequ
 
 
 def comparisons_of(items: Sequence[OursItem]) -> list[OursComparison]:
-    """Each two systems on the recordings that both have, in the measures of COMPARED, corrected together (Holm)."""
+    """Each two systems on the recordings that both have, in the measures of COMPARED, tested together."""
     found: list[OursComparison] = []
+    differences: list[Mapping[str, float]] = []
     for a, b in combinations(_by_system(items).values(), 2):
         for measure in COMPARED:
             known = [[item for item in own if item.values[measure] is not None] for own in (a, b)]
@@ -156,16 +159,37 @@ def comparisons_of(items: Sequence[OursItem]) -> list[OursComparison]:
             both = [[item for item in own if item.record["id"] in shared] for own in known]
             if shared:
                 found.append(_compared(measure, *both))
-    for one, corrected in zip(found, holm([one["p"] for one in found]), strict=True):
-        one["p_holm"] = corrected
+                differences.append(_differences(measure, *both))
+    records = {item.record["id"]: item.record for item in sorted(items, key=lambda item: item.record["id"])}
+    columns = [[own.get(name, math.nan) for own in differences] for name in records]
+    pairs = [(one["a"], one["b"]) for one in found]
+    clusters = [[record["speaker"] for record in records.values()], [record["scenario"] for record in records.values()]]
+    for one, p, corrected in zip(found, *p_values(np.array(columns), pairs, clusters), strict=True):
+        one["p"], one["p_corrected"] = p, corrected
     return found
 
 
+def p_values(
+    differences: Floats, pairs: Sequence[tuple[str, str]], clusters: Iterable[Sequence[str]], flips: int = RESAMPLES
+) -> tuple[list[float], list[float | None]]:
+    """Of each comparison p, and p corrected for all (None: not tested), the larger ones of all kinds of clusters.
+
+    differences: (recordings, comparisons), NaN where a recording has none. pairs: of each comparison its systems; the
+    first of a pair is the gate of the others. clusters: of each kind the cluster of each recording.
+    """
+    gates = [pairs.index(pair) for pair in pairs]
+    single = [sign_flip_p(differences, each, flips=flips) for each in clusters]
+    corrected = [gatekeeper_p(differences, gates, each, flips=flips) for each in clusters]
+    return (
+        [max(each or 0.0 for each in own) for own in zip(*single, strict=True)],
+        [None if None in own else max(each or 0.0 for each in own) for own in zip(*corrected, strict=True)],
+    )
+
+
 def _compared(measure: str, a: Sequence[OursItem], b: Sequence[OursItem]) -> OursComparison:
-    """The difference on the same recordings, not corrected yet."""
+    """The difference on the same recordings, not tested yet."""
     samples = [_Sample.of(own, measure) for own in (a, b)]
     estimate, by = _wider(partial(_estimate, MEASURES[measure].pooled), samples)
-    p = _p(a, b, measure)
     return {
         "measure": measure,
         "a": a[0].system,
@@ -174,18 +198,15 @@ def _compared(measure: str, a: Sequence[OursItem], b: Sequence[OursItem]) -> Our
         "difference": estimate.value,
         "ci95": estimate.interval,
         "by": by,
-        "p": p,
-        "p_holm": p,
+        "p": 1.0,
+        "p_corrected": None,
     }
 
 
-def _p(a: Sequence[OursItem], b: Sequence[OursItem], measure: str) -> float:
-    """The larger p of both kinds of clusters. A recording counts once, by the mean of its trials."""
-    records = {item.record["id"]: item.record for item in a}
+def _differences(measure: str, a: Iterable[OursItem], b: Iterable[OursItem]) -> Mapping[str, float]:
+    """The difference on each recording, which counts once, by the mean of its trials."""
     means_a, means_b = _means(a, measure), _means(b, measure)
-    sample = _Sample.at((means_a[name] - means_b[name], record) for name, record in sorted(records.items()))
-    found = [sign_flip_p(sample.values[:, None], clusters)[0] for clusters in (sample.speakers, sample.scenarios)]
-    return max(each for each in found if each is not None)
+    return {name: means_a[name] - means_b[name] for name in means_a}
 
 
 def _means(items: Iterable[OursItem], measure: str) -> dict[str, float]:

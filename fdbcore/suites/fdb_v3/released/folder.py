@@ -2,7 +2,7 @@
 
     {example_id}_{speaker_id}/input.wav, metadata.json             the speaker's id is 24 hexadecimal digits
     {speaker_id}/example_{example_id}/input.wav                    older
-    benchmark_data_v2.json                                         the scenarios; a metadata.json wins over it
+    benchmark_data_v2.json                                         the scenarios; it wins over a metadata.json
 
 Beside a recording may lie what systems did: result_{provider}.json, output_{provider}.wav.
 """
@@ -139,10 +139,10 @@ def _record(audio: Path, base: Path, found: Imported) -> RecordedScenarioEntry:
     folder = audio.parent
     scenario_id, speaker = _names(folder)
     metadata = folder / METADATA
-    if metadata.is_file():
-        content, where = released_json(metadata), str(metadata)
-    elif scenario_id in found.scenarios:
+    if scenario_id in found.scenarios:
         content, where = found.scenarios[scenario_id], f"{SCENARIOS}: {scenario_id}"
+    elif metadata.is_file():
+        content, where = released_json(metadata), str(metadata)
     else:
         raise InputError(f"{folder}: expected {METADATA}, or {scenario_id!r} in {SCENARIOS}, found neither")
     table, unknown = known_table(content, ReleasedScenario, where)

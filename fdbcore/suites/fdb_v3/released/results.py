@@ -21,7 +21,7 @@ from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_di
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
 LATEST_S: Final = 86_400.0
-"""Times are from the start of a stream: what is more than a day later is a time of the clock, or none."""
+"""Times are from the start of a stream: what is more than a day off is a time of the clock, or none."""
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.released.released_types import ReleasedToolCall, ReleasedWord
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class SystemResult:
     """What one system did with one recording, as far as its file says. has_failed: it was not completed.
 
-    user_words: of the user, as far as they were transcribed. call_ends_s: when the result of each call came, where the
-    file says so.
+    user_words: of the user, as far as they were transcribed. call_ends_s: when the result of each call came, and
+    first_word_s: when the system began to speak, where the file says so.
     """
 
     has_failed: bool
@@ -43,10 +43,14 @@ class SystemResult:
     user_end_s: float | None
     calls: tuple[LoggedCall, ...]
     call_ends_s: tuple[float | None, ...] = ()
+    first_word_s: float | None = None
 
     def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
         """The log by a label. An optional call that was not made is not expected."""
-        return SystemLog(wanted(expected, self.calls), self.calls, self.transcript, self.words, self.user_end_s)
+        label = wanted(expected, self.calls)
+        return SystemLog(
+            label, self.calls, self.transcript, self.words, self.user_end_s, first_word_s=self.first_word_s
+        )
 
     def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
         """Whether its calls leave the world as the expected ones do.
@@ -101,12 +105,14 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
         ends_s = tuple(_end_s(each) for each in found.get("actual_tool_calls", ()))
         words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
-        stated_s = found.get("user_speech_end_rel")
-        end_s = user_end_s(user_words) if user_words else stated_s and _stream_s(stated_s, "user_speech_end_rel")
+        stated_s = _known_s(found.get("user_speech_end_rel"), "user_speech_end_rel")
+        first_s = _known_s(found.get("audio_agent_speech_start"), "audio_agent_speech_start")
+        end_s = user_end_s(user_words) if stated_s is None and user_words else stated_s
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     has_failed = found.get("status", "completed") != "completed"
-    return SystemResult(has_failed, found.get("transcript", ""), words, user_words, end_s, calls, ends_s), unknown
+    said = found.get("transcript", "")
+    return SystemResult(has_failed, said, words, user_words, end_s, calls, ends_s, first_s), unknown
 
 
 def released_json(path: Path) -> Any:  # noqa: ANN401
@@ -131,28 +137,28 @@ def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], se
 
 def _call(call: ReleasedToolCall) -> LoggedCall:
     start_s = call.get("timestamp_start", call.get("timestamp"))
-    if start_s is None:
-        raise ValueError(f"actual_tool_calls: expected a timestamp_start of {call['function']}, got none")
-    return LoggedCall(
-        call["function"], call.get("args", {}), _stream_s(start_s, f"{call['function']}: timestamp_start")
-    )
+    return LoggedCall(call["function"], call.get("args", {}), _known_s(start_s, f"{call['function']}: timestamp_start"))
 
 
 def _end_s(call: ReleasedToolCall) -> float | None:
     """When the result of a call came; None if it is not said."""
     if "timestamp_end" not in call:
         return None
-    least_s = call.get("timestamp_start", call.get("timestamp", 0.0))
+    least_s = call.get("timestamp_start", call.get("timestamp", -LATEST_S))
     return _stream_s(call["timestamp_end"], f"{call['function']}: timestamp_end", least_s)
 
 
-def _stream_s(time_s: float, where: str, least_s: float = 0.0) -> float:
-    """A time, if it can be one since the start of a stream. ValueError if not."""
+def _stream_s(time_s: float, where: str, least_s: float = -LATEST_S) -> float:
+    """A time, if it can be one since the start of a stream, or before it. ValueError if not."""
     if not least_s <= time_s <= LATEST_S:
         raise ValueError(
             f"{where}: expected s from the start of the stream, {least_s:g} to {LATEST_S:g}, got {time_s:g}"
         )
     return time_s
+
+
+def _known_s(time_s: float | None, where: str) -> float | None:
+    return None if time_s is None else _stream_s(time_s, where)
 
 
 def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
@@ -161,6 +167,7 @@ def _words(chunks: Iterable[ReleasedWord]) -> tuple[AsrWord, ...]:
         if len(chunk["timestamp"]) != 2:
             raise ValueError(f"timestamp: expected a start and an end, got {chunk['timestamp']}")
         start_s, end_s = chunk["timestamp"]
-        where = f"{chunk['text']!r}: timestamp"
-        found.append(AsrWord(chunk["text"], _stream_s(start_s, where), _stream_s(end_s, where, start_s)))
+        text = chunk.get("text", "")
+        where = f"{text!r}: timestamp"
+        found.append(AsrWord(text, _stream_s(start_s, where), _stream_s(end_s, where, start_s)))
     return tuple(found)
