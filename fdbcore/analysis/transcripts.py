@@ -6,10 +6,13 @@ What was transcribed is stored with the recording, and used again while audio, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, Final, NamedTuple, Self
 
@@ -19,7 +22,7 @@ import numpy.typing as npt
 from fdbcore.analysis.speech_pieces import audio_of, audio_sha256s, pieces_of
 from fdbcore.analysis.word_checks import in_loops, in_silence, within_speech
 from fdbcore.audio.speech import wav_to_recognise
-from fdbcore.errors import AudioError, PartyError
+from fdbcore.errors import AudioError, FdbError, PartyError, SettingsError
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
@@ -27,7 +30,7 @@ from fdbcore.recording.words import Transcript, as_stored, hashed_audio, keep_tr
 from fdbcore.sources.recorded import audio_state, changed_source
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Problem, Side, Span
 from fdbcore.types.words import TimedWord
 
 Watch = Callable[[Side, int], None]
@@ -60,6 +63,67 @@ def transcribe(
     """
     with Transcribing(source, language, jobs) as asking:
         return asking.begin(reading, watch, sides).heard()
+
+
+class CallToHear(NamedTuple):
+    """A call of which some sides are to be heard. where: its name in messages."""
+
+    where: str
+    path: Path
+    sides: Sequence[Side]
+
+
+class CallsHeard(NamedTuple):
+    """What was heard of many calls, by their names. problems: why others were not. why_not: see `HeardCall`."""
+
+    transcripts: Mapping[str, Sequence[Transcript]]
+    problems: Sequence[Problem]
+    why_not: Mapping[str, Mapping[Side, str]]
+
+
+def hear_calls(
+    calls: Sequence[CallToHear],
+    source: WordSource,
+    language: str,
+    jobs: int | None,
+    show: Callable[[str], None],
+    what: str = "calls",
+) -> CallsHeard:
+    """Have these calls transcribed by one source of words, several at a time; what is stored is not asked again.
+
+    what: the calls, in what `show` is told. SettingsError if the source gives no words with times.
+    """
+    found: dict[str, Sequence[Transcript]] = {}
+    problems: list[Problem] = []
+    why_not: dict[str, Mapping[Side, str]] = {}
+    begun: deque[tuple[CallToHear, HeardCall]] = deque()
+
+    @contextmanager
+    def told(call: CallToHear) -> Iterator[None]:
+        """An error of one call is a problem; one of the settings would be the same for all."""
+        try:
+            yield
+        except SettingsError:
+            raise
+        except FdbError as error:
+            problems.append(Problem(call.where, f"not transcribed: {str(error).removeprefix(f'{call.path}: ')}"))
+
+    def end_first() -> None:
+        call, heard = begun.popleft()
+        with told(call):
+            found[call.where] = [each.transcript for each in heard.heard()]
+
+    with Transcribing(source, language, jobs) as asking:
+        for number, call in enumerate(calls, 1):
+            show(f"{source.name}: {number} of {len(calls)} {what} transcribed")
+            with told(call):
+                begun.append((call, asking.begin(Reading(call.path), sides=call.sides)))
+                why_not[call.where] = begun[-1][1].why_not
+            while begun and begun[0][1].is_done:
+                end_first()
+        while begun:
+            end_first()
+    return CallsHeard(found, problems, why_not)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from oracles.word_errors import word_error_rate
 
 import fdbcore
 from fdbcore.analysis.speech_pieces import MARGIN_TICKS, MOST_TICKS, pieces
-from fdbcore.analysis.transcripts import Transcribing, transcribe
+from fdbcore.analysis.transcripts import CallToHear, Transcribing, hear_calls, transcribe
 from fdbcore.analysis.word_checks import in_loops, in_silence, within_speech
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
@@ -368,8 +368,11 @@ class Looping(Transcriber):
     def __init__(self, at_once: int = 1, together: int = 1) -> None:
         self.at_once, self._together = at_once, together
         self.asked: list[int] = []
-        self.most = self._now = 0
+        self.most = self._now = self.closed = 0
         self._changed = threading.Condition()
+
+    def close(self) -> None:
+        self.closed += 1
 
     def transcribe(self, wav: bytes, language: str) -> str:
         raise AssertionError("asked for words without times")
@@ -413,6 +416,21 @@ def test_so_many_pieces_are_asked_at_once(tmp_path: Path, jobs: int) -> None:
     words = [[word.text for word in a.transcript.words] for a, _ in heard]
     assert words[0] == words[1] == words[2]
     assert all(len(b.transcript.words) == 2 for _, b in heard)
+
+
+def test_calls_of_a_suite_are_heard_by_one_transcriber_several_at_once(tmp_path: Path) -> None:
+    """Calls of one piece; the first has lost its audio."""
+    calls = [
+        replayed(tmp_path / str(n), spoken([Word("one", 1.0 + n / 9, 1.5 + n / 9)], 5.0), spoken([], 5.0)).path
+        for n in range(5)
+    ]
+    (tmp_path / "0/call.wav").unlink()
+    hears = Looping(at_once=4, together=4)
+    asked = [CallToHear(path.parent.parent.name, path, ["A"]) for path in calls]
+    heard = hear_calls(asked, hears, "en", None, lambda text: None)
+    assert (hears.most, len(hears.asked), hears.closed) == (4, 4, 1)
+    assert sorted(heard.transcripts) == ["1", "2", "3", "4"]
+    assert [problem.where for problem in heard.problems] == ["0"]
 
 
 LOCAL = [name for name in ("hibari", "whisper") if why_not(packaged(name)) is not None]

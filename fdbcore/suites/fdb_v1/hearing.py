@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from fdbcore.analysis.transcripts import transcribe
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.analysis.transcripts import CallToHear, hear_calls
 from fdbcore.measures.compat import Segment
 from fdbcore.measures.reading import Reading
 from fdbcore.sources.word_source import WordSource
@@ -68,19 +67,14 @@ def hear(
     """
     sides: Sequence[Side] = SIDES if both else ("B",)
     found: dict[Path, Said] = {}
-    problems = []
-    for number, case in enumerate(cases, 1):
-        show(f"{source.name}: {number} of {len(cases)} samples transcribed")
-        reading = Reading(case.path)
-        try:
-            heard = transcribe(reading, source, LANGUAGE, sides=sides, jobs=jobs)
-        except SettingsError:
-            raise
-        except FdbError as error:
-            problems.append(Problem(str(case.path), f"no words by {source.name}: {error}"))
+    calls = [CallToHear(str(case.path), case.path, sides) for case in cases]
+    heard = hear_calls(calls, source, LANGUAGE, jobs, show, "samples")
+    problems = list(heard.problems)
+    for case in cases:
+        if (transcripts := heard.transcripts.get(str(case.path))) is None:
             continue
-        said: dict[Side, list[SpokenWord]] = {}
-        for made in (each.transcript for each in heard):
+        reading, said = Reading(case.path), dict[Side, list[SpokenWord]]()
+        for made in transcripts:
             spoken = [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in made.words]
             words, problem = _usable(spoken, made.untimed, reading, made.side)
             if problem:

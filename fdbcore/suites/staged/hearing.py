@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from fdbcore.analysis.told import Told
-from fdbcore.analysis.transcripts import HeardCall, Transcribing, missing_words
+from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words
 from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.errors import FdbError, MissingExtraError, SettingsError
+from fdbcore.errors import MissingExtraError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource, word_source
@@ -39,23 +37,12 @@ def hear(
     found: dict[Path, Heard] = {}
     problems: list[Problem] = []
     why_not: dict[str, Mapping[Side, str]] = {}
-
-    def end(case: StagedCase, call: HeardCall) -> None:
-        with _told(case, problems):
-            found[case.path] = {each.transcript.side: each.transcript for each in call.heard()}
-        why_not[str(case.path)] = call.why_not
-
     for language, own in wanted.items():
-        with Transcribing(source, language, jobs) as asking:
-            begun: deque[tuple[StagedCase, HeardCall]] = deque()
-            for number, case in enumerate(own, 1):
-                show(f"{source.name}: {number} of {len(own)} dialogues transcribed")
-                with _told(case, problems):
-                    begun.append((case, asking.begin(Reading(case.path), sides=sides_wanted(case, for_judge))))
-                while begun and begun[0][1].is_done:
-                    end(*begun.popleft())
-            while begun:
-                end(*begun.popleft())
+        calls = [CallToHear(str(case.path), case.path, sides_wanted(case, for_judge)) for case in own]
+        heard = hear_calls(calls, source, language, jobs, show, "dialogues")
+        found |= {Path(where): {each.side: each for each in of} for where, of in heard.transcripts.items()}
+        problems += heard.problems
+        why_not |= heard.why_not
     return found, problems, missing_words(source, why_not)
 
 
@@ -67,18 +54,6 @@ def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
     if for_judge and not case.only_echo:
         return SIDES
     return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
-
-
-@contextmanager
-def _told(case: StagedCase, problems: list[Problem]) -> Iterator[None]:
-    """An error of one dialogue is a problem; one of the settings would be the same for all."""
-    try:
-        yield
-    except SettingsError:
-        raise
-    except FdbError as error:
-        reason = str(error).removeprefix(f"{case.path}: ")
-        problems.append(Problem(str(case.path), f"not transcribed: {reason}"))
 
 
 def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
