@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from helpers.commands import score, scored
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
+from helpers.sealed import scored_otherwise
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
@@ -24,7 +25,7 @@ from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import QUANTITIES, SCORES, TURNS, read_json, write_json
+from fdbcore.recording.files import META, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.format import NOT_CORRECTED
 from fdbcore.report.groups.screen import statements_screen
@@ -230,9 +231,8 @@ def test_calls_are_scored_again_only_if_something_has_changed(tmp_path: Path, mo
     again.clear()
     assert scored(path)["measures"] == expected
     assert again == []
-    os.utime(path / "call0001" / TURNS)  # as if it were written anew
-    made = read_json(path / "call0002" / QUANTITIES)
-    write_json(path / "call0002" / QUANTITIES, made | {"fdbcore": "0.0.9"})
+    write_json(path / "call0001" / META, read_json(path / "call0001" / META) | {"attempts": []})
+    scored_otherwise(path / "call0002", lambda made: made | {"fdbcore": "0.0.9"})
     assert scored(path)["measures"] == expected
     assert again == ["call0001", "call0002"]
 
