@@ -29,6 +29,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.recording.files import (
+    ACTIVITY,
     HEALTH,
     LABELS,
     META,
@@ -108,7 +109,7 @@ def _sealed(of_quantities: bytes, of_scores: bytes) -> bytes:
 
 def _hashes(reading: Reading) -> dict[str, str | None]:
     """Of each file that quantities come from, what decides them, as a hash: wherever the files lie that it names."""
-    found: dict[str, str | None] = {}
+    found: dict[str, str | None] = {ACTIVITY: reading.meta.get("sha256s", {}).get(ACTIVITY)}
     for part in _SCORED_FROM:
         with suppress(RecordingError):
             value = read_json(reading.path / part) if (reading.path / part).is_file() else None
@@ -189,6 +190,8 @@ def _kept(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity], s
     if (data := read_bytes(path)) != _sealed(data.rpartition(_SEALED)[0] + b"}\n", read_bytes(scores)):
         raise damaged(path, f"it and {SCORES} are not as they were written together")
     then, now = kept.get("made_from", {}), _hashes(reading)
+    if then.get(ACTIVITY) != now[ACTIVITY]:
+        raise damaged(path, f"made from another {ACTIVITY}")
     if then.get(META) == now[META] and then.get(HEALTH) != now[HEALTH]:
         raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
     return (*found, kept.get("fdbcore")) if then == now else None

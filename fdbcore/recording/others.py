@@ -15,7 +15,7 @@ _FORMS: Final[Mapping[str, bytes]] = {
     ".csv": rb"(name|recording|measure|of|call),",
     ".html": rb"(?s).{,4000}fdbcore</title>",
     ".json": rb'\{\s*"(schema": ?"fdbcore\.|schema_version": 1,\s*"predictions")',
-    ".md": rb"### [^\w\s#*_]+ ",
+    ".md": rb"### [^\w\s#*_]+ |Turn-taking of |Differences \(",
     ".rttm": rb"SPEAKER ",
     ".svg": rb'<svg xmlns="http://www.w3.org/2000/svg" class="[^"]*" width="[\d.]+" height="[\d.]+" viewBox="0 0 ',
     ".textgrid": rb'File type = "ooTextFile"',

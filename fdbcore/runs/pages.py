@@ -107,7 +107,8 @@ def _with_facts(run: Run, executor: Executor, on_call: OnCall) -> Run:
     """
     if not has_tables():
         return run
-    table, missing = FactsTable(run.path, run.since), [call.path for call in run.calls if not call.is_in_table]
+    table = FactsTable(run.path, run.since)
+    missing = [call.path for call in run.calls if not (call.is_in_table or call.is_unreadable)]
     rows = _rows(missing, executor, partial(on_call, "facts"))
     first = next(rows, None)
     if first is not None or len(table) > len(run.calls):
