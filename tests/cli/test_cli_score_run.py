@@ -237,6 +237,22 @@ def test_calls_are_scored_again_only_if_something_has_changed(tmp_path: Path, mo
     assert again == ["call0001", "call0002"]
 
 
+def test_what_is_wrong_in_its_calls_is_said_as_report_does(tmp_path: Path) -> None:
+    """A call that failed counts, and a side that fell silent makes no figure worse: both must be known."""
+    for number in range(2):
+        write(tmp_path / "calls" / f"c{number}.wav", voices("A 1-2 5-6 9-10 13-14 17-18 | B 2.5-4", 20.0))
+    run = tmp_path / "run"
+    told = CliRunner().invoke(main, ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(run)])
+    assert "B fell silent" in told.stdout
+    meta = read_json(run / "c1" / META)
+    write_json(run / "c1" / META, meta | {"outcome": {"kind": "failed", "side": "B", "reason": "it hung up"}})
+    screen = " ".join(CliRunner().invoke(main, ["score", str(run)]).stdout.split())
+    assert "B fell silent in 2 calls: c0, c1" in screen
+    assert "the conversation failed, and counts as far as it went, in 1 call: c1" in screen
+    report = json.loads(CliRunner().invoke(main, ["report", str(run), "--gate", "defaults", "--json"]).stdout)
+    assert any("B fell silent in 2 calls" in note for note in report["notes"])
+
+
 def test_the_time_for_groups_grows_with_the_calls_and_no_faster(tmp_path: Path) -> None:
     took_s = [_cpu_s_of_groups(tmp_path / str(n), n) for n in (300, 1500)]
     assert took_s[1] < 7.5 * took_s[0]
