@@ -243,7 +243,7 @@ def test_what_is_wrong_in_its_calls_is_said_as_report_does(tmp_path: Path) -> No
         write(tmp_path / "calls" / f"c{number}.wav", voices("A 1-2 5-6 9-10 13-14 17-18 | B 2.5-4", 20.0))
     run = tmp_path / "run"
     told = CliRunner().invoke(main, ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(run)])
-    assert "B fell silent" in told.stdout
+    assert "B silent from 0:04 to the end" in told.stdout
     meta = read_json(run / "c1" / META)
     write_json(run / "c1" / META, meta | {"outcome": {"kind": "failed", "side": "B", "reason": "it hung up"}})
     screen = " ".join(CliRunner().invoke(main, ["score", str(run)]).stdout.split())
