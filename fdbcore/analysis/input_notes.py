@@ -72,7 +72,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         try:
             reading = call.recording
             made_by.setdefault(reading.meta["settings_sha256"], reading.meta["settings"])
-            failed += [call.name] if (reading.outcome or {}).get("kind") == FAILED else []
+            failed += [call.name] if reading.outcome and reading.outcome["kind"] == FAILED else []
             for name in dict.fromkeys(finding["name"] for finding in call.fact(TOLD, reading)["findings"]):
                 amiss.setdefault(name, []).append(call.name)
             missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(reading)[:1]]

@@ -58,7 +58,7 @@ SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 
 _SCORED_FROM: Final = (META, HEALTH, LABELS, "derived/B.json")
 """With the hashes that META has, all that quantities come from."""
-_OF_NO_MATTER: Final = {"created": None, "platform": None, "versions": None}
+_OF_NO_MATTER: Final = ("created", "platform", "versions")
 """Of META."""
 _SEALED: Final = b', "sealed": "'
 
@@ -113,8 +113,10 @@ def _hashes(reading: Reading) -> dict[str, str | None]:
     for part in _SCORED_FROM:
         with suppress(RecordingError):
             value = read_json(reading.path / part) if (reading.path / part).is_file() else None
-            said = with_changed(value | _OF_NO_MATTER if part == META else value, lambda place: "", PLACES, ())
-            found[part] = value and hashlib.sha256(json.dumps(said).encode()).hexdigest()
+            if part == META and isinstance(value, dict):
+                value = {name: each for name, each in value.items() if name not in _OF_NO_MATTER}
+            said = json.dumps(with_changed(value, lambda place: "", PLACES, ()))
+            found[part] = None if value is None else hashlib.sha256(said.encode()).hexdigest()
     return found
 
 
@@ -192,7 +194,7 @@ def _kept(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity], s
     then, now = kept.get("made_from", {}), _hashes(reading)
     if then.get(ACTIVITY) != now[ACTIVITY]:
         raise damaged(path, f"made from another {ACTIVITY}")
-    if then.get(META) == now[META] and then.get(HEALTH) != now[HEALTH]:
+    if then.get(META) == now.get(META) and then.get(HEALTH) != now.get(HEALTH):
         raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
     return (*found, kept.get("fdbcore")) if then == now else None
 

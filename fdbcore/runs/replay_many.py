@@ -254,10 +254,10 @@ def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]
         raise SettingsError(f"--out {path}: expected another folder than that of the recordings to replay")
     if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
         raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes")
-    keep_others_in(path)
     there = [name for name in WRITTEN if os.path.exists(path / name)]
     if there and not is_run(path):
         raise SettingsError(
             f"{path}: expected a new folder or that of a run, got a folder whose {there[0]} is not of a run "
             "and would be overwritten; give another by --out"
         )
+    keep_others_in(path)

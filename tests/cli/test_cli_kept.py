@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -92,10 +93,11 @@ def test_they_go_when_a_call_is_scored_otherwise_or_has_another_column(weeks: We
     scores = weeks.this / f"call{3:04}"
     corpus = read_json(weeks.this / "corpus.json")
     corpus["calls"][0]["columns"] = {"language": "de"}
-    for change in (
+    changes: list[Callable[[], None]] = [
         lambda: scored_otherwise(scores, lambda made: made | {"with_echo": made["quantities"]}),
         lambda: write_json(weeks.this / "corpus.json", corpus),
-    ):
+    ]
+    for change in changes:
         report(weeks.this, "--baseline", weeks.last, "--gate", weeks.gates, "--quiet", "--no-audio")
         assert is_shown(weeks.this) == (True, True)
         change()
