@@ -192,7 +192,7 @@ def _refuse_another(run: Path, call: Call, reading: Reading) -> None:
     """RecordingError if the recording in the folder of a call is not that of the call, by what the run says of it."""
     case = reading.meta.get("case") if is_planned(run) else None
     files = tuple(place_from(run, path) for path in reading.source_paths)
-    if (case and case["name"] != call.name) or (call.files and files != call.files):
+    if (case and case["name"] != call.name) or (files and call.files and files != call.files):
         raise damaged(call.path / META_FILE, f"of another call: {case['name'] if case else ', '.join(files)}")
 
 
