@@ -41,5 +41,7 @@ def keep_others(*paths: Path) -> None:
 
 def _is_known(path: Path) -> bool | None:
     """Whether fdbcore wrote a file; None if its suffix does not let that be known."""
-    form = None if path.is_dir() else _FORMS.get(path.suffix.lower())
+    if path.is_dir():
+        return any(path.glob("page-*.css"))  # what all pages of a run share
+    form = _FORMS.get(path.suffix.lower())
     return None if form is None else re.match(form, read_bytes(path)) is not None
