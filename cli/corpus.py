@@ -238,7 +238,7 @@ def _say_next(path: Path) -> None:
     for other in runs_beside(path)[:_MOST_BESIDE]:
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
             earlier = Run(other)
-            if any(call.status == WAITING for call in earlier.calls):
+            if any(call.status == WAITING or call.is_unreadable for call in earlier.calls):
                 continue
             made = Run(path)
             if {call.name for call in made.calls}.isdisjoint(call.name for call in earlier.calls):

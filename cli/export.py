@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError
+from fdbcore.errors import FdbError, SettingsError
 
 from .endings import one_line
 from .folders import newest
@@ -62,6 +62,8 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
         try:
             for path in export_recordings([call.recording for call in batch], fmt, out):
                 click.echo(path)
+        except SettingsError as error:  # somebody else's file is there
+            raise click.UsageError(str(error)) from error
         except FdbError as error:  # the error names its file; the other files are still written
             say(str(error))
     for call in exported if fmt in FILES_OF_B else ():

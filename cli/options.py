@@ -162,10 +162,13 @@ def read_run(path: Path, since: str = "") -> Run:
     since: see `Run`.
     """
     from fdbcore.analysis.corpus import Run
+    from fdbcore.recording.run import is_recorded
 
     try:
         return Run(path, since=since)
     except RecordingError as error:
+        if is_recorded(path):  # it is damaged
+            raise
         raise InputError(str(error)) from error
 
 

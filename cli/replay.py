@@ -40,7 +40,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option(
-    "--count-bad-input", is_flag=True, help="Recordings that went wrong (health bad, sides out of step) count, too."
+    "--count-bad-input", is_flag=True, help="Recordings count, too, whose sides are mixed, exchanged or out of step."
 )
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
 @click.option(

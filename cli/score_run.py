@@ -44,8 +44,10 @@ class ScoreOptions:
 def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, quiet: bool) -> int:
     """Score a run again, write scores.json and scores.html into it (or `out`), print them, return the exit code."""
     from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.statements import STATEMENTS
+    from fdbcore.recording.others import keep_others
     from fdbcore.report.comparison.words import longer_moments
-    from fdbcore.report.groups.page import write_statements
+    from fdbcore.report.groups.page import SCORES_PAGE, write_statements
     from fdbcore.report.groups.screen import statements_screen
     from fdbcore.report.html.values import WHOLE
 
@@ -53,6 +55,7 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     from .report_pages import write_pages
 
     with one_line("fdbcore score", "the new scores of single calls are kept"):
+        keep_others((out or path) / STATEMENTS, (out or path) / SCORES_PAGE)
         run = Run(path, since=asked.since)
         content = _score(run, asked, out or path, quiet or as_json)
         if out is None:  # otherwise the run stays as it is

@@ -24,7 +24,7 @@ from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META as META_FILE
 from fdbcore.recording.files import part_of
-from fdbcore.recording.form import one_call
+from fdbcore.recording.form import damaged, one_call
 from fdbcore.recording.places import located, place_from
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
@@ -179,12 +179,21 @@ def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
             with one_call(call.path):
                 reading = call.recording
                 check(reading)
+                _refuse_another(path, call, reading)
                 damages = reading.damaged_beside
         except RecordingError as error:
             yield unreadable(call, error)
         else:
             why = "; ".join([*filter(None, [call.reason]), *damages])
             yield replace(call, status=DAMAGED, reason=why, damaged_beside=damages) if damages else call
+
+
+def _refuse_another(run: Path, call: Call, reading: Reading) -> None:
+    """RecordingError if the recording in the folder of a call is not that of the call, by what the run says of it."""
+    case = reading.meta.get("case") if is_planned(run) else None
+    files = tuple(place_from(run, path) for path in reading.source_paths)
+    if (case and case["name"] != call.name) or (files and call.files and files != call.files):
+        raise damaged(call.path / META_FILE, f"of another call: {case['name'] if case else ', '.join(files)}")
 
 
 def unreadable(call: Call, error: FdbError) -> Call:

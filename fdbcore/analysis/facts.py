@@ -7,8 +7,8 @@ thousand calls need not read a million small files.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Final, Generic, TypeVar
@@ -22,8 +22,6 @@ from fdbcore.measures.opportunities import fto
 from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import QUANTITIES as QUANTITIES_FILE
-from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
 
 T = TypeVar("T")
@@ -82,15 +80,13 @@ def _events(reading: Reading) -> list[tuple[TurnEvent, bool | None]]:
 
 
 def _quantities_sha256(reading: Reading) -> str:
-    """Of the file of its quantities; of nothing if there is none."""
-    data = b""
-    with suppress(OSError):
-        data = read_whole(reading.path / QUANTITIES_FILE)
-    return hashlib.sha256(data).hexdigest()
+    """Of its quantities, as they are read again: to write the same anew changes nothing."""
+    found = (stored.all_from_json(quantities_json(each)) for each in score.read_quantities(reading))
+    return hashlib.sha256(json.dumps([*map(quantities_json, found)]).encode()).hexdigest()
 
 
 def _told(reading: Reading) -> dict[str, Any]:
-    scores = score.read_scores(reading)
+    scores = score.read_scores(reading, keep=False)
     return {"findings": scores["findings"], "warnings": scores["warnings"]}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
-from fdbcore.analysis.score import current_quantities, read_quantities, score, summarise
+from fdbcore.analysis.score import check, current_quantities, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
@@ -100,6 +100,7 @@ def _rescored(path: Path, keep: bool) -> Mapping[str, Quantity] | str:
     try:
         with one_call(path):
             reading = Reading(path)
+            check(reading)
             if (kept := current_quantities(reading)) is not None:
                 return kept
             if not keep:

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.facts import FTO_MS, HEALTH
+from fdbcore.analysis.facts import FTO_MS, HEALTH, TOLD
 from fdbcore.analysis.settings_differences import detectors, earlier
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
+from fdbcore.recording.run import FAILED
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
@@ -55,13 +56,15 @@ class SoundOfCall(NamedTuple):
 
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
-    """One line each for detectors of an earlier version, and for the calls with missing audio, with bad input health,
-    and with speech that may be echo or tones.
+    """One line each for detectors of an earlier version, and for the calls that failed, with each finding, with missing
+    audio, with bad input health, and with speech that may be echo or tones.
 
     calls: scored calls; one that cannot be read is skipped.
     """
+    failed: list[str] = []
     missing: list[str] = []
     bad: list[str] = []
+    amiss: dict[str, list[str]] = {}
     echoing: list[str] = []
     sound_like: dict[str, SoundOfCall] = {}
     made_by: dict[str, Settings] = {}
@@ -69,6 +72,9 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         try:
             reading = call.recording
             made_by.setdefault(reading.meta["settings_sha256"], reading.meta["settings"])
+            failed += [call.name] if reading.outcome and reading.outcome["kind"] == FAILED else []
+            for name in dict.fromkeys(finding["name"] for finding in call.fact(TOLD, reading)["findings"]):
+                amiss.setdefault(name, []).append(call.name)
             missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(reading)[:1]]
             health = call.fact(HEALTH, reading)
             found = health["findings"] if health else []  # the worst first
@@ -83,6 +89,8 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     return [
         *([f"calls were decided by different voice activity detectors: {', '.join(several)}"] if several[1:] else []),
         *earlier(made_by.values()),
+        *_line("the conversation failed, and counts as far as it went,", failed, ""),
+        *(line for name in sorted(amiss, key=lambda name: -len(amiss[name])) for line in _line(name, amiss[name], "")),
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
         *(line for told, names in standing_out(sound_like).items() for line in _line(told, names, "")),

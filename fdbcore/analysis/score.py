@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +14,7 @@ import numpy.typing as npt
 
 from fdbcore._version import __version__
 from fdbcore.analysis.summary_types import KeptQuantities, Scores
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.catalogue import MEASURES, differences
@@ -28,17 +30,19 @@ from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.recording.files import (
     ACTIVITY,
-    EVENTS,
     HEALTH,
     LABELS,
     META,
     QUANTITIES,
     SCORES,
-    TURNS,
+    json_text,
+    read_bytes,
     read_json,
+    write_bytes,
     write_json,
 )
-from fdbcore.recording.form import damaged, kept_of_form, of_form
+from fdbcore.recording.form import damaged, kept_of_form
+from fdbcore.recording.places import PLACES, with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
@@ -52,14 +56,18 @@ SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
 SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 
-_SCORED_FROM: Final = (META, EVENTS, ACTIVITY, TURNS, HEALTH, LABELS)
+_SCORED_FROM: Final = (META, HEALTH, LABELS, "derived/B.json")
+"""With the hashes that META has, all that quantities come from."""
+_OF_NO_MATTER: Final = ("created", "platform", "versions")
+"""Of META."""
+_SEALED: Final = b', "sealed": "'
 
 Quantities = Mapping[str, Quantity]
 
 
-def score(reading: Reading) -> Scores:
+def score(reading: Reading, keep: bool = True) -> Scores:
     """The scores of a recording; also written to its derived data, as are its quantities, and its health if none is
-    there. A function of the recording.
+    there, unless not `keep`. A function of the recording.
 
     Keys: schema, settings, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings,
     warnings; and unscored, the reason, if there are no measures. A measure that echo would change has a second summary,
@@ -78,14 +86,38 @@ def score(reading: Reading) -> Scores:
     }
     if reason:
         scores["unscored"] = reason
+    if not keep:
+        return scores
     items = {"quantities": found, "with_echo": with_echo}
     values = {key: {name: stored.to_json(item) for name, item in each.items()} for key, each in items.items()}
-    made = {"schema": QUANTITIES_SCHEMA, "fdbcore": __version__}
     if reading.health is not None and not (reading.path / HEALTH).is_file():
         write_json(reading.path / HEALTH, reading.health)
-    write_json(reading.path / QUANTITIES, made | values, in_one_line=True)
-    write_json(reading.path / SCORES, scores, in_one_line=True)
+    made = {"schema": QUANTITIES_SCHEMA, "fdbcore": __version__, "made_from": _hashes(reading)}
+    of_quantities, of_scores = (json_text(each).encode("utf-8", "backslashreplace") for each in (made | values, scores))
+    with writes(reading.path / QUANTITIES):  # so that nobody, killed or not, leaves or meets those of other scores
+        (reading.path / QUANTITIES).unlink(missing_ok=True)
+    write_bytes(reading.path / SCORES, of_scores)
+    write_bytes(reading.path / QUANTITIES, _sealed(of_quantities, of_scores))
     return scores
+
+
+def _sealed(of_quantities: bytes, of_scores: bytes) -> bytes:
+    """The JSON of quantities with a hash that binds it to the scores that were written with it."""
+    head = of_quantities.removesuffix(b"}\n")
+    return head + _SEALED + hashlib.sha256(head + of_scores).hexdigest().encode() + b'"}\n'
+
+
+def _hashes(reading: Reading) -> dict[str, str | None]:
+    """Of each file that quantities come from, what decides them, as a hash: wherever the files lie that it names."""
+    found: dict[str, str | None] = {ACTIVITY: reading.meta.get("sha256s", {}).get(ACTIVITY)}
+    for part in _SCORED_FROM:
+        with suppress(RecordingError):
+            value = read_json(reading.path / part) if (reading.path / part).is_file() else None
+            if part == META and isinstance(value, dict):
+                value = {name: each for name, each in value.items() if name not in _OF_NO_MATTER}
+            said = json.dumps(with_changed(value, lambda place: "", PLACES, ()))
+            found[part] = None if value is None else hashlib.sha256(said.encode()).hexdigest()
+    return found
 
 
 def unscored(recording: Recording) -> str | None:
@@ -141,17 +173,30 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
     """The quantities that `score` stored for a recording, and those that differ if echo counts as speech.
 
     Both are empty if it is unscored. They are computed if none are stored, or if another version of fdbcore stored them
-    by other definitions, or if what they rest on is damaged now. Raises RecordingError if they cannot be read.
+    by other definitions, or if what they rest on is damaged or another now. Raises RecordingError if they cannot be
+    read, or are not as they were written.
     """
-    return (None if reading.damaged_beside else _kept_quantities(reading)) or _computed(reading)
+    kept = _kept(reading)
+    return _computed(reading) if kept is None or reading.damaged_beside else kept[:2]
 
 
-def _kept_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]] | None:
-    """The stored quantities; None without any, or if they are by other definitions: comparisons need the same."""
-    kept = kept_of_form(reading.path / QUANTITIES, QUANTITIES_SCHEMA, KeptQuantities)
+def _kept(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity], str | None] | None:
+    """The stored quantities, and the version that stored them; None if scoring again might not only repeat them."""
+    path, scores = reading.path / QUANTITIES, reading.path / SCORES
+    kept = kept_of_form(path, QUANTITIES_SCHEMA, KeptQuantities)
     if kept is None:
         return None
-    return _quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"])
+    found = _quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"])
+    if kept_of_form(scores, SCORES_SCHEMA, Scores) is None or "sealed" not in kept:
+        return None
+    if (data := read_bytes(path)) != _sealed(data.rpartition(_SEALED)[0] + b"}\n", read_bytes(scores)):
+        raise damaged(path, f"it and {SCORES} are not as they were written together")
+    then, now = kept.get("made_from", {}), _hashes(reading)
+    if then.get(ACTIVITY) != now[ACTIVITY]:
+        raise damaged(path, f"made from another {ACTIVITY}")
+    if then.get(META) == now.get(META) and then.get(HEALTH) != now.get(HEALTH):
+        raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
+    return (*found, kept.get("fdbcore")) if then == now else None
 
 
 def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -168,17 +213,10 @@ def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quan
 
 
 def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
-    """The quantities that `score` stored, if scoring again would only repeat them; None if it might not.
-
-    It would if the same version of fdbcore stored them, and no file that they are computed from is newer.
-    """
-    path, parts = reading.path / QUANTITIES, (reading.path / part for part in _SCORED_FROM)
-    with suppress(OSError, RecordingError):
-        made_ns = path.stat().st_mtime_ns
-        if (reading.path / SCORES).is_file() and all(p.stat().st_mtime_ns < made_ns for p in parts if p.is_file()):
-            kept = kept_of_form(path, QUANTITIES_SCHEMA, KeptQuantities)
-            if kept and kept.get("fdbcore") == __version__ and not reading.damaged_beside:
-                return _quantities_in(reading, kept["quantities"])
+    """The quantities that this version of fdbcore stored, if scoring again would only repeat them; None if not."""
+    with suppress(RecordingError):
+        if (kept := _kept(reading)) and kept[2] == __version__ and not reading.damaged_beside:
+            return kept[0]
     return None
 
 
@@ -354,21 +392,14 @@ def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> Summary:
     return _without_median(sum(q.n for q in pooled), ratio, pooled[0].unit)
 
 
-def read_scores(reading: Reading) -> Scores:
-    """The scores that `score` wrote for a recording. It is scored now if it has none, or has them by other definitions.
+def read_scores(reading: Reading, keep: bool = True) -> Scores:
+    """The scores that `score` wrote for a recording. It is scored now if they might be others. keep: and they are kept.
 
     Raises RecordingError if they cannot be read.
     """
-    return (None if reading.damaged_beside else _kept_scores(reading)) or score(reading)
-
-
-def _kept_scores(reading: Reading) -> Scores | None:
-    path = reading.path / SCORES
-    kept = read_json(path) if path.is_file() else None
-    if kept is None or (isinstance(kept, dict) and kept.get("schema", SCORES_SCHEMA) != SCORES_SCHEMA):
-        return None
-    of_form(path, kept, Scores)
-    return cast("Scores", kept)  # as it was written: whole numbers stay whole
+    if reading.damaged_beside or _kept(reading) is None:
+        return score(reading, keep)
+    return cast("Scores", read_json(reading.path / SCORES))  # as it was written: whole numbers stay whole
 
 
 def check(reading: Reading) -> None:
@@ -377,8 +408,4 @@ def check(reading: Reading) -> None:
     One rule for all commands: such a call counts nowhere. What is damaged beside it is in `damaged_beside`.
     """
     reading.check()
-    kept, scores = _kept_quantities(reading), kept_of_form(reading.path / SCORES, SCORES_SCHEMA, Scores)
-    reckoned = {name for name, measure in MEASURES.items() if measure.difference_of}  # from others, so not stored
-    if kept and scores and (others := kept[0].keys() ^ (scores["measures"].keys() - reckoned)):
-        names = ", ".join(sorted(others)[:3])
-        raise damaged(reading.path / QUANTITIES, f"expected the measures of {SCORES}, got others: {names}")
+    _kept(reading)

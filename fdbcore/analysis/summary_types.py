@@ -69,8 +69,10 @@ class KeptQuantities(TypedDict):
 
     schema: Literal["fdbcore.quantities/2"]
     fdbcore: NotRequired[str]
+    made_from: NotRequired[Annotated[dict[str, str | None], Meta(description="of each file that they rest on: a hash")]]
     quantities: dict[str, dict[str, Any]]
     with_echo: Annotated[dict[str, dict[str, Any]], Meta(description="those that differ if echo counts as speech")]
+    sealed: NotRequired[Annotated[str, Meta(description="the hash of what stands before it, and of scores.json")]]
 
 
 class Scores(TypedDict):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ REFUSAL = "refusal"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS, LABELS = "derived/marks.json", "derived/labels.json"
+MADE_WITH_IT: Final = (EVENTS, ACTIVITY, TURNS)
+"""The files whose hashes meta.json has, as they were when it was completed."""
 WORDS: Final[Mapping[Side, str]] = {"A": "derived/words_A.json", "B": "derived/words_B.json"}
 
 
@@ -118,6 +121,13 @@ def read_bytes(path: Path) -> bytes:
         return read_whole(path)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def file_sha256(path: Path) -> str | None:
+    """SHA-256 of a file, in hex; None if it cannot be read."""
+    with suppress(OSError):
+        return hashlib.sha256(read_whole(path)).hexdigest()
+    return None
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401

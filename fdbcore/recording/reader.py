@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ from fdbcore.recording.files import (
     SCORES,
     TURNS,
     WORDS,
+    file_sha256,
     part_of,
     read_bytes,
     read_json,
@@ -361,6 +363,8 @@ class Recording:
             of_form(path, event, FORMS.get(kind if isinstance(kind, str) else "", ANY_EVENT), f"line {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
+        closed = b"".join(line + b"\n" for line in lines[:n_events])  # what came later stands behind it
+        self._refuse_another(EVENTS, hashlib.sha256(closed).hexdigest())
         if torn and self.meta.get("status") == "complete":
             raise RecordingError(f"{path}: damaged: its last line is cut off")
         return events
@@ -383,7 +387,14 @@ class Recording:
             _ = [self._packed(stored, side, n_ticks) for side in "ab"], self._peaks_in(stored, n_ticks)
             if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile
                 raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
+        for part in (ACTIVITY, TURNS):
+            self._refuse_another(part, file_sha256(self.path / part))
         self.refuse_cut_audio()
+
+    def _refuse_another(self, part: str, sha256: str | None) -> None:
+        """RecordingError if a file with this hash is not the one that meta.json was written with."""
+        if self.meta.get("sha256s", {}).get(part, sha256) != sha256:
+            raise damaged(self.path / part, f"not the one that {META} was written with")
 
     def refuse_cut_audio(self) -> None:
         """RecordingError if session.wav is shorter than the call (words in the rest would count as not said), or of

@@ -108,6 +108,7 @@ class OptionalMeta(TypedDict, total=False):
     created: str
     n_ticks: Tick
     n_events: Annotated[Count, Meta(description="lines that events.jsonl had when it was closed")]
+    sha256s: Annotated[dict[str, str], Meta(description="of the files that were made with it")]
     settings_sha256: str
     versions: dict[str, str]
     platform: str

@@ -19,12 +19,14 @@ from fdbcore.recording.files import (
     AUDIO,
     DERIVED,
     EVENTS,
+    MADE_WITH_IT,
     META,
     RECORDING_SCHEMA,
     REPLY,
     REPORT,
     TURNS,
     TURNS_SCHEMA,
+    file_sha256,
     json_pieces,
     part_of,
     write_json,
@@ -192,6 +194,7 @@ class RecordingWriter:
             self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
         n_events = self._spool.written_lines
         self._meta |= {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks, "n_events": n_events}
+        self._meta["sha256s"] = {part: found for part in MADE_WITH_IT if (found := file_sha256(self.path / part))}
         self._write_meta()
 
     def _write_derived(self) -> None:

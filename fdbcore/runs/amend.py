@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,10 +12,10 @@ from fdbcore.errors import AudioError, InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, MARKS, write_json
+from fdbcore.recording.files import AUDIO, MARKS, file_sha256, write_json
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
-from fdbcore.runtime.whole_files import read_whole, whole_file
+from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
@@ -51,7 +50,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
         found = refused(told.replace(str(log.path), log.path.name) if log.path.is_absolute() else told)
     if log.session is not None:
         found["given_session"] = log.session
-    found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}
+    found |= {"source": str(real_path(log.path)), "sha256": file_sha256(log.path), "given_offset_ms": log.offset_ms}
     _write(reading, found)
     return found
 
@@ -77,7 +76,7 @@ def is_kept(recording: Recording, log: LogFile) -> bool:
     if kept is None or kept["sha256"] is None:
         return False
     given = kept["sha256"], kept["given_offset_ms"], kept.get("given_session")
-    return given == (_sha256(log.path), log.offset_ms, log.session)
+    return given == (file_sha256(log.path), log.offset_ms, log.session)
 
 
 class EarlierLog(NamedTuple):
@@ -130,13 +129,6 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
 
 def _write(reading: Reading, log: Mapping[str, object]) -> None:
     write_json(reading.path / MARKS, with_places_from(reading.path, log))
-
-
-def _sha256(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(read_whole(path)).hexdigest()
-    except OSError:
-        return None
 
 
 def make_playable(recording: Recording) -> None:

@@ -7,17 +7,19 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.facts_table import FactsTable, Row, has_tables, renew, row_of
-from fdbcore.analysis.kept import forget_all_but, kept
+from fdbcore.analysis.facts_table import TABLE, FactsTable, Row, has_tables, renew, row_of
+from fdbcore.analysis.kept import COMPARISON, GATES, forget_all_but, kept
 from fdbcore.analysis.score import SUMMARY_SCHEMA
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
-from fdbcore.recording.run import DAMAGED, FAILED, SUMMARY, WAITING, is_replayed
+from fdbcore.recording.others import keep_others
+from fdbcore.recording.run import CORPUS, DAMAGED, FAILED, LOG, SUMMARY, WAITING, is_planned, is_replayed
+from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison.page import write_comparison
-from fdbcore.report.html.templates import COMPARE
+from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.html.values import WHOLE, PageParts
 from fdbcore.report.listening import ClipCounts
 from fdbcore.report.run.page import write_index
@@ -28,6 +30,12 @@ from fdbcore.runtime.executor import Executor, Workers, results_in_order
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Sensitivity
     from fdbcore.analysis.summary_types import ReplaySummary
+
+WRITTEN: Final = (
+    CORPUS, SUMMARY, INDEX, "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
+    "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES, PAGES,
+)  # fmt: skip
+"""What a replay, the tables and the pages of its run write beside the calls."""
 
 OnCall: TypeAlias = Callable[[str, int, int], None]
 """Called with what is made ("facts", "tables", "pages"), the number of calls that are done, and that of all."""
@@ -49,6 +57,7 @@ def write_results(
     run. Raises RecordingError if a file cannot be written. A call that cannot be read has no page.
     """
     executor = executor or Workers()
+    keep_others_in(run.path)
     run = _with_facts(run, executor, on_call)
     given = kept(run)
     forget_all_but(given, run.path)
@@ -64,6 +73,12 @@ def write_results(
     if is_replayed(run.path):
         write_json(run.path / SUMMARY, summary_of(found))
     return found
+
+
+def keep_others_in(path: Path) -> None:
+    """SettingsError if a folder that says of no run that it is its own holds files of somebody else that one writes."""
+    if not (is_replayed(path) or is_planned(path)):
+        keep_others(*(path / name for name in WRITTEN))
 
 
 def summary_of(run: Survey) -> ReplaySummary:
@@ -92,7 +107,8 @@ def _with_facts(run: Run, executor: Executor, on_call: OnCall) -> Run:
     """
     if not has_tables():
         return run
-    table, missing = FactsTable(run.path, run.since), [call.path for call in run.calls if not call.is_in_table]
+    table = FactsTable(run.path, run.since)
+    missing = [call.path for call in run.calls if not (call.is_in_table or call.is_unreadable)]
     rows = _rows(missing, executor, partial(on_call, "facts"))
     first = next(rows, None)
     if first is not None or len(table) > len(run.calls):

@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.facts_table import TABLE
-from fdbcore.analysis.kept import COMPARISON, GATES
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
-from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
+from fdbcore.recording.run import FAILED, WAITING, alone_in, is_run, read_corpus, write_corpus
 from fdbcore.registry import vad as vad_of
-from fdbcore.report.html.templates import COMPARE
-from fdbcore.runs.pages import write_results
+from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import DEFAULT_VAD
@@ -30,12 +27,6 @@ from fdbcore.types import TurnSettings
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
     from fdbcore.sources.sessions import SessionInput
-
-WRITTEN: Final = (
-    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
-    "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES,
-)  # fmt: skip
-"""The files that a replay and the tables of its run write beside the calls."""
 
 SAVE_EVERY_S: Final = 10.0
 """How often corpus.json is written. A kill loses at most this much of it, but no finished recording."""
@@ -269,3 +260,4 @@ def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]
             f"{path}: expected a new folder or that of a run, got a folder whose {there[0]} is not of a run "
             "and would be overwritten; give another by --out"
         )
+    keep_others_in(path)

@@ -26,6 +26,8 @@ V2_A: Final = "A.wav"
 MOST_NAME_BYTES: Final = 200
 """The limit of the name of a session, a clip or a case. File systems allow 255 bytes, but files made from one add to
 its name."""
+_OF_RUNS: Final = re.compile(r"(?i)pages|reference|fdb[12]|.*\.(csv|html|json|jsonl|log|parquet|part)")
+"""What names of files and folders that are written into a run are like, in any case."""
 _DIGEST: Final = 12
 _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]
@@ -192,12 +194,15 @@ def _with_folders(alike: Sequence[tuple[Path, str]]) -> list[str]:
 
 
 def file_name(name: str) -> str:
-    """The name, fit for a file or a folder: valid text, neither "." nor "..", and at most MOST_NAME_BYTES long.
+    """The name, fit for a file or a folder in a run: valid text, neither "." nor ".." nor like a name of what a run
+    itself writes, and at most MOST_NAME_BYTES long.
 
-    Bytes that are not text, and the dots of "." and "..", become %-escapes. A long name is cut and ends in a digest.
+    Bytes that are not text, and the dots of "." and "..", become %-escapes. A name like those of a run's own files gets
+    "-call" behind it. A long name is cut and ends in a digest.
     """
     text = re.sub("[\udc80-\udcff]", lambda found: f"%{ord(found[0]) - 0xDC00:02X}", name)
     text = text.replace(".", "%2E") if text in (".", "..") else text
+    text += "-call" if _OF_RUNS.fullmatch(text) else ""
     if len(encoded := text.encode()) <= MOST_NAME_BYTES:
         return text
     kept = encoded[: MOST_NAME_BYTES - _DIGEST - 1].decode(errors="ignore")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.corpus import Ran, ran
+from helpers.sealed import scored_otherwise
 
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
@@ -104,7 +105,7 @@ def slower(quantities: Any) -> Any:
 def test_a_call_of_which_a_file_has_changed_is_read_again(run: Path, part: str) -> None:
     call = run / "mixed"
     if part == QUANTITIES:
-        renewed(call, part, slower)
+        scored_otherwise(call, slower)
     elif part == "gone":
         shutil.rmtree(call)
     else:
@@ -123,7 +124,7 @@ def test_only_changed_calls_are_read_again_and_rows_of_calls_that_are_gone_go(ru
     before = (run / TABLE).stat().st_ino
     write_results(Run(run), executor=ThisProcess())
     assert (run / TABLE).stat().st_ino == before, "nothing had changed"
-    renewed(run / "mixed", QUANTITIES, slower)
+    scored_otherwise(run / "mixed", slower)
     renewed(run, "corpus.json", lambda corpus: corpus | {"calls": [c for c in corpus["calls"] if c["name"] != "mute"]})
     shown: list[tuple[str, int, int]] = []
     write_results(Run(run), executor=ThisProcess(), on_call=lambda *of: shown.append(of))
@@ -137,7 +138,7 @@ def test_only_changed_calls_are_read_again_and_rows_of_calls_that_are_gone_go(ru
 def test_pages_of_calls_are_written_again_only_if_what_they_show_has_changed(run: Path) -> None:
     write_results(Run(run), executor=ThisProcess())  # the audio is elsewhere for the copy of a run
     pages = {path: path.stat().st_mtime_ns for path in run.glob("*/report.html")}
-    renewed(run / "mixed", QUANTITIES, slower)
+    scored_otherwise(run / "mixed", slower)
     (run / "quick/report.html").write_text("another page")
     (run / "slow/report.html").unlink()
     lists = {path.name: path.read_bytes() for path in (run / "pages").glob("*.js")}
@@ -162,7 +163,7 @@ def test_a_damaged_table_is_not_believed_and_is_written_again(run: Path, seed: i
 
 
 def test_calls_made_before_a_time_are_taken_as_they_are_in_the_table(run: Path) -> None:
-    renewed(run / "mixed", QUANTITIES, slower)
+    scored_otherwise(run / "mixed", slower)
     created = Recording(run / "mixed").meta["created"]
     for since, is_read_again in ((created, True), (created[:-1] + "~", False), ("", True)):
         (mixed,) = (call for call in Run(run, since=since).calls if call.name == "mixed")

@@ -24,7 +24,7 @@ from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.health.measured_lines import measured_lines
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import HEALTH, read_json, write_json
+from fdbcore.recording.files import HEALTH, QUANTITIES, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.call.screen import run_screen
 
@@ -288,6 +288,7 @@ def test_bad_input_stands_beside_a_pass(tmp_path: Path) -> None:
         finding = {"id": "mixed", "side": "A", "severity": verdict, "text": "A holds both sides", "means": ""}
         found = {"verdict": verdict, "findings": [finding | {"figures": {}, "spans": []}]}
         write_json(run / name / HEALTH, health_at(clean, clean) | found)
+        (run / name / QUANTITIES).unlink()
     assert "!! pass, but: bad input in 1 of 20 calls" in command("report", run, "--gate", gates, "--no-audio").stdout
 
 

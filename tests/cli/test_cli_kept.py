@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -14,10 +15,11 @@ from click.testing import CliRunner, Result
 from fakes.browser import opened_page
 from helpers.corpus import replay
 from helpers.made_runs import Manner, drawn_calls, made_run
+from helpers.sealed import scored_otherwise
 from helpers.voices import voices, write
 
 from fdbcore.cli.main import main
-from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
+from fdbcore.recording.files import REPORT, read_json, write_json
 from fdbcore.report.comparison import comment
 
 CALLS = 30
@@ -88,16 +90,17 @@ def test_gates_alone_have_no_comparison(weeks: Weeks) -> None:
 
 
 def test_they_go_when_a_call_is_scored_otherwise_or_has_another_column(weeks: Weeks) -> None:
-    scores = weeks.this / f"call{3:04}" / QUANTITIES
+    scores = weeks.this / f"call{3:04}"
     corpus = read_json(weeks.this / "corpus.json")
     corpus["calls"][0]["columns"] = {"language": "de"}
-    for path, changed in (
-        (scores, read_json(scores) | {"with_echo": read_json(scores)["quantities"]}),
-        (weeks.this / "corpus.json", corpus),
-    ):
+    changes: list[Callable[[], None]] = [
+        lambda: scored_otherwise(scores, lambda made: made | {"with_echo": made["quantities"]}),
+        lambda: write_json(weeks.this / "corpus.json", corpus),
+    ]
+    for change in changes:
         report(weeks.this, "--baseline", weeks.last, "--gate", weeks.gates, "--quiet", "--no-audio")
         assert is_shown(weeks.this) == (True, True)
-        write_json(path, changed)
+        change()
         report(weeks.this, "--quiet", "--no-audio")
         assert (is_shown(weeks.this), has_verdicts(weeks.this)) == ((False, False), False)
         assert not {"compare.html", "comparison.json", "gates.json"} & {item.name for item in weeks.this.iterdir()}

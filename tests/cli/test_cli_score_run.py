@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from helpers.commands import score, scored
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
+from helpers.sealed import scored_otherwise
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
@@ -24,7 +25,7 @@ from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import QUANTITIES, SCORES, TURNS, read_json, write_json
+from fdbcore.recording.files import META, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.format import NOT_CORRECTED
 from fdbcore.report.groups.screen import statements_screen
@@ -230,11 +231,26 @@ def test_calls_are_scored_again_only_if_something_has_changed(tmp_path: Path, mo
     again.clear()
     assert scored(path)["measures"] == expected
     assert again == []
-    os.utime(path / "call0001" / TURNS)  # as if it were written anew
-    made = read_json(path / "call0002" / QUANTITIES)
-    write_json(path / "call0002" / QUANTITIES, made | {"fdbcore": "0.0.9"})
+    write_json(path / "call0001" / META, read_json(path / "call0001" / META) | {"attempts": []})
+    scored_otherwise(path / "call0002", lambda made: made | {"fdbcore": "0.0.9"})
     assert scored(path)["measures"] == expected
     assert again == ["call0001", "call0002"]
+
+
+def test_what_is_wrong_in_its_calls_is_said_as_report_does(tmp_path: Path) -> None:
+    """A call that failed counts, and a side that fell silent makes no figure worse: both must be known."""
+    for number in range(2):
+        write(tmp_path / "calls" / f"c{number}.wav", voices("A 1-2 5-6 9-10 13-14 17-18 | B 2.5-4", 20.0))
+    run = tmp_path / "run"
+    told = CliRunner().invoke(main, ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(run)])
+    assert "B silent from 0:04 to the end" in told.stdout
+    meta = read_json(run / "c1" / META)
+    write_json(run / "c1" / META, meta | {"outcome": {"kind": "failed", "side": "B", "reason": "it hung up"}})
+    screen = " ".join(CliRunner().invoke(main, ["score", str(run)]).stdout.split())
+    assert "B fell silent in 2 calls: c0, c1" in screen
+    assert "the conversation failed, and counts as far as it went, in 1 call: c1" in screen
+    report = json.loads(CliRunner().invoke(main, ["report", str(run), "--gate", "defaults", "--json"]).stdout)
+    assert any("B fell silent in 2 calls" in note for note in report["notes"])
 
 
 def test_the_time_for_groups_grows_with_the_calls_and_no_faster(tmp_path: Path) -> None:

@@ -179,6 +179,74 @@ def test_nothing_is_written_through_links(here: Path, folder: str) -> None:
     assert "expected it in R" in told
 
 
+WRITING = (
+    ("report R --gate defaults --junit {}", "x.xml"),
+    ("report R --gate defaults --comment {}", "calls/a.wav"),
+    ("report R --gate defaults --comment {}", "x.md"),
+    ("report R --figures F", "F/fto.svg"),
+    ("report R --figures F", "F/table.tex"),
+    ("score R --out S", "S/scores.json"),
+    ("score R --out S", "S/scores.html"),
+    ("export R --format textgrid --out E", "E/a.TextGrid"),
+    ("export R --format rttm --out E", "E/a.rttm"),
+    ("export R --format csv --out E", "E/a.csv"),
+    ("export R --format json --out E", "E/a.json"),
+    ("export R --format audacity --out E", "E/a.labels.txt"),
+    ("export R --format turnbench --out E", "E/turnbench.json"),
+    ("export R --format fdb2 --out E", "E/a/A.wav"),
+    ("export R --format fdb2 --out E", "E/a/A.json"),
+    ("gate init R --out {}", "x.toml"),
+    ("replay calls --vad energy --jobs 1 --out N", "N/pages/index.html"),
+    ("replay calls --vad energy --jobs 1 --out N", "N/compare.html"),
+    ("run --system echo --clips calls --clock virtual --max-s 2 --vad energy --out N", "N/compare.html"),
+    ("run --system echo --clips calls --clock virtual --max-s 2 --vad energy --out N", "N/pages/index.html"),
+)
+
+
+@pytest.mark.parametrize(("command", "file"), WRITING)
+def test_a_file_of_somebody_else_is_kept_and_one_of_fdbcore_renewed(here: Path, command: str, file: str) -> None:
+    path, words = here / file, command.format(file).split()
+    mine = path.read_bytes() if path.exists() else b"my own\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(mine)
+    told = fdbcore(*words)
+    assert (told.exit_code, path.read_bytes()) == (2, mine), told.output
+    assert re.search(f"{file}|{Path(file).parent}: expected a new|expected a new folder", told.stderr)
+    if path.is_relative_to(here / "calls") or words[0] in ("gate", "run"):
+        return
+    path.unlink()
+    if words[0] == "replay":
+        shutil.rmtree(here / "N")
+    codes = [fdbcore(*words).exit_code for _ in range(2)]
+    assert codes[0] == codes[1] != 2
+
+
+def test_the_page_of_a_folder_of_recordings_does_not_replace_that_of_somebody_else(here: Path) -> None:
+    for name in ("corpus.json", "index.html"):
+        (here / "R" / name).unlink()
+    (here / "R/index.html").write_text("mine")
+    for words in (["report", "R"], REPLAY):
+        told = fdbcore(*words)
+        assert "R/index.html: expected a new file, or one that fdbcore wrote" in told.stderr
+        assert (told.exit_code, (here / "R/index.html").read_text()) == (2, "mine")
+
+
+def test_no_call_has_a_name_that_its_run_needs(here: Path) -> None:
+    assert fdbcore("score", "R").exit_code == 0
+    assert fdbcore("report", "R", "--baseline", shutil.copytree("R", "old")).exit_code == 0
+    live = ("run", "--system", "echo", "--clock", "virtual", "--max-s", 2, "--vad", "energy", "--quiet", "--clips")
+    assert fdbcore(*live, "calls", "--out", "L").exit_code == 0
+    own = {item.name for run in ("R", "L") for item in Path(run).iterdir() if not (item / "meta.json").is_file()}
+    assert {"pages", "run.json", "compare.html", "scores.json"} <= own
+    for number, name in enumerate(sorted(own)):
+        shutil.copy("calls/a.wav", f"calls/{name.upper() if number % 2 else name}.wav")
+    for command in ((*REPLAY[:-1], "N"), (*live, "calls", "--out", "M")):
+        assert fdbcore(*command).exit_code == 0
+        assert not own & {path.parent.name for path in Path(str(command[-1])).glob("*/meta.json")}
+        calls = (Path(str(command[-1])) / "calls.csv").read_text().splitlines()
+        assert len(calls) == 1 + 2 + len(own)
+
+
 def test_a_run_that_moved_scores_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").mkdir()
     monkeypatch.chdir(tmp_path / "old")

@@ -45,6 +45,7 @@ FOUND: Final = (
         "response_latency_ms: expected values in ms, got values in s",
     ),
     (QUANTITIES, r'("exposure": [^,]+, "n": )\d+', r"\g<1>1000000000000000000", "report run", "quantities.json"),
+    (HEALTH, r"[\s\S]{9}$", "", "report run --embed --call c0", "c0.*health.json"),
     (HEALTH, r'"suspect": {', '"suspect": 0.1, "x": {', SCORE, "c0.*health.json"),
     ("run/c0/meta.json", r'"A": {', '"A": "x", "y": {', EXPORT, "c0.*meta.json"),
     ("run/c0/meta.json", r'"name": "energy"', '"name": []', "replay run/c0 --out out", "c0.*got \\[\\]"),

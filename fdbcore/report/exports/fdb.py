@@ -24,6 +24,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from filecmp import cmp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,7 @@ import numpy as np
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import AUDIO, write_json
+from fdbcore.recording.others import keep_others
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.benchmark_folders import V2_FILES
@@ -131,15 +133,19 @@ def _write_output(recording: Recording, output: Path) -> Path:
     stated = recording.meta.get("parties", {}).get("A", {}).get("file", file)["sha256"]
     if stated != file["sha256"]:
         raise InputError(f"{source}: expected the file that was played (SHA-256 {stated}), got {file['sha256']}")
+    labels = {output.with_name(f"{name}.json"): clip["labels"][name] for name in LABELS if name in clip["labels"]}
+    keep_others(output, *labels)
+    played_as = output.with_name(source.name)
     with writes(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, output.parent / source.name)
+        if not (played_as.is_file() and cmp(source, played_as, shallow=False)):
+            keep_others(played_as)
+            shutil.copyfile(source, played_as)
     said = _said(recording, len(played))
     with WavWriter(output, channels=1) as wav:
         wav.write(said)
-    for name in LABELS:
-        if name in clip["labels"]:
-            write_json(output.parent / f"{name}.json", clip["labels"][name])
+    for path, label in labels.items():
+        write_json(path, label)
     return output
 
 
@@ -212,6 +218,7 @@ def _examiner(recording: Recording) -> Mapping[str, Any]:
 def _write_sides(recording: Recording, folder: Path) -> list[Path]:
     session = session_of(open_recorded(recording.path))
     paths = [folder / name for name in V2_FILES]
+    keep_others(*paths, *(path.with_suffix(".json") for path in paths))
     with writes(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with session.open() as source, ExitStack() as opened:

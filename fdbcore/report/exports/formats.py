@@ -14,6 +14,7 @@ from fdbcore.analysis.score import read_scores
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
+from fdbcore.recording.others import keep_others
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
 from fdbcore.report.exports.fdb import export_fdb1, export_fdb2, why_not, why_not_held
@@ -37,8 +38,8 @@ def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> li
     turnbench (see `export_turnbench`), one file for all. out: the folder, created if it is missing. By default it is
     that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder that
     holds them.
-    Raises InputError for an unknown format, and for a recording that cannot be exported; RecordingError if a file
-    cannot be written.
+    Raises InputError for an unknown format, for a recording that cannot be exported, and for files of somebody else
+    in the place of these; RecordingError if a file cannot be written.
     """
     if fmt == "fdb1":
         return export_fdb1(readings, out or readings[0].path.parent / "fdb1") if readings else []
@@ -52,10 +53,12 @@ def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> li
     paths = []
     for reading in readings:
         path = (out or reading.path) / f"{reading.name}{suffix}"
+        keep_others(path)
         write_text(path, text_of(reading))
         paths.append(path)
         kept = path.with_name(f"{reading.name}{UEM}")
         if fmt == "rttm" and (reading.left_out or kept.exists()):
+            keep_others(kept)
             write_text(kept, uem(reading))
             paths.append(kept)
     return paths
@@ -266,6 +269,7 @@ def export_turnbench(recordings: Sequence[Recording], folder: Path) -> Path:
         raise InputError(f"{folder}: expected recordings of different names, got one twice")
     predictions = [_conversation(Reading(recording.path)) for recording in recordings]  # one at a time in memory
     path = folder / "turnbench.json"
+    keep_others(path)
     write_text(path, json.dumps({"schema_version": 1, "predictions": predictions}, indent=1) + "\n")
     return path
 

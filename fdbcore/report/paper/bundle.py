@@ -16,6 +16,7 @@ from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
+from fdbcore.recording.others import keep_others
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
 from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
@@ -59,7 +60,7 @@ def write_paper(
     fto.svg, response.svg: one line per group, over the offsets of both sides of the reference (without one, over the
     offsets of A after B in the same calls). strip-N.svg: one per strip. table.md, .tex (booktabs), .csv: the headline
     measures of each group. differences.md, .tex, .csv: the comparisons in `document`. Raises InputError for too many
-    groups.
+    groups, and for files of somebody else in the place of these.
     """
     if len(groups) > MOST_SYSTEMS:
         raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
@@ -67,11 +68,12 @@ def write_paper(
     summaries = {
         name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
     }
-    paths = []
-    for name, text in _files(systems, summaries, _reference(systems, reference), document, strips, cluster):
-        write_text(folder / name, without_controls(text))
-        paths.append(folder / name)
-    return paths
+    found = _files(systems, summaries, _reference(systems, reference), document, strips, cluster)
+    files = {folder / name: without_controls(text) for name, text in found}
+    keep_others(*files)
+    for path, text in files.items():
+        write_text(path, text)
+    return [*files]
 
 
 def strips_of(run: Run, asked: Iterable[str]) -> list[Strip]:
