@@ -86,12 +86,13 @@ class Calls:
         return DONE if all(done) and is_scored and not failures and not n_left_out else FAILED
 
     def _is_result(self, case: Case) -> bool:
-        """Whether a case has ended with what counts; a benchmark scores it, too, if the system declined or was silent."""
+        """Whether a case is done; to a benchmark, which scores it, also whether the system declined or said nothing."""
         from fdbcore.session.converse import said_nothing
 
         outcome, ending = self.folder.outcome(case), self.folder.ending(case)
-        is_scored = self.wanted.suite is not None and outcome is not None
-        return ending == "done" or (is_scored and (ending == "declined" or said_nothing(outcome)))
+        if self.wanted.suite is None or outcome is None:
+            return ending == "done"
+        return ending in ("done", "declined") or said_nothing(outcome)
 
     def _score_by_suite(self, has_results: bool) -> bool:
         """Score by the benchmark if no case is left, else print the command that does; returns whether it went well."""

@@ -105,11 +105,11 @@ class References:
 class SystemScores:
     """The scores of one system, ceiling or baseline on one set.
 
-    annotator: None for a baseline, which nobody annotates. of_trials: (records, trials, repeats, measures), NaN without a
-    score. singles: (n, measures), the scores of single replies, for the SD.
-    no_reply: how many replies were not given; these score as replies without acts. scored, cells: the alignments, and
-    the record, the place of the trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what
-    a baseline replies, and what it ties with. clusters: of the records; see `RecordSet.clusters`.
+    annotator: None for a baseline, which nobody annotates. of_trials: (records, trials, repeats, measures), NaN if
+    there is no score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many replies were
+    not given; these score as replies without acts. scored, cells: the alignments, and the record, the place of the
+    trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what a baseline replies, and what
+    it ties with. clusters: of the records; see `RecordSet.clusters`.
     """
 
     set: str
