@@ -135,12 +135,6 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
-def share_text(share: float | None, interval: Sequence[float] | None) -> str:
-    """A share of a variance with its interval: "20% [15%, 26%]"."""
-    limits = f" [{interval[0]:.0%}, {interval[1]:.0%}]" if interval else ""
-    return NONE if share is None else f"{share:.0%}{limits}"
-
-
 def by_chance(share: Summary) -> str:
     """How many items of a share to expect by chance: " (by chance 1.7)"; empty if that is not known."""
     chance = share.get("by_chance")

@@ -261,27 +261,6 @@ class ContentJudging(JudgedBy):
     ]
 
 
-class ActsShare(TypedDict):
-    """A share of the variance. ci95: bootstrap over records."""
-
-    share: Annotated[float | None, Meta(description="null where nothing varies")]
-    ci95: Interval
-
-
-class ActsVariance(TypedDict):
-    """Whose the variance of a measure of single replies is: an analysis of variance of the records that have all."""
-
-    set: str
-    annotator: str
-    measure: str
-    records: int
-    left_out: Annotated[int, Meta(description="records in which a reply or an annotation is missing")]
-    systems: list[str]
-    trials: Annotated[int, Meta(description="with one, the share of record x system holds what trials vary by")]
-    repeats: Annotated[int, Meta(description="annotations of each reply; the annotator's share is what they vary by")]
-    shares: Annotated[dict[str, ActsShare], Meta(description="record, system, record x system, trial, annotator")]
-
-
 class LiveTiming(TypedDict):
     """The timing measures of a system, pooled over the calls in which its replies were given."""
 
@@ -306,7 +285,15 @@ class ActsDocument(TypedDict):
     problems: list[LeftOut]
     warnings: list[str]
     page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
-    variance: NotRequired[Annotated[list[ActsVariance], Meta(description="with several annotations of each reply")]]
+    variance: NotRequired[
+        Annotated[
+            dict[str, dict[str, list[float]]],
+            Meta(
+                description="of WED of single replies, by set and annotator: "
+                "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
+            ),
+        ]
+    ]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
     judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
     heard_with: NotRequired[Annotated[HeardWith, Meta(description="with --asr")]]

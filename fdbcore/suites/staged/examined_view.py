@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fdbcore.report.format import NONE, share_text
+from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, fitted, table, wrapped
 from fdbcore.suites.staged.card import SCALES
@@ -83,7 +83,7 @@ def _tables(document: StagedDocument) -> Iterator[ShownTable]:
         found = list(group)
         counts = [[str(len(each["systems"])), str(len(each["examiners"]))] for each in found]
         n = [[str(each["scenarios"]), str(each["seeds"]), str(each["trials"])] for each in found]
-        shares = [[_share(each["shares"], part) for part in PARTS] for each in found]
+        shares = [[_share(each["shares"].get(part)) for part in PARTS] for each in found]
         note = VARIANCE_NOTE + (ONE_TRIAL if any(each["trials"] == 1 for each in found) else "")
         yield ShownTable(
             f"Whose the variance is, {pacing}",
@@ -138,8 +138,11 @@ def _ms(value: float | None) -> str:
     return NONE if value is None else f"{value:.0f}"
 
 
-def _share(shares: Mapping[str, StagedShare], part: str) -> str:
-    return share_text(shares[part]["share"], shares[part]["ci95"]) if part in shares else NONE
+def _share(found: StagedShare | None) -> str:
+    if found is None or found["share"] is None:
+        return NONE
+    limits = found["ci95"]
+    return f"{found['share']:.0%}" + (f" [{limits[0]:.0%}, {limits[1]:.0%}]" if limits else "")
 
 
 def _lines(shown: ShownTable, width: int) -> list[str]:

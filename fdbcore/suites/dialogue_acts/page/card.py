@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import counted, share_text
+from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
@@ -81,7 +81,6 @@ def card(document: ActsDocument) -> Scorecard:
         f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons",
         f"the least true difference found with power {settings.get('power', 0):.0%} at this n",
         (
-            *_variances(document),
             *document.get("notes", ()),
             LEGEND,
             LEGEND_OF_ROWS,
@@ -126,15 +125,6 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
         found[f"records of {of['name']}"] = f"{counted(of['n'], 'record')} in {of['locale']}{by}: {topics}"
     return found
-
-
-def _variances(document: ActsDocument) -> Iterator[str]:
-    """Whose the variance of WED is, a line for each set and annotator."""
-    for one in document.get("variance", []):
-        if one["measure"] == "wed":
-            shares = (f"{part} {share_text(each['share'], each['ci95'])}" for part, each in one["shares"].items())
-            of = f"{_condition(one['set'], one['annotator'])} {one['repeats']} times, {one['records']} records"
-            yield f"Whose the variance of WED is, of single replies ({of}): {' · '.join(shares)}"
 
 
 def _facts(document: ActsDocument) -> list[str]:

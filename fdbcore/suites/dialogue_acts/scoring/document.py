@@ -71,6 +71,7 @@ def document(
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
     compared = comparisons(rows, settings)
+    shares, told_of_shares = variance_of(rows)
     items = [item for row in rows for item in _items(row, answers)]
     left_out = [*problems, *unmatched, *_unscored(answers, asked)]
     return {
@@ -86,8 +87,9 @@ def document(
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
-        "variance": list(variance_of(rows)),
+        "variance": shares,
         "notes": [
+            *told_of_shares,
             *(
                 f"{one.name}: WED {what}: {told}"
                 for one, other, what in _choices(every_reference, sets, credited, settings)

@@ -1,58 +1,47 @@
-"""Whose the variance of single replies is: the records', the systems', the trials', or the annotator's."""
+"""Whose the variance of WED is, of single replies: the records', the systems', the trials', or the annotator's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from fdbcore.stats.variance import REPEATED, REST, variance_shares
-from fdbcore.suites.dialogue_acts.scoring.comparison import COLUMNS, COMPARED, place_of
-from fdbcore.suites.dialogue_acts.scoring.scores import SystemScores
+from fdbcore.suites.dialogue_acts.scoring.comparison import place_of
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsVariance
-
-RECORD, SYSTEM = "record", "system"
-FACTORS: Final = (RECORD, SYSTEM)
-BOTH: Final = f"{RECORD} x {SYSTEM}"
-PARTS: Final = {RECORD: RECORD, SYSTEM: SYSTEM, BOTH: BOTH, REPEATED: "trial", REST: "annotator"}
-"""To which part each component of the variance belongs; with one trial, what that changes is in `record x system`."""
+FACTORS: Final = ("record", "system")
+PARTS: Final = {**{each: each for each in (*FACTORS, "record x system")}, REPEATED: "trial", REST: "annotator"}
+"""To which part each component of the variance belongs."""
 
 
-def variance_of(rows: Iterable[SystemScores]) -> Iterator[ActsVariance]:
-    """Of each set, annotator and measure, over the records that all systems have with all trials and annotations.
+def variance_of(rows: Iterable[SystemScores]) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
+    """Of each set and annotator the share of each part, then its interval if it has one; and a note on it.
 
-    Nothing where each reply was annotated once, and of fewer than two records. Turns of one recorded user resemble each
-    other, so their shares have no interval.
+    Nothing where a reply was annotated once or nothing varies, and of one record. Turns of one recorded user resemble
+    each other, so of turns shares have no interval.
     """
+    shares, notes = {}, []
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     for (of, annotator), alike in groupby(sorted(systems, key=place_of), key=place_of):
-        yield from _of_condition(of, annotator, list(alike))
-
-
-def _of_condition(of: str, annotator: str, rows: Sequence[SystemScores]) -> Iterator[ActsVariance]:
-    trials, repeats = (min(row.of_trials.shape[axis] for row in rows) for axis in (1, 2))
-    values = np.stack([row.of_trials[:, :trials, :repeats, COLUMNS] for row in rows], axis=1)
-    whole = values[~np.isnan(values).any(axis=(1, 2, 3, 4))]
-    if repeats < 2 or len(whole) < 2:
-        return
-    for place, measure in enumerate(COMPARED):
-        shares = variance_shares(whole[..., place], FACTORS, PARTS)
-        yield {
-            "set": of,
-            "annotator": annotator,
-            "measure": measure,
-            "records": len(whole),
-            "left_out": len(values) - len(whole),
-            "systems": [row.system for row in rows],
-            "trials": trials,
-            "repeats": repeats,
-            "shares": {
-                part: {"share": each.value, "ci95": each.interval if rows[0].clusters is None else None}
+        own = list(alike)
+        trials, repeats = (min(row.of_trials.shape[axis] for row in own) for axis in (1, 2))
+        values = np.stack([row.of_trials[:, :trials, :repeats, MEASURES.index("wed")] for row in own], axis=1)
+        whole = values[~np.isnan(values).any(axis=(1, 2, 3))]
+        if repeats > 1 and len(whole) > 1 and np.ptp(whole):
+            found, where = variance_shares(whole, FACTORS, PARTS), f"{of}, annotated by {annotator}"
+            shares[where] = {
+                part: [found[part].value or 0.0, *(() if own[0].clusters else found[part].interval or ())]
                 for part in PARTS.values()
-                if (each := shares.get(part)) is not None
-            },
-        }
+                if part in found
+            }
+            told = " · ".join(f"{part} {_told(*each)}" for part, each in shares[where].items())
+            of_what = f"{where} {repeats} times, {len(whole)} records"
+            notes.append(f"Whose the variance of WED is, of single replies ({of_what}): {told}")
+    return shares, notes
+
+
+def _told(share: float, *limits: float) -> str:
+    return f"{share:.0%}" + (f" [{', '.join(f'{limit:.0%}' for limit in limits)}]" if limits else "")
