@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Final
 
@@ -13,7 +13,11 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import place_of
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores
 
 FACTORS: Final = ("record", "system")
-PARTS: Final = {**{each: each for each in (*FACTORS, "record x system")}, REPEATED: "trial", REST: "annotator"}
+PARTS: Final[Mapping[str, str]] = {
+    **{each: each for each in (*FACTORS, "record x system")},
+    REPEATED: "trial",
+    REST: "annotator",
+}
 """To which part each component of the variance belongs."""
 
 
@@ -23,7 +27,8 @@ def variance_of(rows: Iterable[SystemScores]) -> tuple[dict[str, dict[str, list[
     Nothing where a reply was annotated once or nothing varies, and of one record. Turns of one recorded user resemble
     each other, so of turns shares have no interval.
     """
-    shares, notes = {}, []
+    shares: dict[str, dict[str, list[float]]] = {}
+    notes = []
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     for (of, annotator), alike in groupby(sorted(systems, key=place_of), key=place_of):
         own = list(alike)
