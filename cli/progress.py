@@ -37,10 +37,10 @@ class Display(Watch):
     """
 
     def __init__(self, folder: RunFolder, lines: bool) -> None:
-        self._plan = folder.plan
+        self._folder, self._plan = folder, folder.plan
         self._lines = lines
         self._status = Status(quiet=not lines)
-        self._kinds = Counter(o["kind"] for case in folder.plan.cases if (o := folder.outcome(case)) is not None)
+        self._kinds = Counter(ending for case in folder.plan.cases if (ending := folder.ending(case)) is not None)
         self._interrupts = self._answered = GO_ON
         self._invited: set[str] = set()
 
@@ -70,9 +70,10 @@ class Display(Watch):
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
         """Print the line of a case that has ended; again: it will be run once more."""
         self._invited.discard(case.name)
+        ending = self._folder.ending(case) or outcome["kind"]
         if not again:
-            self._kinds[outcome["kind"]] += 1
-        how = outcome["kind"] if outcome["reason"] is None else f"{outcome['kind']}: {outcome['reason']}"
+            self._kinds[ending] += 1
+        how = ending if outcome["reason"] is None else f"{ending}: {outcome['reason']}"
         count = "will run again" if again else f"{self._kinds.total()} of {len(self._plan.cases)}"
         self._status.clear()
         if self._lines:
@@ -89,7 +90,8 @@ class Display(Watch):
             Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._position(case, tick))
             for case, tick in progress.live
         ]
-        kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
+        shown = ("done", *(["declined"] if self._kinds["declined"] else []), "failed", "invalid")
+        kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in shown)
         head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
         if self._plan.settings.realtime:
             head = f"about {clock_text(progress.left_s)} left; {head}"

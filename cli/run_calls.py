@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
-    from fdbcore.recording.run_types import Outcome
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.held_here import HeldCalls
@@ -83,27 +82,32 @@ class Calls:
             why = f"{self.budget.why_not}, " if self.budget is not None and not self.budget.allows(0) else ""
             higher = "with a higher --max-cost or none, " if why else ""
             click.echo(f"fdbcore run: {why}{self._told(left, higher)}", err=True)
-        outcomes = [self.folder.outcome(case) for case in self.folder.plan.cases]
-        done = [outcome is not None and outcome["kind"] == "done" for outcome in outcomes]
-        is_scored = self._score_by_suite([outcome for outcome in outcomes if outcome is not None])
+        done = [self._is_result(case) for case in self.folder.plan.cases]
+        is_scored = self._score_by_suite(any(done))
         if n_left_out := self.folder.plan.n_left_out:
             click.echo(f"fdbcore run: {counted(n_left_out, 'item')} of the data left out, as said above", err=True)
         return DONE if all(done) and is_scored and not failures and not n_left_out else FAILED
 
-    def _score_by_suite(self, outcomes: Sequence[Outcome]) -> bool:
-        """Score by the benchmark if no case is left, else print the command that does; returns whether it went well.
-
-        outcomes: of the cases that have ended. Silence of the system is scored, too.
-        """
-        from fdbcore.runs.plan import scores_beside
+    def _is_result(self, case: Case) -> bool:
+        """Whether a case is done; to a benchmark, which scores it, also whether the system declined or said nothing."""
         from fdbcore.session.converse import said_nothing
+
+        outcome, ending = self.folder.outcome(case), self.folder.ending(case)
+        if self.wanted.suite is None or outcome is None:
+            return ending == "done"
+        return ending in ("done", "declined") or said_nothing(outcome)
+
+    def _score_by_suite(self, has_results: bool) -> bool:
+        """Score by the benchmark if no case is left, else print the command that does; returns whether it went well."""
+        from fdbcore.runs.plan import scores_beside
 
         from .score_suite import score_suite
 
-        left = len(self.folder.left())
-        if not any(outcome["kind"] == "done" or said_nothing(outcome) for outcome in outcomes):
-            if self.scoring is not None and not left:
-                why = f"{outcomes[0]['kind']}: {outcomes[0]['reason']}"
+        left = self.folder.left()
+        if not has_results:
+            first = self.folder.outcome(self.folder.plan.cases[0])
+            if self.scoring is not None and not left and first is not None:
+                why = f"{first['kind']}: {first['reason']}"
                 click.echo(f"fdbcore run: not scored: no call was held; the first: {why}", err=True)
             return False
         if self.wanted.suite is not None and self.scoring is not None and not left:
@@ -256,6 +260,7 @@ def _write_pages(folder: RunFolder, silent: bool) -> None:
 
 def counts_text(counts: CaseCounts) -> str:
     """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
-    kinds = f"{counts['done']} done, {counts['failed']} failed, {counts['invalid']} invalid"
+    declined = f"{counts['declined']} declined, " if counts["declined"] else ""
+    kinds = f"{counts['done']} done, {declined}{counts['failed']} failed, {counts['invalid']} invalid"
     again = f"; {counts['again']} run more than once" if counts["again"] else ""
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"

@@ -126,6 +126,7 @@ class CaseCounts(TypedDict):
 
     planned: Count
     done: Count
+    declined: Annotated[Count, Meta(description="the system declined to answer")]
     failed: Annotated[Count, Meta(description="the system is to blame")]
     invalid: Annotated[Count, Meta(description="the harness is to blame")]
     left: Count

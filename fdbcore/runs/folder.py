@@ -37,6 +37,7 @@ from fdbcore.recording.run import (
 )
 from fdbcore.runs.plan import Case, RunPlan
 from fdbcore.runtime.redaction import clean
+from fdbcore.session.converse import has_declined
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase, TimingSelftest
@@ -104,6 +105,15 @@ class RunFolder:
     def outcome(self, case: Case) -> Outcome | None:
         """How the case ended; None if it has not ended, or if it must be held again."""
         return outcome_in(self.path / case.name)
+
+    def ending(self, case: Case) -> str | None:
+        """How the case ended, in a word: a call that failed because the system declined to answer has "declined"."""
+        if (outcome := self.outcome(case)) is None:
+            return None
+        with suppress(RecordingError):  # its events are damaged
+            reading = self.recording(case) if outcome["kind"] == "failed" else None
+            return "declined" if reading is not None and has_declined(reading.events) else outcome["kind"]
+        return outcome["kind"]
 
     def left(self, again: str | None = None) -> list[Case]:
         """The cases that still have to be held, in the plan's order. again: a key of AGAIN, to include those too."""

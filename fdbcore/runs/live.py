@@ -206,9 +206,9 @@ def recordings_of(folder: RunFolder, system: str) -> list[Reading]:
 
 def _system(folder: RunFolder, name: str) -> SystemSummary:
     cases = [case for case in folder.plan.cases if case.system.name == name]
-    outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
-    kinds = Counter(outcome["kind"] for outcome in outcomes)
-    reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
+    ended = [(case, outcome) for case in cases if (outcome := folder.outcome(case)) is not None]
+    kinds = Counter(map(folder.ending, cases))
+    reasons = Counter(f"{folder.ending(case)}: {outcome['reason']}" for case, outcome in ended if outcome["reason"])
     again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
     pooled = summary(recordings)
@@ -216,9 +216,10 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
         "cases": {
             "planned": len(cases),
             "done": kinds["done"],
+            "declined": kinds["declined"],
             "failed": kinds["failed"],
             "invalid": kinds["invalid"],
-            "left": len(cases) - len(outcomes),
+            "left": len(cases) - len(ended),
             "again": again,
         },
         "reasons": dict(reasons.most_common()),

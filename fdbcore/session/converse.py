@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import CallLine, Endpoint, Vad, World
-from fdbcore.recording.files import settings_hash
+from fdbcore.recording.files import REFUSAL, settings_hash
 from fdbcore.recording.floods import FLOODS
 from fdbcore.recording.labels import Label, LabelKind, keep_labels
 from fdbcore.recording.places import with_places_from
@@ -254,6 +254,11 @@ def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> No
 def said_nothing(outcome: Outcome) -> bool:
     """Whether the call was held and the system said nothing in it: that is a result, too."""
     return outcome["kind"] == "failed" and SILENT in (outcome["reason"] or "")
+
+
+def has_declined(events: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the system declined to answer, by the events of a call that failed: that is a result, too."""
+    return any(event["side"] == "B" and event["kind"] == REFUSAL for event in events)
 
 
 def _blame(side: Side, reason: str) -> Outcome:

@@ -77,7 +77,8 @@ def test_a_set_with_either_vendor(tmp_path: Path, vendor: str, fake: type[FakeMo
     ) as server:
         more = ("-n", 4, "--topics", tmp_path / "topics.txt", "--price", "2,10", "--jobs", 2)
         result = generate(*words(server, tmp_path / "set", *more, model=f"{vendor}:writer"))
-    assert result.exit_code == 0
+    assert result.exit_code == 1, "fewer than were asked for"
+    assert result.stderr.splitlines()[-1] == "fdbcore dataset generate: 3 of the 4 records that were asked for"
     assert "3 records, 1 dropped" in result.stdout
     assert "dropped set-timer-002: " in result.stdout
     assert "300 tokens in, 60 out, 0.0012 USD" in result.stdout  # 300 * 2 + 60 * 10 = 1200 millionths

@@ -105,6 +105,7 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert summary["systems"]["mute"]["cases"] == {
         "planned": 2,
         "done": 0,
+        "declined": 0,
         "failed": 2,
         "invalid": 0,
         "left": 0,

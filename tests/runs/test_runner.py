@@ -173,7 +173,8 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     assert {name: system["recordings"] for name, system in found.items() if system["recordings"]} == {
         name: [name] for name in ("good", "silent", "leaves")
     }
-    assert found["leaves"]["cases"] == {"planned": 1, "done": 0, "failed": 1, "invalid": 0, "left": 0, "again": 0}
+    ended = {"planned": 1, "done": 0, "declined": 0, "failed": 1, "invalid": 0, "left": 0, "again": 0}
+    assert found["leaves"]["cases"] == ended
     assert found["leaves"]["reasons"] == {"failed: closed by the server: 1011": 1}
     lines = found["good"]["lines"]
     assert lines is not None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import agreement
 from scipy import stats as scipy_stats
 
 from fdbcore.stats.bootstrap import Floats, bootstrap_ci, bootstrap_times
@@ -82,42 +82,21 @@ def test_what_chance_alone_explains_is_undefined() -> None:
 UNITS = st.lists(st.lists(st.integers(MISSING, 3), min_size=3, max_size=3), min_size=1, max_size=30)
 
 
-def nominal_metric(a: int, b: int, pool: list[int]) -> float:
-    return float(a != b)
-
-
-def interval_metric(a: int, b: int, pool: list[int]) -> float:
-    return float(a - b) ** 2
-
-
-def ordinal_metric(a: int, b: int, pool: list[int]) -> float:
-    low, high = min(a, b), max(a, b)
-    between = sum(low <= each <= high for each in pool)
-    return (between - (pool.count(low) + pool.count(high)) / 2) ** 2
-
-
-def naive_alpha(units: list[list[int]], metric: Callable[[int, int, list[int]], float] = nominal_metric) -> float:
-    """One less observed over expected disagreement, over all pairs of ratings."""
-    rated = [[rating for rating in unit if rating != MISSING] for unit in units]
-    rated = [unit for unit in rated if len(unit) > 1]
-    pool = [rating for unit in rated for rating in unit]
-    observed = sum(sum(metric(a, b, pool) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in rated) / max(
-        len(pool), 1
-    )
-    expected = sum(metric(a, b, pool) for a, b in permutations(pool, 2)) / max(len(pool) * (len(pool) - 1), 1)
-    return 1 - observed / expected if expected else math.nan
+def rated(units: list[list[int]]) -> list[list[int]]:
+    return [[rating for rating in unit if rating != MISSING] for unit in units]
 
 
 @given(UNITS)
 def test_alpha_is_its_definition(units: list[list[int]]) -> None:
-    assert alpha_of(np.array(units)) == pytest.approx(naive_alpha(units), nan_ok=True)
+    assert alpha_of(np.array(units)) == pytest.approx(agreement.alpha(rated(units)), nan_ok=True)
 
 
 @given(UNITS)
 def test_alpha_of_a_scale_is_its_definition(units: list[list[int]]) -> None:
     found = scaled(np.array(units))
-    assert interval_alpha(found, once(found))[0] == pytest.approx(naive_alpha(units, interval_metric), nan_ok=True)
-    assert ordinal_alpha(found, once(found))[0] == pytest.approx(naive_alpha(units, ordinal_metric), nan_ok=True)
+    for statistic, metric in ((interval_alpha, agreement.interval), (ordinal_alpha, agreement.ordinal)):
+        expected = agreement.alpha(rated(units), metric)
+        assert statistic(found, once(found))[0] == pytest.approx(expected, nan_ok=True)
 
 
 PAIRS = st.lists(st.tuples(st.integers(2, 10), st.integers(1, 5)), min_size=2, max_size=40)
@@ -165,7 +144,4 @@ def test_kappa_is_its_definition(pairs: list[tuple[int, int]]) -> None:
     rows = np.zeros((len(pairs), 9))
     for row, (a, b) in enumerate(pairs):
         rows[row, 3 * a + b] = 1
-    observed = sum(a == b for a, b in pairs) / len(pairs)
-    expected = sum(a == b for a, _ in pairs for _, b in pairs) / len(pairs) ** 2
-    wanted = (observed - expected) / (1 - expected) if expected < 1 else math.nan
-    assert kappa(rows) == pytest.approx(wanted, nan_ok=True)
+    assert kappa(rows) == pytest.approx(agreement.kappa(pairs), nan_ok=True)

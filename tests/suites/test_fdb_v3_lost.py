@@ -20,7 +20,7 @@ def test_a_system_that_says_nothing_in_any_call_is_scored_and_its_calls_say_why(
     """Its tools were right, and its calls end as failed: silence is a result."""
     data = some(tmp_path / "some.json", WANTED)
     done = run(data, tmp_path / "MUTE", {"mute": "rehearsed:?fault=silent"}, "--max-s", "10")
-    assert done.exit_code == 1
+    assert done.exit_code == 0
     assert "3 failed: no speech found" in done.output
     scored = json.loads((tmp_path / "MUTE-scores" / "scores.json").read_text())["groups"][0]["ours"][0]["measures"]
     assert [(scored[name]["value"], scored[name]["n"]) for name in ("passed", "answered")] == [(0.0, 3)] * 2

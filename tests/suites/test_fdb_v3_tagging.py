@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import permutations
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from oracles.agreement import alpha
 
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
@@ -32,19 +31,6 @@ def table(path: Path, rows: Mapping[str, set[str]]) -> Path:
     return path
 
 
-def by_coincidences(units: Sequence[Sequence[bool]]) -> float:
-    """Krippendorff's alpha of a nominal scale, from the matrix of coincidences, as his paper of 2011 computes it."""
-    pairs: Counter[tuple[bool, bool]] = Counter()
-    for unit in units:
-        for pair in permutations(unit, 2):
-            pairs[pair] += 1 / (len(unit) - 1)  # type: ignore[assignment]
-    n = Counter({value: sum(count for (first, _), count in pairs.items() if first == value) for value in (True, False)})
-    total = sum(n.values())
-    observed = sum(count for (first, second), count in pairs.items() if first != second) / total
-    expected = 2 * n[True] * n[False] / (total * (total - 1))
-    return 1 - observed / expected
-
-
 def test_alpha_of_each_class_is_that_of_the_paper(tmp_path: Path) -> None:
     random = Random(1)
     raters = [
@@ -60,7 +46,7 @@ def test_alpha_of_each_class_is_that_of_the_paper(tmp_path: Path) -> None:
     for each in content["classes"]:
         units = [[each["kind"] in rows[name] for rows in raters if name in rows] for name in LABELS]
         units = [unit for unit in units if len(unit) > 1]
-        assert each["alpha"] == pytest.approx(by_coincidences(units))
+        assert each["alpha"] == pytest.approx(alpha(units))
         assert each["n"] == len(units) == 39
         assert each["identical"] == sum(len(set(unit)) == 1 for unit in units) / len(units)
         assert each["ci95"] is not None

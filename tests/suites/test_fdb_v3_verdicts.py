@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from helpers.released_folder import release, result
 from jsonschema import Draft202012Validator
+from oracles.agreement import alpha, kappa
 
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3 import schemas
@@ -55,24 +55,6 @@ def table(path: Path, names: Sequence[str], **columns: str) -> Path:
     ]
     path.write_text("\n".join([f"recording,system,rater,{','.join(columns)}", *rows, ""]))
     return path
-
-
-def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Cohen (1960)."""
-    n = len(pairs)
-    observed = sum(first == second for first, second in pairs) / n
-    firsts, seconds = sum(first for first, _ in pairs) / n, sum(second for _, second in pairs) / n
-    by_chance = firsts * seconds + (1 - firsts) * (1 - seconds)
-    return (observed - by_chance) / (1 - by_chance)
-
-
-def alpha(units: Sequence[Sequence[bool]]) -> float:
-    """Krippendorff (2011), nominal, from the coincidences."""
-    pairs = [(pair, 1 / (len(unit) - 1)) for unit in units for pair in permutations(unit, 2)]
-    n = sum(weight for _, weight in pairs)
-    yes = sum(weight for (first, _), weight in pairs if first)
-    observed = sum(weight for (first, second), weight in pairs if first != second) / n
-    return 1 - observed / (2 * yes * (n - yes) / (n * (n - 1)))
 
 
 def compared(content: Mapping[str, Any], metric: str, *raters: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import wave
 from collections.abc import Iterator, Mapping
@@ -175,7 +176,11 @@ def test_who_declines_or_fails_has_replied_nothing_and_says_why(data: Path, tmp_
         FakeOpenAI([Refuses("refusal"), "了解です。"]) as openai,
     ):
         result = run(*FAST, "--data", data, "--seed", 1, *systems(gemini, openai), out=tmp_path / "run")
-    assert result.exit_code == 1
+    assert result.exit_code == 0, "a refusal is scored"
+    assert re.search(r"^timer-1-g: declined: gemini:gemini-2.5-flash: declined: SAFETY", result.stderr, re.MULTILINE)
+    assert re.search(r"^g: 1 declined: gemini:gemini-2.5-flash: declined: SAFETY", result.stdout, re.MULTILINE)
+    counts = json.loads((tmp_path / "run" / SUMMARY).read_text())["systems"]["o"]["cases"]
+    assert counts == {"planned": 2, "done": 1, "declined": 1, "failed": 0, "invalid": 0, "left": 0, "again": 0}
     responses, problems = responses_of(tmp_path / "run")
     assert problems == []
     assert len(responses) == 4
@@ -405,7 +410,8 @@ def test_speech_without_words_is_transcribed_or_named(
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     out = tmp_path / "run"
     speaking = ["--system", "talks=fake:?speak=100-200", "--system", "mute=fake:?speak=0-0"]
-    run(*FAST, "--data", f"{data}?tail_s=3", *speaking, "--system", "bug=fake:?say_error=bug", out=out)
+    assert run(*FAST, "--data", f"{data}?tail_s=3", *speaking, "--system", "bug=fake:?say_error=bug",
+               out=out).exit_code == 1  # fmt: skip
     responses, problems = responses_of(out)
     assert {(r.system, r.text, r.reason) for r in responses} == {("mute", None, "no speech found")}
     assert sorted(problem.reason.partition(":")[0] for problem in problems) == [
@@ -443,7 +449,8 @@ class Hears(Transcriber):
 
 def test_each_trial_is_a_reply_of_its_system(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
-    run(*FAST, "--data", data, "--system", "m=fake:?speak=0-0", "--trials", 2, out=tmp_path / "run")
+    result = run(*FAST, "--data", data, "--system", "m=fake:?speak=0-0", "--trials", 2, out=tmp_path / "run")
+    assert result.exit_code == 0, "silence is scored"
     responses, _ = responses_of(tmp_path / "run")
     assert sorted((r.id, r.system, r.trial) for r in responses) == [(name, "m", n) for name in ids() for n in (1, 2)]
 

@@ -52,7 +52,9 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     console.say(_summary(progress, price))
     if progress.records:
         console.say(str(out / RECORDS))
-    return bool(progress.records) and not progress.left
+    if (n := len(progress.records)) < plan.n:
+        console.complain(f"{n} of the {plan.n} records that were asked for")
+    return n == plan.n
 
 
 def _price(text: str) -> Price:

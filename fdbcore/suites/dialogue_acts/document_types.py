@@ -285,6 +285,15 @@ class ActsDocument(TypedDict):
     problems: list[LeftOut]
     warnings: list[str]
     page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
+    variance: NotRequired[
+        Annotated[
+            dict[str, dict[str, list[float]]],
+            Meta(
+                description="of WED of single replies, by set and annotator: "
+                "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
+            ),
+        ]
+    ]
     notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
     judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
     heard_with: NotRequired[Annotated[HeardWith, Meta(description="with --asr")]]

@@ -11,10 +11,10 @@ from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import REFUSAL, REPLY
+from fdbcore.recording.files import REPLY
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import outcome_in, read_plan
-from fdbcore.session.converse import SILENT
+from fdbcore.session.converse import has_declined, said_nothing
 from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
@@ -90,7 +90,7 @@ def _reply(silent: Response, path: Path, hearing: Hearing, language: str) -> Res
     if any(event.get("cut") for event in of_b if event["kind"] == REPLY):
         raise InputError(f"{outcome['reason']}; what there is of it is kept (run --again failed asks again)")
     if outcome["kind"] == "failed":
-        if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in of_b):
+        if said_nothing(outcome) or has_declined(of_b):
             return replace(silent, reason=str(outcome["reason"]))
         raise InputError(f"expected a conversation, got a failed one: {outcome['reason']}")
     if text := "\n".join(replies).strip():

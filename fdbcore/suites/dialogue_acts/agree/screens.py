@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
-from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
+from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
         ActsAgreement,
-        AgreementMeasure,
         LeftOut,
         RepliesRated,
         ReplyComparison,
@@ -47,7 +46,7 @@ def agreement_screen(content: ActsAgreement, width: int) -> str:
     """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
     measured = [content["measures"][name] for name in MEASURES]
     n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in measured])
-    measures = table(list(MEASURES.values()), [n, _figures("", measured)], width)
+    measures = table(list(MEASURES.values()), [n, estimates("", measured)], width)
     blocks = [_head(content, width), measures, _confusion(content, width)]
     return _text(blocks, LEGEND, content["problems"], width)
 
@@ -89,22 +88,15 @@ def _confusion(content: ActsAgreement, width: int) -> list[str]:
 def _ratings(comparisons: Sequence[ReplyComparison], width: int, *, is_of_people: bool) -> list[str]:
     groups = [
         ColumnGroup("", ["n"], [5], [[f"{each['n']:,}"] for each in comparisons]),
-        _figures("r", [each["pearson"] for each in comparisons]),
-        _figures("rho", [each["spearman"] for each in comparisons]),
+        estimates("r", [each["pearson"] for each in comparisons]),
+        estimates("rho", [each["spearman"] for each in comparisons]),
     ]
     if is_of_people:
-        groups.append(_figures("alpha", [each["alpha"] for each in comparisons]))
+        groups.append(estimates("alpha", [each["alpha"] for each in comparisons]))
     return table([fitted(_name(each), NAME_COLUMNS) for each in comparisons], groups, width)
 
 
 def _name(one: ReplyComparison) -> str:
     if one["measure"] is None:
-        return " and ".join(one["raters"]) if len(one["raters"]) == 2 else f"all {len(one['raters'])} people"
+        return compared(one["raters"], {})
     return f"{RATED[one['measure']]}, {one['raters'][1]}" + (f", {one['system']}" if one["system"] else "")
-
-
-def _figures(title: str, figures: Sequence[AgreementMeasure | None]) -> ColumnGroup:
-    cells = [
-        ["", ""] if each is None else [number_text(each["value"]), interval_text(each["ci95"])] for each in figures
-    ]
-    return ColumnGroup(title, ["", "95 %"], [6, 13], cells)

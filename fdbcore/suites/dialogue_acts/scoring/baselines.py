@@ -53,7 +53,7 @@ def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
             counted = given.score(every, packed([sequence] * len(records), "given", of.tags)).reference
             scores = references.score(every, packed([sequence] * len(records), weights, of.tags), counted).scores
             yield SystemScores(
-                of.name, name, None, "baseline", weights, scores[:, None], scores, note=notes.get(name, "")
+                of.name, name, None, "baseline", weights, scores[:, None, None], scores, note=notes.get(name, "")
             )
         if len(records) > 1:
             yield shuffled_row(of.name, references, given, weights, seed)
@@ -119,7 +119,7 @@ def shuffled_row(name: str, references: References, given: References, weights: 
     counted = given.score(asked, _firsts(given, replied)).reference
     scores = references.score(asked, _firsts(references, replied), counted).scores
     values = _means(scores, asked, n) + _means(scores, replied, n) - scores.mean(axis=0)
-    return SystemScores(name, SHUFFLED, None, "baseline", weights, values[:, None], scores, pairs=len(scores))
+    return SystemScores(name, SHUFFLED, None, "baseline", weights, values[:, None, None], scores, pairs=len(scores))
 
 
 def _firsts(of: References, records: Indexes) -> PackedActs:

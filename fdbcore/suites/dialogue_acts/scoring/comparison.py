@@ -104,7 +104,7 @@ def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list
     """
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     found: list[ComparisonJson] = []
-    for (of, annotator), alike in groupby(sorted(systems, key=_place), key=_place):
+    for (of, annotator), alike in groupby(sorted(systems, key=place_of), key=place_of):
         pairs = list(combinations(alike, 2))
         differences = [_differences(a, b) for a, b in pairs]
         names = [(a.system, b.system) for a, b in pairs]
@@ -121,7 +121,8 @@ def correct(family: Sequence[ComparisonJson]) -> None:
         one["p_holm"] = next(corrected) if one["p"] is not None else None
 
 
-def _place(row: SystemScores) -> tuple[str, str]:
+def place_of(row: SystemScores) -> tuple[str, str]:
+    """The set and the annotator of a row; "" where nobody annotates."""
     return row.set, row.annotator or ""
 
 

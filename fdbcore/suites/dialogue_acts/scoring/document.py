@@ -13,7 +13,7 @@ import numpy as np
 from fdbcore._version import __version__
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import POWER
+from fdbcore.stats.significance import POWER, pairs_needed
 from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
@@ -21,6 +21,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSett
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
 from fdbcore.suites.dialogue_acts.scoring.forms import first_references, merged_responses, merged_set
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
+from fdbcore.suites.dialogue_acts.scoring.variance import variance_of
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Problem
@@ -70,6 +71,7 @@ def document(
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
     compared = comparisons(rows, settings)
+    shares, told_of_shares = variance_of(rows)
     items = [item for row in rows for item in _items(row, answers)]
     left_out = [*problems, *unmatched, *_unscored(answers, asked)]
     return {
@@ -85,7 +87,9 @@ def document(
         "published": published() if with_published else [],
         "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
+        "variance": shares,
         "notes": [
+            *told_of_shares,
             *(
                 f"{one.name}: WED {what}: {told}"
                 for one, other, what in _choices(every_reference, sets, credited, settings)
@@ -94,6 +98,7 @@ def document(
             *_of_trials(answers),
             *_of_clusters(sets),
             *_of_live(responses),
+            *_of_sets(sets),
         ],
     }
 
@@ -141,6 +146,17 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
                 f"{system}: in {count} of {len(own)} calls it said more than its turn after the user's; that is shown "
                 "with the reply and not scored (--whole-call scores all)"
             )
+
+
+def _of_sets(sets: Sequence[RecordSet]) -> Iterator[str]:
+    """What several sets cannot tell, however many records they have, unless they are enough for a test over sets."""
+    n, needed = sum(bool(of.records) for of in sets), pairs_needed(LEVEL)
+    if 1 < n < needed:
+        yield (
+            f"{n} sets are n = {n}: whether sets or their makers differ, or a system does better on some, cannot be "
+            f"told, as a test over sets has p {2 / 2**n:g} at least; below {1 - LEVEL:.2g} it takes {needed} sets. "
+            "Intervals and tests here are over records of one set"
+        )
 
 
 def _choices(

@@ -105,11 +105,11 @@ class References:
 class SystemScores:
     """The scores of one system, ceiling or baseline on one set.
 
-    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), the mean over the
-    trials of a record, NaN if it has no score. singles: (n, measures), the scores of single replies, for the SD.
-    no_reply: how many replies were not given; these score as replies without acts. scored, cells: the alignments, and
-    the record, the place of the trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what
-    a baseline replies, and what it ties with. clusters: of the records; see `RecordSet.clusters`.
+    annotator: None for a baseline, which nobody annotates. of_trials: (records, trials, repeats, measures), NaN if
+    there is no score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many replies were
+    not given; these score as replies without acts. scored, cells: the alignments, and the record, the place of the
+    trial among its replies, and the repeat of each (k, 3); None for a baseline. note: what a baseline replies, and what
+    it ties with. clusters: of the records; see `RecordSet.clusters`.
     """
 
     set: str
@@ -117,7 +117,7 @@ class SystemScores:
     annotator: str | None
     kind: Kind
     weights: Weights
-    values: Floats
+    of_trials: Floats
     singles: Floats
     no_reply: int = 0
     scored: NearestScores | None = None
@@ -126,6 +126,11 @@ class SystemScores:
     pairs: int | None = None
     note: str = ""
     clusters: Sequence[int] | None = None
+
+    @property
+    def values(self) -> Floats:
+        """(records, repeats, measures), the mean over the trials of a record, NaN if it has no score."""
+        return item_means(self.of_trials)
 
     @property
     def n(self) -> int:
@@ -226,7 +231,7 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
         annotator,
         kind,
         weights,
-        item_means(of_trials),
+        of_trials,
         scored.scores,
         silent,
         scored,

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
-from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
-from fdbcore.suites.fdb_v3.agree.verdict_agreement import PEOPLE
+from fdbcore.report.scorecard.screen import compared, estimates, interval_text, number_text, problem_lines
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.agree import agreement_types as types
-    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure
 
 TAGS: Final = (
     "n: recordings that two raters or more tagged. tagged: by how many of them each rater has that class. identical: "
@@ -70,24 +68,12 @@ def _screen(
 
 
 def _table(comparisons: Sequence[types.VerdictComparison], numbers: dict[str, str], width: int) -> list[str]:
-    names = [_names(each["raters"], numbers) for each in comparisons]
+    names = [compared(each["raters"], numbers) for each in comparisons]
     counts = [[f"{each['n']:,}", " ".join(map(str, each["yes"]))] for each in comparisons]
     groups = [
         ColumnGroup("", ["n", "yes"], [5, max(len(each[1]) for each in counts)], counts),
-        _figures("identical", [each["identical"] for each in comparisons]),
-        _figures("alpha", [each["alpha"] for each in comparisons]),
-        _figures("kappa", [each["kappa"] for each in comparisons]),
+        estimates("identical", [each["identical"] for each in comparisons]),
+        estimates("alpha", [each["alpha"] for each in comparisons]),
+        estimates("kappa", [each["kappa"] for each in comparisons]),
     ]
     return table(names, groups, width)
-
-
-def _names(raters: Sequence[str], numbers: dict[str, str]) -> str:
-    known = [numbers.get(each, PEOPLE) for each in raters]
-    return " and ".join(known) if len(known) == 2 else f"all {len(known)} people"
-
-
-def _figures(title: str, figures: Sequence[V3AgreementFigure | None]) -> ColumnGroup:
-    cells = [
-        ["", ""] if each is None else [number_text(each["value"]), interval_text(each["ci95"])] for each in figures
-    ]
-    return ColumnGroup(title, ["", "95 %"], [6, 13], cells)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
-from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
+from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
 from fdbcore.suites.staged.fdb2.published import Published
-from fdbcore.suites.staged.rating.ratings import PEOPLE
 from fdbcore.suites.staged.rating.sample import STRATA
 from fdbcore.types import Problem
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
         RatedBy,
         RatingAgreement,
         RatingComparison,
-        RatingEstimate,
         RatingKey,
     )
 
@@ -50,28 +48,16 @@ def _rater(rater: RatedBy, number: str, width: int) -> Iterator[str]:
 
 
 def _table(comparisons: Sequence[RatingComparison], numbers: dict[str, str], width: int) -> list[str]:
-    names = [_names(each["raters"], numbers) for each in comparisons]
+    names = [compared(each["raters"], numbers) for each in comparisons]
     counts = [[f"{each['n']:,}", f"{each['cannot_tell']:,} + {each['not_rated']:,}"] for each in comparisons]
     groups = [
         ColumnGroup("", ["n", "left out"], [5, 9], counts),
-        _estimates("alpha interval", [each["alpha_interval"] for each in comparisons]),
-        _estimates("alpha ordinal", [each["alpha_ordinal"] for each in comparisons]),
-        _estimates("r", [each["pearson"] for each in comparisons]),
-        _estimates("rho", [each["spearman"] for each in comparisons]),
+        estimates("alpha interval", [each["alpha_interval"] for each in comparisons]),
+        estimates("alpha ordinal", [each["alpha_ordinal"] for each in comparisons]),
+        estimates("r", [each["pearson"] for each in comparisons]),
+        estimates("rho", [each["spearman"] for each in comparisons]),
     ]
     return table(names, groups, width)
-
-
-def _names(raters: Sequence[str], numbers: dict[str, str]) -> str:
-    known = [PEOPLE if each not in numbers else numbers[each] for each in raters]
-    return " and ".join(known) if len(known) == 2 else f"all {len(known)} people"
-
-
-def _estimates(title: str, estimates: Sequence[RatingEstimate | None]) -> ColumnGroup:
-    cells = [
-        ["", ""] if each is None else [number_text(each["value"]), interval_text(each["ci95"])] for each in estimates
-    ]
-    return ColumnGroup(title, ["", "95 %"], [6, 13], cells)
 
 
 def _published(published: Published, width: int) -> Iterator[str]:
