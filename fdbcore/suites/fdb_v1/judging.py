@@ -29,7 +29,7 @@ from fdbcore.types import Problem, Rubric, object_schema
 
 if TYPE_CHECKING:
     from fdbcore.analysis.judging_types import JudgingSpent
-    from fdbcore.suites.fdb_v1.document_types import V1Agreement
+    from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),
@@ -164,10 +164,11 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
             if both:
                 places = [[known.index(own[path][name]) for own in (first, second)] for path in both]
                 counts = np.eye(len(known) ** 2)[[a * len(known) + b for a, b in places]]
-                agree, kappa = (
+                found_of: list[V1Figure] = [
                     {"value": each.value, "sd": None, "ci95": each.interval, "n": len(both)}
                     for each in agreement(counts, [samples[path] for path in both])
-                )
+                ]
+                agree, kappa = found_of
                 yield {"rubric": name, "first": main, "second": other, "agree": agree, "kappa": kappa}
 
 

@@ -91,11 +91,11 @@ def ranges_told(document: V1Document) -> Iterator[str]:
             )
     for each in document["agreement"]:
         agree, kappa = (
-            f"{number_text(own['value'])} {interval_text(own['ci95'])}" for own in (each["agree"], each["kappa"])
+            f"{number_text(own['value'])} {interval_text(own['ci95']) if own['ci95'] else ''}".strip()
+            for own in (each["agree"], each["kappa"])
         )
-        n = counted(each["agree"]["n"], "sample")
-        told = f"{each['second']} agrees with {each['first']} on {TOLD[each['rubric']]}"
-        yield f"{told} in {agree} of {n}, kappa {kappa}."
+        told = f"{each['second']} agrees with {each['first']} on “{TOLD[each['rubric']]}”"
+        yield f"{told} in {agree} of {counted(each['agree']['n'], 'sample')}, kappa {kappa}."
 
 
 def _range(each: V1Range) -> Sequence[str]:
