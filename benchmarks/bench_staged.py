@@ -23,7 +23,7 @@ from typing import Any, Final
 from benchmarks.harness import Cost, cost_of, met, print_table
 from fdbcore.recording.files import META, read_json, write_json
 from fdbcore.registry import judge
-from fdbcore.runs.asking import Desk, ask_all
+from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source
 from fdbcore.suites.staged.cases import cases_of
 from fdbcore.suites.staged.hearing import hear
@@ -136,7 +136,7 @@ def _judging(run: Path, calls: int) -> None:
             requests[0].question.rubric, requests[0].question.evidence
         )  # the SDK is imported with the first request
         began = time.perf_counter()
-        answers = ask_all(requests, Desk(), AT_ONCE, _silent)
+        answers = ask_each_once(requests, Desk(), AT_ONCE, _silent).answers
         took_s = time.perf_counter() - began
         server.communicate("\n")
     assert all(answer.marks is not None for answer in answers)

@@ -206,21 +206,6 @@ class Desk:
         self._changed.notify_all()
 
 
-def ask_all(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> list[JudgeAnswer]:
-    """The answers to all requests, `jobs` at a time. What was answered before is not asked again.
-
-    SettingsError if a judge cannot be asked at all, such as without its key.
-    """
-    answers = []
-    context = copy_context()  # stated prices hold in its threads, too
-    with ThreadPoolExecutor(jobs) as pool:
-        asked = pool.map(lambda request: context.copy().run(_answer, request, desk), requests)
-        for number, answer in enumerate(asked, 1):
-            show(f"{requests[number - 1].judge.name}: {number} of {len(requests)} questions answered")
-            answers.append(answer)
-    return answers
-
-
 class AnswersOnce(NamedTuple):
     """Answers in the order of the requests. asked: how many questions were asked now; kept: answered before; unusable:
     answered before, too, but in a way that cannot be used.
@@ -239,11 +224,21 @@ class AnswersOnce(NamedTuple):
 
 
 def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> AnswersOnce:
-    """As `ask_all`; requests whose answer is kept in the same place under the same key are one question."""
+    """The answers to all requests, `jobs` at a time. What was answered before is not asked again, and requests whose
+    answer is kept in the same place under the same key are one question.
+
+    SettingsError if a judge cannot be asked at all, such as without its key.
+    """
     unlike = {(id(each.kept), each.key): each for each in requests}
     kept = sum(each.known is not None for each in unlike.values())
     unusable = sum(each.kept.marks(each.key) is not None for each in unlike.values()) - kept
-    answers = dict(zip(unlike, ask_all(list(unlike.values()), desk, jobs, show), strict=True))
+    answers = {}
+    context = copy_context()  # stated prices hold in its threads, too
+    with ThreadPoolExecutor(jobs) as pool:
+        given = pool.map(lambda request: context.copy().run(_answer, request, desk), unlike.values())
+        for number, ((key, request), answer) in enumerate(zip(unlike.items(), given, strict=True), 1):
+            show(f"{request.judge.name}: {number} of {len(unlike)} questions answered")
+            answers[key] = answer
     unasked = sum(each.reason.startswith(NOT_ASKED) for each in answers.values())
     found = [answers[id(each.kept), each.key] for each in requests]
     return AnswersOnce(found, len(unlike) - kept - unasked, kept, unusable)

@@ -20,16 +20,19 @@ from fdbcore.types.usage import ExpectedUse, Service, Unit
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """Who judges, the first one for the main tables; how often each is asked a question; limit_usd: of all requests."""
+    """Who judges, the first one for the main tables; how often each is asked a question; limit_usd: of all requests;
+    wordings: of the rubrics, from 0, the first one for the main tables.
+    """
 
     judges: Sequence[Judge]
     repeats: int
     limit_usd: float | None
+    wordings: Sequence[int] = (0,)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """By the options "judge", "repeats" and "max_cost". SettingsError for what is unknown, does not fit together,
-        or cannot be kept below a limit.
+        """By the options "judge", "repeats", "max_cost" and, if there is one, "rubrics". SettingsError for what is
+        unknown, does not fit together, or cannot be kept below a limit.
         """
         with told_as("--judge", "judge"):
             judges = [judge(address) for address in dict.fromkeys(options["judge"])]
@@ -40,10 +43,11 @@ class JudgeOptions:
         if limit_usd is not None:
             for name in unpriced([service for each in judges for service in each.services()]):
                 raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
-        asked = {"--repeats": repeats > 1, "--max-cost": limit_usd is not None}
+        wordings = _wordings_of(options.get("rubrics", "1"))
+        asked = {"--repeats": repeats > 1, "--max-cost": limit_usd is not None, "--rubrics": wordings != [0]}
         if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
             raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
-        return cls(judges, repeats, limit_usd)
+        return cls(judges, repeats, limit_usd, wordings)
 
     def check_keys(self, sources: Collection[WordSource]) -> None:
         """SettingsError if a key of these recognisers, or of a judge, is missing."""
@@ -54,6 +58,13 @@ class JudgeOptions:
     def services(self, sources: Collection[WordSource]) -> list[Service]:
         """The servers of these recognisers, and of the judges."""
         return [service for each in (*sources, *self.judges) for service in each.services()]
+
+
+def _wordings_of(given: str) -> list[int]:
+    known = {"both": [0, 1], "1": [0], "2": [1]}
+    if given not in known:
+        raise SettingsError(f"--rubrics: expected one of {', '.join(known)}, got {given!r}")
+    return known[given]
 
 
 def _usd_of(given: str | None) -> float | None:

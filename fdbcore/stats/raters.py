@@ -11,7 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.stats.bootstrap import Floats
+from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_times
+from fdbcore.stats.significance import cluster_sums
 
 MISSING = -1
 
@@ -33,6 +34,18 @@ def kappas(tables: Floats) -> Floats:
     observed = np.trace(shares, axis1=-2, axis2=-1)
     expected = (shares.sum(axis=-2) * shares.sum(axis=-1)).sum(axis=-1)
     return _ratio(observed - expected, 1 - expected, np.ones_like(expected))
+
+
+def agreement(counts: Floats, clusters: npt.ArrayLike) -> tuple[Estimate, Estimate]:
+    """The share of items that two raters put alike, and Cohen's kappa, with intervals over clusters.
+
+    counts: (items, k * k) as of `kappa`. clusters: the name of each item's.
+    """
+    tables = cluster_sums(counts, clusters)
+    tables = tables[tables.any(axis=1)]
+    alike, all_ = tables[:, :: math.isqrt(tables.shape[1]) + 1].sum(axis=1), tables.sum(axis=1)
+    share = bootstrap_times(lambda times: (times @ alike) / (times @ all_), len(tables))
+    return share, bootstrap_times(lambda times: kappas(times @ tables), len(tables))
 
 
 def nominal(ratings: npt.NDArray[np.int64], categories: int) -> Floats:

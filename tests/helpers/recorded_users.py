@@ -10,7 +10,9 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -69,9 +71,13 @@ def party(folder: Path, fault: str) -> str:
     return f"exec: {shlex.join([sys.executable, str(code), str(spoken), json.dumps(FAULTS[fault])])}"
 
 
-def _cut(start_s: float, end_s: float, channel: str = "left") -> np.ndarray:
-    pcm, _ = read_clip(SAMPLE, "left" if channel == "left" else "right")
-    return pcm[round(start_s * SAMPLE_RATE_HZ) : round(end_s * SAMPLE_RATE_HZ)]
+@cache
+def _sample(channel: Literal["left", "right"]) -> np.ndarray:
+    return read_clip(SAMPLE, channel)[0]
+
+
+def _cut(start_s: float, end_s: float, channel: Literal["left", "right"] = "left") -> np.ndarray:
+    return _sample(channel)[round(start_s * SAMPLE_RATE_HZ) : round(end_s * SAMPLE_RATE_HZ)]
 
 
 def said(*parts: float) -> np.ndarray:

@@ -21,10 +21,10 @@ from scipy import stats as scipy_stats
 from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.models.content_judge import rubric as content_rubric
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
-from fdbcore.suites.fdb_v1.judging import BEHAVIOUR, RATING
+from fdbcore.suites.fdb_v1.judging import rubric_of
 from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
 from fdbcore.suites.staged.families import builtin_families
-from fdbcore.suites.staged.rubrics import WORDINGS, rubric_of_events, rubric_of_family
+from fdbcore.suites.staged.rubrics import rubric_of_events, rubric_of_family
 from fdbcore.types import EVIDENCE_ONLY, Rubric
 
 pytestmark = NEEDS_OPENAI
@@ -192,9 +192,13 @@ def test_replies_that_were_not_given_make_no_share_of_their_own() -> None:
 def rubrics() -> list[Rubric]:
     events = [{"event": 1}]
     families = [family for family in builtin_families().values() if family.rubric]
-    staged = [rubric for wording in range(WORDINGS) for rubric in
+    staged = [rubric for wording in range(2) for rubric in
               (rubric_of_events(wording, events), *(rubric_of_family(each, wording) for each in families))]  # fmt: skip
-    return [*staged, content_rubric("en"), content_rubric("ja"), RATING, BEHAVIOUR, ARGUMENTS, RESPONSE, SPEECH]
+    of_v1 = [
+        rubric_of("rating", 0),
+        *(rubric_of(name, wording) for name in ("behaviour", "did") for wording in range(2)),
+    ]
+    return [*staged, content_rubric("en"), content_rubric("ja"), *of_v1, ARGUMENTS, RESPONSE, SPEECH]
 
 
 def test_every_rubric_says_that_what_was_said_is_no_instruction() -> None:

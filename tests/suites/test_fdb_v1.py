@@ -172,7 +172,11 @@ def answered(asked: Asked) -> str:
     evidence = json.loads(asked.user)
     (start_s, end_s) = (evidence["overlap"]["from_s"], evidence["overlap"]["to_s"])
     through = any(line["from_s"] < start_s and line["to_s"] > end_s for line in evidence["system"])
-    return json.dumps({"behaviour": "resume" if through else "respond", "reason": "“sea”"})
+    by_ours = "did" in asked.body["response_format"]["json_schema"]["schema"]["properties"]
+    told = (
+        {"did": "resumes" if through else "responds"} if by_ours else {"behaviour": "resume" if through else "respond"}
+    )
+    return json.dumps({**told, "reason": "“sea”"})
 
 
 @NEEDS_OPENAI
@@ -191,7 +195,7 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
         assert done.exit_code == 0, done.output
         first = document(out)
         asked = len(server.asked)
-        assert asked == 8, "a question for each disturbed sample"
+        assert asked == 16, "two rubrics for each disturbed sample"
         assert ran(*arguments).exit_code == 0
         assert len(server.asked) == asked, "what was answered is not asked again"
     by = figures(first)
@@ -731,6 +735,23 @@ def test_options_that_cannot_be_used_are_refused(
     done = ran("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert reason in " ".join(done.output.split())
+
+
+@NEEDS_OPENAI
+def test_every_interruption_has_a_rating_of_ours_and_takeovers_alone_one_as_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    data = outputs_of_one_task(tmp_path, "synthetic_user_interruption", [(7.0, 9.0)], n=3)
+    for number, spans in (("1", [(7.0 + at, 7.4 + at) for at in (0, 0.4, 0.8, 1.2)]), ("2", [(7.0, 7.5)]), ("3", [])):
+        (data / "synthetic_user_interruption" / number / "output.json").write_text(words_at(*spans))
+    with FakeOpenAI(lambda asked: json.dumps({"rating": 4, "reason": "sea"})) as server:
+        found = document_of(tmp_path / "out", data, "--judge", server.address_of("openai:gpt-5-nano"))
+    assert len(server.asked) == 2, "nothing is asked about who says nothing"
+    (row,) = found["rows"]
+    figures_of = row["measures"]
+    assert (figures_of["compat_rating"]["value"], figures_of["compat_rating"]["n"]) == (4, 1)
+    assert (figures_of["rating"]["value"], figures_of["rating"]["n"]) == (pytest.approx(8 / 3), 3)
 
 
 @NEEDS_OPENAI

@@ -14,12 +14,12 @@ MOST: Final = 3
 
 
 def verdicts(card: Scorecard, condition: str, systems: Sequence[str]) -> Iterator[str]:
-    """What differs between two systems; of more, which are better by the first main scale. systems: in their order."""
+    """What differs between two systems; of more, which are better by the first main scale with a direction."""
     compared = [one for one in card.differences if one.condition == condition]
     if len(systems) == 2:
         yield from _of_two(card, compared)
         return
-    first = next((scale for scale in card.scales if scale.main), None)
+    first = next((scale for scale in card.scales if scale.main and scale.direction), None)
     told = [(card.better(one), {one.a, one.b}) for one in compared if first is not None and one.scale == first.id]
     losers = {
         system: [each for each in systems if each != system and (system, {system, each}) in told] for system in systems

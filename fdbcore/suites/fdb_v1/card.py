@@ -37,8 +37,9 @@ TOLD: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
 BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
-RESPOND: Final = ("compat_respond", "addressed the overlap:")
-"""The same of every task of v1.5."""
+RESPONDS: Final = ("responds", "addressed the overlap:")
+RESUMES: Final = ("resumes", "left the overlap aside and went on:")
+"""The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
 
 
 def card(document: V1Document) -> Scorecard:
@@ -134,7 +135,9 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
     whole = [row for row in document["rows"] if row["group"] is None]
     for condition in dict.fromkeys(row["condition"] for row in whole):
-        name, text = TOLD[condition] if document["version"] == V1 else RESPOND
+        name, text = (
+            TOLD[condition] if document["version"] == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
+        )
         rows = [row for row in whole if row["condition"] == condition]
         if shares := _counts(rows, name):
             is_early = any(row["measures"][EARLY]["value"] for row in rows if EARLY in row["measures"])
@@ -187,11 +190,11 @@ def _terms(document: V1Document) -> dict[str, str]:
 
 
 def _cases(document: V1Document) -> Iterator[ScoredCase]:
-    of_v1 = document["version"] == V1
     trials = max((item["trial"] for item in document["items"]), default=1)
     for item in document["items"]:
         values = {name: sum(items) / len(items) for name, items in item["figures"].items() if items and name in BY_ID}
-        tags = {} if of_v1 or item["marks"] is None else {"behaviour": (str(item["marks"]["behaviour"]),)}
+        did = (item["marks"] or {}).get("did")
+        tags = {} if did is None else {"behaviour": (did.replace("_", " "),)}
         yield ScoredCase(
             item["condition"],
             item["system"],

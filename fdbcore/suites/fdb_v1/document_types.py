@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from fdbcore.analysis.judging_types import JudgingSpent
 
+RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
 
 
@@ -31,13 +32,13 @@ class V1Row(TypedDict):
 
 
 class V1Range(TypedDict):
-    """What a figure is by several recognisers or detectors, over the samples that all of them have it of; the first is
-    the one of the tables, which may be of more samples."""
+    """What a figure is by several recognisers, detectors, or judges and wordings of their rubric, over the samples that
+    all of them have it of; the first is the one of the tables, which may be of more samples."""
 
     condition: str
     system: str
     measure: str
-    by: Literal["transcriber", "detector"]
+    by: RangeBy
     n: Annotated[int, Meta(description="samples, each trial counted, that all of them have the figure of")]
     values: dict[str, float]
     low: float
@@ -99,10 +100,20 @@ class V1Item(TypedDict):
     user: Annotated[list[tuple[float, float]], Meta(description="where the user speaks, by voice activity")]
     system_speech: list[tuple[float, float]]
     words: Annotated[str | None, Meta(description="of the system; null if they are not known")]
-    marks: Annotated[dict[str, Any] | None, Meta(description="of the judge")]
+    marks: Annotated[dict[str, Any] | None, Meta(description="of the judge; did: by our rubric of behaviours")]
     figures: dict[str, list[float]]
     before: NotRequired[dict[str, float]]
     after: NotRequired[dict[str, float]]
+
+
+class V1Agreement(TypedDict):
+    """How far another judge, or another wording, agrees with the first one, on samples that both have marks of."""
+
+    rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
+    first: str
+    second: str
+    agree: Annotated[V1Figure, Meta(description="the share of equal answers")]
+    kappa: Annotated[V1Figure, Meta(description="Cohen's; null if all answers are the same")]
 
 
 class V1Settings(TypedDict):
@@ -140,6 +151,7 @@ class V1Document(TypedDict):
     tests: list[V1PairedTest]
     published: Annotated[list[V1Row], Meta(description="figures of the published table; empty unless asked for")]
     judging: JudgingSpent | None
+    agreement: list[V1Agreement]
     items: list[V1Item]
     problems: list[V1Problem]
     warnings: list[str]

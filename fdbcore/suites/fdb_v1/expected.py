@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.measures.reading import Reading
+from fdbcore.report.format import counted
 from fdbcore.runs.estimates import expected_use
 from fdbcore.runs.expected_words import expected_hearing
 from fdbcore.suites.fdb_v1.calls import HeardSample, heard_samples
 from fdbcore.suites.fdb_v1.hearing import LANGUAGE
+from fdbcore.suites.fdb_v1.judging import RUBRICS, raters_of
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.suites.fdb_v1.scoring import ScoringWith
 from fdbcore.types import SIDES, Side
@@ -40,9 +42,11 @@ def expected(
             seconds = [seconds_to_hear(Reading(case.path), source, LANGUAGE, sides) for case in cases]
             yield expected_hearing(source, "sample", seconds)
         for judge in scoring.judging.judges:
-            n = sum(_is_judged(version, case) for case in cases) * scoring.judging.repeats
+            questions = len(RUBRICS[version]) * sum(each is judge for each, _ in raters_of(scoring.judging).values())
+            n = sum(_is_judged(version, case) for case in cases) * questions * scoring.judging.repeats
             counts: dict[Unit, float] = {"text_in_tokens": n * TOKENS_IN[version], "text_out_tokens": n * TOKENS_OUT}
-            yield expected_use(judge.name, "question", n, n, counts, judge.services())
+            name = f"{judge.name} ({counted(questions, 'question')} a sample)"
+            yield expected_use(name, "question", n, n, counts, judge.services())
 
 
 def _is_judged(version: Version, case: HeardSample) -> bool:

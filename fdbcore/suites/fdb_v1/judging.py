@@ -1,125 +1,184 @@
-"""What a judge is asked: how a reply fits an interruption (v1), and what the system did after an overlap (v1.5).
+"""What a judge is asked: how a reply fits an interruption (v1), and what the system did after an overlap (v1.5), by the
+published rule and by its corrected twin.
 
-The rubrics are in our own words. An answer that cannot be used is asked again, and is then missing, never a zero.
+The rubrics are in our own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing,
+never a zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
 
 from fdbcore.protocols import Judge
-from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_all
+from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.stats.raters import agreement
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
+from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.hearing import Said, lines
-from fdbcore.suites.fdb_v1.measures import BEHAVIOURS
+from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
 
-BEST: Final = 5
-RATING: Final = Rubric(
-    "rating",
-    "A user interrupted a voice system. You get what the labels say of the conversation before, and of the "
-    "interruption, and what the system then said, by a speech recogniser. Rate how well that fits the interruption, "
-    "as an integer from 0 to 5. 0: it has nothing to do with it. 1: hardly. 2: a little. 3: in part. 4: well. "
-    "5: it fits completely. Do not blame the system for a misspelling. Give a short reason that quotes words.",
-    object_schema({"rating": {"type": "integer"}, "reason": {"type": "string"}}),
-)
-BEHAVIOUR: Final = Rubric(
-    "behaviour",
-    "A voice system was talking with a user when the user's audio was overlapped by something else. You get the words "
-    "of both sides with times in seconds, as recognised, with the overlap and in the same conversation without it. "
-    "Find the first new segment of the system's speech after the overlap began: one that refers to what was heard, "
-    "begins another kind of act, opens anew, or clearly starts over. A segment that had begun before does not count. "
-    "Say what it does. respond: it addresses what was said in the overlap. resume: it leaves that aside and goes on. "
-    "uncertain: it asks to repeat, or says that it has not understood. unknown: it is about something else, or there "
-    "is none. Give a short reason that quotes words.",
-    object_schema({"behaviour": {"type": "string", "enum": list(BEHAVIOURS)}, "reason": {"type": "string"}}),
-)
+if TYPE_CHECKING:
+    from fdbcore.analysis.judging_types import JudgingSpent
+    from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
+
+ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
+    "rating": range(6),
+    "behaviour": list(BEHAVIOURS),
+    "did": list(OUR_BEHAVIOURS),
+}
+"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
+RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
+"""What is asked about each sample."""
+TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
+"""The rubrics in words."""
+REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
+SILENT: Final = {"rating": 0, "reason": "it said nothing"}
+
+Asked: TypeAlias = Mapping[Path, Sequence[JudgeQuestion]]
+Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
+"""By recording: the answer by each rubric, and its reason by the name in REASONS."""
 
 
-def _check_rating(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    if not isinstance(marks["rating"], int) or isinstance(marks["rating"], bool) or not 0 <= marks["rating"] <= BEST:
-        raise TypeError(f"rating: expected an integer from 0 to {BEST}, got {marks['rating']!r}")
+def raters_of(options: JudgeOptions) -> dict[str, tuple[Judge, int]]:
+    """Who judges by which wording, by name: the main one, the other judges, and the first with the other wording."""
+    first, *others = options.wordings
+    raters = [*((judge, first) for judge in options.judges), *((options.judges[0], each) for each in others)]
+    return {
+        f"{judge.name}{f', wording {wording + 1}' if wording else ''}": (judge, wording) for judge, wording in raters
+    }
 
 
-def _check_behaviour(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    if marks["behaviour"] not in BEHAVIOURS:
-        raise TypeError(f"behaviour: expected one of {', '.join(BEHAVIOURS)}, got {marks['behaviour']!r}")
+@cache
+def rubric_of(name: str, wording: int) -> Rubric:
+    """A wording of a rubric, from 0."""
+    texts = tomllib.loads((files("fdbcore.suites.fdb_v1") / "data" / "rubrics.toml").read_text(encoding="utf-8"))
+    kind = {"type": "integer"} if name == "rating" else {"type": "string", "enum": ANSWERS[name]}
+    return Rubric(name, texts[name][wording], object_schema({name: kind, "reason": {"type": "string"}}))
+
+
+def _check(name: str, marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    answer, known = marks[name], ANSWERS[name]
+    if type(answer) is not type(known[0]) or answer not in known:
+        raise TypeError(f"{name}: expected one of {', '.join(map(str, known))}, got {answer!r}")
 
 
 def questions_of(
-    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], took_over: Callable[[HeardSample], bool]
-) -> tuple[dict[Path, JudgeQuestion], int]:
-    """What a judge is asked, by recording, and of how many others it would need the words of both sides.
+    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], wording: int
+) -> tuple[Asked, int]:
+    """What a judge is asked, and about how many others it would need the words of both sides.
 
-    took_over: v1 rates only what takes over, by words.
+    Of v1 these are the interruptions; about a system that says nothing there is no question.
     """
-    asked: dict[Path, JudgeQuestion] = {}
+    asked: dict[Path, list[JudgeQuestion]] = {}
     unheard = 0
     for case, clean in by_clean(cases):
         said = words.get(case.path, {})
+        evidence: dict[str, Any]
         if version == V1:
-            if case.sample.task == INTERRUPTION and "B" in said and took_over(case):
-                after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
-                asked[case.path] = JudgeQuestion(
-                    RATING, {"labels": dict(case.sample.texts[0]), "system": lines(after)}, _check_rating
-                )
-            continue
-        calm = {} if clean is None else words.get(clean.path, {})
-        if not {"A", "B"} <= said.keys():
+            if case.sample.task != INTERRUPTION or "B" not in said:
+                continue
+            after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
+            evidence = {"labels": dict(case.sample.texts[0]), "system": lines(after)}
+        elif {"A", "B"} <= said.keys():
+            calm = {} if clean is None else words.get(clean.path, {})
+            (start_s, end_s), *_ = case.sample.spans
+            evidence = {
+                "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts[0]},
+                "user": lines(said["A"]),
+                "system": lines(said["B"]),
+                "user_without_overlap": lines(calm["A"]) if "A" in calm else None,
+                "system_without_overlap": lines(calm["B"]) if "B" in calm else None,
+            }
+        else:
             unheard += 1
             continue
-        (start_s, end_s), *_ = case.sample.spans
-        evidence = {
-            "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts[0]},
-            "user": lines(said["A"]),
-            "system": lines(said["B"]),
-            "user_without_overlap": lines(calm["A"]) if "A" in calm else None,
-            "system_without_overlap": lines(calm["B"]) if "B" in calm else None,
-        }
-        asked[case.path] = JudgeQuestion(BEHAVIOUR, evidence, _check_behaviour)
+        asked[case.path] = [
+            JudgeQuestion(rubric_of(name, wording), evidence, partial(_check, name))
+            for name in (RUBRICS[version] if version != V1 or evidence["system"] else ())
+        ]
     return asked, unheard
 
 
 def judge_all(
-    asked: Mapping[Path, JudgeQuestion],
-    judge: Judge,
-    repeats: int,
-    desk: Desk,
+    cases: Sequence[HeardSample],
+    asked: Mapping[int, Asked],
+    options: JudgeOptions,
     jobs: int,
     show: Callable[[str], None],
-) -> tuple[dict[Path, Mapping[str, Any]], list[JudgeRequest], list[Problem]]:
-    """The marks by recording (of several repeats the median rating, or the most frequent behaviour), the requests, and
-    why marks are missing.
+) -> tuple[dict[str, Marks], JudgingSpent, list[Problem], str]:
+    """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
+    judging took, why marks are missing, and what was asked now, in words. asked: by wording.
+
+    The main rater is asked first, so that it is whole if the desk stops. Errors as of `ask_each_once`.
     """
-    requests = []
-    for path, question in asked.items():
-        kept = KeptAnswers(path / JUDGED)
-        requests += [JudgeRequest(kept, judge, question, repeat) for repeat in range(repeats)]
-    answers = ask_all(requests, desk, jobs, show)
-    found: dict[Path, Mapping[str, Any]] = {}
+    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
+    requests = [
+        JudgeRequest(kept[path], judge, question, repeat)
+        for judge, wording in raters_of(options).values()
+        for path, own in asked[wording].items()
+        for question in own
+        for repeat in range(options.repeats)
+    ]
+    desk = Desk(options.limit_usd)
+    once = ask_each_once(requests, desk, jobs, show)
+    answers = iter(once.answers)
+    found: dict[str, Marks] = {}
     problems = []
-    for number, path in enumerate(asked):
-        own = answers[number * repeats : (number + 1) * repeats]
-        marks = [each.marks for each in own if each.marks is not None]
-        if marks:
-            found[path] = _middle(marks)
-        else:
-            problems.append(Problem(str(path), f"not judged by {judge.name}: {own[0].reason}"))
-    return found, requests, problems
+    for rater, (_, wording) in raters_of(options).items():
+        found[rater] = own_marks = {path: {} if own else dict(SILENT) for path, own in asked[wording].items()}
+        for path, question in ((path, question) for path, own in asked[wording].items() for question in own):
+            given = [next(answers) for _ in range(options.repeats)]
+            name, marks = question.rubric.name, [each.marks for each in given if each.marks is not None]
+            if marks:
+                chosen = _middle(name, marks)
+                own_marks[path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
+            else:
+                problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
+    return found, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
 
 
-def _middle(marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    if "rating" in marks[0]:
-        return sorted(marks, key=lambda each: float(each["rating"]))[(len(marks) - 1) // 2]
-    named = [str(each["behaviour"]) for each in marks]
-    return marks[named.index(max(dict.fromkeys(named), key=named.count))]
+def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    given = [each[name] for each in marks]
+    if name == "rating":
+        return marks[given.index(sorted(given)[(len(given) - 1) // 2])]
+    return marks[given.index(max(dict.fromkeys(given), key=given.count))]
 
 
-def figures_of(marks: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The items of the judged measures."""
+def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> Iterator[V1Agreement]:
+    """How far each other rater agrees with the main one, by rubric."""
+    samples = {case.path: case.sample.name for case in cases}
+    (main, first), *others = found.items() or [("", {})]
+    for other, second in others:
+        for name, known in ANSWERS.items():
+            both = [path for path in first if name in first[path] and name in second[path]]
+            if both:
+                places = [[known.index(own[path][name]) for own in (first, second)] for path in both]
+                counts = np.eye(len(known) ** 2)[[a * len(known) + b for a, b in places]]
+                found_of: list[V1Figure] = [
+                    {"value": each.value, "sd": None, "ci95": each.interval, "n": len(both)}
+                    for each in agreement(counts, [samples[path] for path in both])
+                ]
+                agree, kappa = found_of
+                yield {"rubric": name, "first": main, "second": other, "agree": agree, "kappa": kappa}
+
+
+def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
+    """The items of the judged measures. took_over: by words; as published, v1 rates no others."""
+    found: dict[str, list[float]] = {}
     if "rating" in marks:
-        return {"compat_rating": [float(marks["rating"])]}
-    return {f"compat_{name}": [float(marks["behaviour"] == name)] for name in BEHAVIOURS}
+        found = {name: [float(marks["rating"])] for name in ("rating", *(["compat_rating"] if took_over else []))}
+    if "behaviour" in marks:
+        found = {f"compat_{name}": [float(marks["behaviour"] == name)] for name in BEHAVIOURS}
+    if "did" in marks:
+        found |= {name: [float(marks["did"] == name)] for name in OUR_BEHAVIOURS}
+    return found

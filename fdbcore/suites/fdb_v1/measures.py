@@ -36,6 +36,13 @@ BEHAVIOURS: Final[Mapping[str, str]] = {
     "uncertain": "asks to repeat, or says that it has not understood",
     "unknown": "does none of these, or says nothing",
 }
+OUR_BEHAVIOURS: Final[Mapping[str, str]] = {
+    "responds": "addresses what was said in the overlap, at once or later",
+    "resumes": "talks on through it, takes its answer up again, or had said all, where no reply was needed",
+    "asks_again": "asks to repeat, or says that it has not understood",
+    "neither": "breaks off and says no more, leaves a reply that was needed out, or turns to something else",
+}
+"""What a judge says that the system did, by the published rule and by its corrected twin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,12 @@ _WHOLE_OUTPUT: Final = (
     "cut-offs count speech that begins in the pause"
 )
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
+
+
+_BEGUN_BEFORE: Final = (
+    "speech that had begun before the overlap does not count, so who rightly talks on, or had said all, is “unknown”, "
+    "the more so the better a judge keeps to the rule; it depends on the judge and on the words of both sides"
+)
 
 
 def _takeovers() -> Iterator[SuiteMeasure]:
@@ -133,6 +146,10 @@ MEASURES: Final = (
         COMPAT, "mean", "", 2, 1, "it counts takeovers alone, and depends on the judge", is_main=True,
     ),
     SuiteMeasure(
+        "rating", "rating, all", "The same of every interruption: whatever is said is marked, and 0 if nothing is.",
+        OURS, "mean", "", 2, 1,
+    ),
+    SuiteMeasure(
         "compat_backchannels_per_s", "backchannels", "Segments of at most 3 s, by the length of the sample.",
         COMPAT, "mean", "1/s", 3, 1, "any short sound counts, and segments after one of more than 3 s do not",
     ),
@@ -143,10 +160,13 @@ MEASURES: Final = (
     ),
     *(
         SuiteMeasure(
-            f"compat_{name}", name, f"A judge's category of what follows the overlap: it {meaning}.", COMPAT, "share",
-            defect="it depends on the judge and on the words of both sides", is_main=name == "respond",
+            f"{prefix}{name}", name.replace("_", " "), f"A judge's category of what follows the overlap: it {meaning}.",
+            part, "share", defect=defect, is_main=name in ("responds", "resumes"),
         )
-        for name, meaning in BEHAVIOURS.items()
+        for prefix, part, defect, known in (
+            ("compat_", COMPAT, _BEGUN_BEFORE, BEHAVIOURS), ("", OURS, "", OUR_BEHAVIOURS)
+        )
+        for name, meaning in known.items()
     ),
     SuiteMeasure(
         "compat_stop_s", "stop latency", "Lengths of the overlaps of merged Silero segments; mean over all of them.",

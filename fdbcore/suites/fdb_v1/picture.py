@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
 from fdbcore.report.svg.text import drawing, number, xml
+from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID
 from fdbcore.types.scorecard import ScoredCase
 
@@ -30,7 +31,7 @@ def picture(case: ScoredCase) -> str:
     item = cast("V1Item", case.item)
     rows = [(BY_ID[name].label, [_value(name, items)]) for name, items in item["figures"].items() if name in BY_ID]
     marks = item["marks"] or {}
-    facts = [("judge", f"{marks.get('rating', marks.get('behaviour'))}: {marks.get('reason', '')}")] if marks else []
+    facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
     facts += [("system's words", item["words"])] if item["words"] else []
     return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
 

@@ -9,8 +9,9 @@ from fdbcore.report.format import NONE, counted, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
-from fdbcore.report.scorecard.screen import interval_text
+from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.terminal import filled
+from fdbcore.suites.fdb_v1.judging import TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, FEATURES
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
 TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
-RANGES: Final = "What the figures are by other recognisers and detectors, of the n samples that all have"
+RANGES: Final = "What the figures are by other recognisers, detectors and judges, of the n samples that all have"
+BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector", "judge": "judge or its wording"}
 ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (
@@ -77,8 +79,8 @@ def section(document: V1Document) -> str:
 
 
 def ranges_told(document: V1Document) -> Iterator[str]:
-    """A sentence on the widest range of shares by recognisers, and one on that by detectors."""
-    for by, what in (("transcriber", "recogniser"), ("detector", "voice activity detector")):
+    """A sentence on the widest range of shares by each of BY, and one on how far each two judges agree."""
+    for by, what in BY.items():
         own = [each for each in document["ranges"] if each["by"] == by and BY_ID[each["measure"]].pooling == "share"]
         if any(each["low"] < each["high"] for each in own):
             widest = max(own, key=lambda each: each["high"] - each["low"])
@@ -87,6 +89,13 @@ def ranges_told(document: V1Document) -> Iterator[str]:
                 f"goes from {widest['low']:.2f} to {widest['high']:.2f} on {counted(widest['n'], 'sample')}; "
                 "no share goes further."
             )
+    for each in document["agreement"]:
+        agree, kappa = (
+            f"{number_text(own['value'])} {interval_text(own['ci95']) if own['ci95'] else ''}".strip()
+            for own in (each["agree"], each["kappa"])
+        )
+        told = f"{each['second']} agrees with {each['first']} on “{TOLD[each['rubric']]}”"
+        yield f"{told} in {agree} of {counted(each['agree']['n'], 'sample')}, kappa {kappa}."
 
 
 def _range(each: V1Range) -> Sequence[str]:

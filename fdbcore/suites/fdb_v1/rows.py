@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from fdbcore.suites.fdb_v1.rules import trimmed_mean
 from fdbcore.suites.fdb_v1.samples import Version, tasks_of
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1Comparison, V1Figure, V1Range, V1Row
+    from fdbcore.suites.fdb_v1.document_types import RangeBy, V1Comparison, V1Figure, V1Range, V1Row
 
 Scored = Sequence[tuple[HeardSample, Figures]]
 LEAST_COMPARED = 2
@@ -132,9 +132,9 @@ def _compared(condition: str, a: str, b: str, measure: str, pairs: npt.NDArray[n
 
 
 def ranges_of(
-    version: Version, scored: Scored, by: Literal["transcriber", "detector"], others: Mapping[str, Scored], main: str
+    version: Version, scored: Scored, by: RangeBy, others: Mapping[str, Scored], main: str
 ) -> Iterator[V1Range]:
-    """What figures are by several recognisers or detectors, over the samples of which all that give the figure have it.
+    """What figures are by several recognisers, detectors or judges, over the samples of which all that give it have it.
 
     others: what each other one says, with only the figures that hang on it. main: the name of the first.
     """

@@ -21,7 +21,6 @@ from fdbcore.recording.files import read_json
 from fdbcore.registry import vad
 from fdbcore.report.format import counted
 from fdbcore.report.glossary import EXCLUSIONS
-from fdbcore.runs.asking import Desk, spent_on
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.turns import detect_turns
@@ -75,8 +74,6 @@ class ScoringWith:
             for name in options["detector"]:
                 vad(name)
         judges = JudgeOptions.of(options)
-        if len(judges.judges) > 1:
-            raise SettingsError(f"--judge: expected one, got {len(judges.judges)}")
         file = options.get("human")
         human = {} if file is None else _human(file)
         return cls(
@@ -117,7 +114,8 @@ class _Work:
     sounds: dict[Path, _Sound] = field(default_factory=dict)
     figures: dict[Path, dict[str, Sequence[float]]] = field(default_factory=dict)
     words: dict[str, Mapping[Path, Said]] = field(default_factory=dict)
-    marks: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    marks: judging.Marks = field(default_factory=dict)
+    by_rater: Mapping[str, judging.Marks] = field(default_factory=dict)
     features: dict[Path, tuple[Features, Features]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -151,6 +149,10 @@ def score(
         name: [(case, _by_words(work, case, words)) for case in work.cases if case.path in words]
         for name, words in list(work.words.items())[1:]
     }
+    by_judge = {
+        name: [(case, _by_judge(work, case, marks)) for case in work.cases if case.path in marks]
+        for name, marks in list(work.by_rater.items())[1:]
+    }
     document: V1Document = {
         "schema": "fdbcore.fdb_v1/1",
         "version": version,
@@ -158,7 +160,7 @@ def score(
             "fdbcore": __version__,
             "transcribers": list(work.words),
             "detectors": detectors,
-            "judge": next((judge.name for judge in scoring.judging.judges), None),
+            "judge": next(iter(work.by_rater), None),
             "human": scoring.human_file,
             "utmos": scoring.utmos,
             "resamples": RESAMPLES,
@@ -172,10 +174,12 @@ def score(
         "ranges": [
             *ranges_of(version, scored, "transcriber", by_words, next(iter(work.words), "")),
             *ranges_of(version, scored, "detector", by_detector, detectors[0]),
+            *ranges_of(version, scored, "judge", by_judge, next(iter(work.by_rater), "")),
         ],
         "tests": tests_of(work.cases, work.features, work.marks),
         "published": published_rows(version) if scoring.published else [],
         "judging": judged,
+        "agreement": list(judging.agreement_of(work.cases, work.by_rater)),
         "items": [_item(work, case) for case in work.cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in work.problems],
         "warnings": work.warnings,
@@ -280,20 +284,23 @@ def _judge(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[
         what = "rating of replies to interruptions" if work.version == V1 else "behaviour after the overlap"
         work.warnings.append(f"{what}: left out without --judge")
         return [], None
-    judge, repeats = scoring.judging.judges[0], scoring.judging.repeats
-
-    def took_over(case: HeardSample) -> bool:
-        return any(work.figures[case.path].get("compat_takeover_wanted", ()))
-
-    asked, unheard = judging.questions_of(work.version, work.cases, work.main_words, took_over)
+    asked = {}
+    for wording in scoring.judging.wordings:
+        asked[wording], unheard = judging.questions_of(work.version, work.cases, work.main_words, wording)
     if unheard:
         work.warnings.append(f"{unheard} samples are not judged: expected the words of both sides (--transcriber)")
-    desk = Desk(scoring.judging.limit_usd)
-    work.marks, requests, unanswered = judging.judge_all(asked, judge, repeats, desk, jobs or DEFAULT_REQUESTS, show)
+    asking = (scoring.judging, jobs or DEFAULT_REQUESTS, show)
+    work.by_rater, spent, unanswered, told = judging.judge_all(work.cases, asked, *asking)
+    work.marks = next(iter(work.by_rater.values()))
     work.problems += unanswered
-    for path, marks in work.marks.items():
-        work.figures[path].update(judging.figures_of(marks))
-    return [f"questions to the judge: {len(requests):,}"], spent_on(requests).to_json(repeats, desk.stopped)
+    for case in work.cases:
+        work.figures[case.path].update(_by_judge(work, case, work.marks))
+    return [told], spent
+
+
+def _by_judge(work: _Work, case: HeardSample, marks: judging.Marks) -> Figures:
+    took_over = any(work.figures[case.path].get("compat_takeover_wanted", ()))
+    return judging.figures_of(marks.get(case.path, {}), took_over)
 
 
 def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> None:
@@ -368,7 +375,7 @@ def _item(work: _Work, case: HeardSample) -> V1Item:
         "user": user,
         "system_speech": system,
         "words": None if said is None else " ".join(word.text for word in said),
-        "marks": dict(work.marks[case.path]) if case.path in work.marks else None,
+        "marks": dict(work.marks.get(case.path, ())) or None,
         "figures": {name: list(items) for name, items in work.figures[case.path].items()},
     }
     if case.path in work.features:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols.suite import Suite
-from fdbcore.runs.judge_flags import MAX_COST, REPEATS
+from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
@@ -30,7 +30,7 @@ DETECTOR: Final = Option(
     several=True,
 )
 JUDGE: Final = Option(
-    "--judge", "Let this judge rate replies, and name behaviours.", metavar="JUDGE:NAME", several=True
+    "--judge", "Let judges rate replies and name behaviours, beside each other.", metavar="JUDGE:NAME", several=True
 )
 HUMAN: Final = Option(
     "--human", "When people gave backchannels, as JSON {ID: [COUNT, ...]}: for the JSD.", kind="path", metavar="FILE"
@@ -124,4 +124,4 @@ class RecordedUsers(Suite):
 
 
 V1: Final = RecordedUsers("fdb-v1", (HUMAN, PUBLISHED))
-V15: Final = RecordedUsers("fdb-v1.5", (UTMOS,))
+V15: Final = RecordedUsers("fdb-v1.5", (RUBRICS, UTMOS))

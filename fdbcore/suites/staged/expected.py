@@ -42,7 +42,7 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
         used, words = _of_words(cases, source, bool(judges), show)
         heard.append(words)
         yield used
-    setups = [setup for _, setup in setups_of(len(scoring.sources), len(judges), scoring.wordings)]
+    setups = [setup for _, setup in setups_of(len(scoring.sources), len(judges), scoring.judging.wordings)]
     planned = requests_of(cases, heard, judges, setups, repeats) if judges else []
     for judge in judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}

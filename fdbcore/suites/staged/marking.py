@@ -55,7 +55,7 @@ def mark_all(
 ) -> MarkedDialogues:
     """Let judges mark all dialogues of which both sides are known. heard: the words by each source.
 
-    The setups are asked in their order, so that the first one is whole if the desk stops. Errors as of `ask_all`.
+    The setups are asked in their order, so that the first one is whole if the desk stops. Errors as of `ask_each_once`.
     """
     planned = requests_of(cases, heard, judges, setups, repeats)
     requests = [each for own in planned for each in own.requests]

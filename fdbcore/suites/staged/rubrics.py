@@ -13,8 +13,6 @@ from fdbcore.suites.staged.scenario_types import RubricEntry
 from fdbcore.types import Rubric, RubricQuestion, object_schema
 
 MARKS: Final = ("turn_taking", "instruction_following")
-WORDINGS: Final = 2
-"""How many wordings our own rubrics have."""
 
 _TASK: Final = (
     "You judge how a voice system behaved in a spoken dialogue with a user. You get the user's goals, what both said "

@@ -28,7 +28,6 @@ from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
 from fdbcore.suites.staged.pooling import dialogues_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
-from fdbcore.suites.staged.rubrics import WORDINGS
 from fdbcore.suites.staged.users import families_of, left_out_of
 from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variant_of
 from fdbcore.types import TICKS_PER_S, Problem
@@ -74,14 +73,10 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`.
-
-    wordings: of the rubrics, from 0.
-    """
+    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`."""
 
     sources: Mapping[str, WordSource]
     judging: JudgeOptions
-    wordings: Sequence[int]
     rule: Mapping[str, float]
 
     @classmethod
@@ -94,10 +89,7 @@ class Scoring:
         rule = rule_of(",".join(options["passes"]) or RULE)
         if options["passes"] and not judges and (needed := [name for name in rule if name in JUDGED]):
             raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
-        wordings = wordings_of(options["rubrics"])
-        if not judges and wordings != [0]:
-            raise SettingsError("--rubrics: expected --judge beside it, got none")
-        return cls(sources, judging, wordings, rule)
+        return cls(sources, judging, rule)
 
     def apply(
         self,
@@ -125,7 +117,7 @@ class Scoring:
             if by_words and case.path in by_words[0]:
                 case.goals = by_words[0][case.path]
                 case.values.update(goal_values(case.goals))
-        setups = setups_of(len(self.sources), len(self.judging.judges), self.wordings)
+        setups = setups_of(len(self.sources), len(self.judging.judges), self.judging.wordings)
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for aspect, setup in setups[1:]:
@@ -168,7 +160,7 @@ class Scoring:
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
             **spent.to_json(repeats, desk.stopped),
-            "rubrics": [wording + 1 for wording in self.wordings],
+            "rubrics": [wording + 1 for wording in self.judging.wordings],
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
         }
@@ -181,7 +173,7 @@ class Scoring:
             return names[0], names[setup.transcriber]
         if aspect == "judge":
             return self.judging.judges[0].name, self.judging.judges[setup.judge].name
-        return f"wording {self.wordings[0] + 1}", f"wording {setup.wording + 1}"
+        return f"wording {self.judging.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
@@ -196,14 +188,6 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
             name if short.count(name) == 1 else redacted(address): word_source(address)
             for name, address in zip(short, addresses, strict=True)
         }
-
-
-def wordings_of(given: str) -> Sequence[int]:
-    """The wordings of the rubrics that an option asks for, from 0. SettingsError for another text."""
-    known = {"both": range(WORDINGS), **{str(number + 1): [number] for number in range(WORDINGS)}}
-    if given not in known:
-        raise SettingsError(f"--rubrics: expected one of {', '.join(known)}, got {given!r}")
-    return list(known[given])
 
 
 def document(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols.suite import Suite
-from fdbcore.runs.judge_flags import MAX_COST, REPEATS
+from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
@@ -42,7 +42,7 @@ class StagedDialogues(Suite):
             metavar="JUDGE:NAME",
             several=True,
         ),
-        Option("--rubrics", "Wording of the rubrics: 1, 2, or both, compared.", default="1", metavar="WORDING"),
+        RUBRICS,
         REPEATS,
         MAX_COST,
         Option(

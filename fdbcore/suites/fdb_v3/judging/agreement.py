@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_times
-from fdbcore.stats.raters import kappas
-from fdbcore.stats.significance import cluster_sums
+from fdbcore.stats.bootstrap import Estimate, Floats
+from fdbcore.stats.raters import agreement
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
@@ -79,8 +78,7 @@ def _agreement(
     what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
 ) -> V3JudgeAgreement:
     neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
-    tables = cluster_sums(counts, scenarios)
-    tables = tables[tables.any(axis=1)]
+    share, kappa = agreement(counts, scenarios)
     return {
         "what": what,
         "system": system,
@@ -90,14 +88,9 @@ def _agreement(
         "first_only": first_only,
         "second_only": second_only,
         "neither": neither,
-        "share": figure_of(bootstrap_times(lambda times: _shares(times @ tables), len(tables))),
-        "kappa": figure_of(bootstrap_times(lambda times: kappas(times @ tables), len(tables))),
+        "share": figure_of(share),
+        "kappa": figure_of(kappa),
     }
-
-
-def _shares(tables: Floats) -> Floats:
-    shares: Floats = (tables[:, 0] + tables[:, 3]) / tables.sum(axis=1)
-    return shares
 
 
 def figure_of(estimate: Estimate) -> V3AgreementFigure:
