@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,7 @@ def score(reading: Reading, keep: bool = True) -> Scores:
         (reading.path / QUANTITIES).unlink(missing_ok=True)
     write_bytes(reading.path / SCORES, of_scores)
     write_bytes(reading.path / QUANTITIES, _sealed(of_quantities, of_scores))
+    reading.kept_figures = None
     return scores
 
 
@@ -180,8 +181,23 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
     return _computed(reading) if kept is None or reading.damaged_beside else kept[:2]
 
 
-def _kept(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity], str | None] | None:
-    """The stored quantities, and the version that stored them; None if scoring again might not only repeat them."""
+class _Kept(NamedTuple):
+    """The stored figures of a recording. version: of fdbcore, that stored them."""
+
+    quantities: dict[str, Quantity]
+    with_echo: dict[str, Quantity]
+    version: str | None
+
+
+def _kept(reading: Reading) -> _Kept | None:
+    """The stored figures; None if scoring again might not only repeat them. The recording keeps them if it has any."""
+    kept = reading.kept_figures
+    if not isinstance(kept, _Kept):
+        kept = reading.kept_figures = _read_kept(reading)
+    return kept
+
+
+def _read_kept(reading: Reading) -> _Kept | None:
     path, scores = reading.path / QUANTITIES, reading.path / SCORES
     kept = kept_of_form(path, QUANTITIES_SCHEMA, KeptQuantities)
     if kept is None:
@@ -196,7 +212,7 @@ def _kept(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity], s
         raise damaged(path, f"made from another {ACTIVITY}")
     if then.get(META) == now.get(META) and then.get(HEALTH) != now.get(HEALTH):
         raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
-    return (*found, kept.get("fdbcore")) if then == now else None
+    return _Kept(*found, kept.get("fdbcore")) if then == now else None
 
 
 def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -215,8 +231,8 @@ def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quan
 def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
     """The quantities that this version of fdbcore stored, if scoring again would only repeat them; None if not."""
     with suppress(RecordingError):
-        if (kept := _kept(reading)) and kept[2] == __version__ and not reading.damaged_beside:
-            return kept[0]
+        if (kept := _kept(reading)) and kept.version == __version__ and not reading.damaged_beside:
+            return kept.quantities
     return None
 
 

@@ -43,6 +43,9 @@ class Reading(Recording):
     It keeps what it has read, so of thousands of recordings hold only one at a time.
     """
 
+    kept_figures: object = None
+    """What `fdbcore.analysis.score` has read of its stored figures; None: nothing yet."""
+
     @cached_property
     def health(self) -> Health | None:
         """What is wrong with the audio; None if that is not known. A live call that nobody examined yet, as its run was

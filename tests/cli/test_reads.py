@@ -12,8 +12,9 @@ META_PASSES = 5
 """The calls of a run are listed, read for its tables, shown each on its page, and asked for their settings; then the
 page of the run looks for their audio."""
 
-ACTIVITY_PASSES = 4
-"""Values per tick are read when they are needed, as they are not kept: of a day they take more memory than all else."""
+ACTIVITY_PASSES = 5
+"""Values per tick are read when they are needed, as they are not kept: of a day they take more memory than all else.
+Once they are read to be hashed, as are events and turns: meta.json has the hashes."""
 
 
 def test_a_replay_reads_back_what_it_has_recorded_once(tmp_path: Path) -> None:
@@ -21,7 +22,8 @@ def test_a_replay_reads_back_what_it_has_recorded_once(tmp_path: Path) -> None:
     found = reads(command, tmp_path, tmp_path / "hook")
     parts = ("meta.json", "events.jsonl", "derived/health.json", "derived/turns.json")
     assert found.pop("run/sample/derived/activity.npz") <= ACTIVITY_PASSES
-    assert found == {f"run/sample/{part}": 1 for part in parts}
+    # Twice, as all but meta.json and health.json are read to be hashed, and these two to bind the figures to them.
+    assert found == {f"run/sample/{part}": 2 for part in parts}
 
 
 def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pages(tmp_path: Path) -> None:
@@ -30,15 +32,16 @@ def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pa
     (tmp_path / "calls.csv").write_text("file,language\ncall.wav,en\n")
     command = ["replay", "calls", "--vad", "energy", "--meta", "calls.csv", "--quiet", "--out", "run"]
     made = {Path(path).name: n for path, n in reads(command, tmp_path, tmp_path / "made").items()}
-    assert made.pop("meta.json") <= META_PASSES + 1
-    # Once more each to see whether the call is whole. Activity: its moments, once more for the table of facts.
-    assert made.pop("activity.npz") <= ACTIVITY_PASSES + 3
+    # Once more each to see whether the call is whole, and whether its figures are of these very files: what is hashed
+    # for that is read again. Activity: its moments, once more for the table of facts.
+    assert made.pop("meta.json") <= META_PASSES + 3
+    assert made.pop("activity.npz") <= ACTIVITY_PASSES + 5
     times = {
-        "quantities.json": 5,  # twice for the table of facts
-        "scores.json": 4,
-        "events.jsonl": 4,
-        "health.json": 4,
-        "turns.json": 4,
+        "quantities.json": 6,  # twice for the table of facts
+        "scores.json": 8,
+        "events.jsonl": 5,
+        "health.json": 8,
+        "turns.json": 7,
     }
     assert made == times
     assert (
@@ -48,5 +51,6 @@ def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pa
     again = reads(["report", "run", "--quiet"], tmp_path, tmp_path / "again")
     told = {Path(path).name: n for path, n in again.items()}
     assert told.pop("meta.json") <= META_PASSES
-    assert told.pop("activity.npz") <= ACTIVITY_PASSES + 2
-    assert told == dict.fromkeys(made, 2) | {"quantities.json": 5, "scores.json": 3}
+    assert told.pop("activity.npz") <= ACTIVITY_PASSES + 1
+    of_figures = {"quantities.json": 4, "scores.json": 5, "health.json": 4, "turns.json": 4}
+    assert told == dict.fromkeys(made, 2) | of_figures

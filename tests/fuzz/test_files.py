@@ -14,7 +14,6 @@ import pytest
 from fakes.model_server import NEEDS_OPENAI
 from fuzz.files import ACTS, LIVE, NAMES, REPLAY, copied, ended, run_case, seeds
 from fuzz.mutations import VICTIM, mutate
-from fuzz.seeds import V3
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 
@@ -69,7 +68,13 @@ FOUND: Final = (
     ("answer.json", "{", "[" * 5_000, f"{ACTS} --judge JUDGE --out out", "unscored"),
     (REPLY, "^", f"{BACK}json {' ' * 6_000}", STAGED, "."),
     (REPLY, '"Task-specific score": 3', '"Task-specific score": NaN', STAGED, "Safety.x.001.json"),
-    (f"{V3}/metadata.json", '"ai"', '"\\\\u0000"', "scenarios import v3 --out out.json", "metadata.json"),
+    (
+        "v3/benchmark_data_v2.json",
+        '"ai"',
+        '"\\\\u0000"',
+        "scenarios import v3 --out out.json",
+        "benchmark_data_v2.json",
+    ),
     ("mug.toml", PIPE, "", "scenarios validate mug.toml", "pipe"),
     ("acts.toml", PIPE, "", "acts validate acts.toml", "pipe"),
     ("gate.toml", PIPE, "", "report run --baseline old --gate gate.toml", "pipe"),
