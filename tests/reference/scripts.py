@@ -198,7 +198,7 @@ def v15(folder: Path, checkout: Path) -> dict[str, dict[str, Any]]:
 
 def _tests(task: Path, found: dict[str, dict[str, Any]]) -> None:
     """The paired tests of a folder, as its command gives them, before it rounds them."""
-    module = importlib.import_module("significance_test")
+    module: Any = importlib.import_module("significance_test")
     run, tables = module.run_batch_tests, []
 
     def watched(**arguments: Any) -> Any:

@@ -2,7 +2,7 @@
 
 A set is a folder with `v1` and `v15` (GROUP/ID/...), `v2` (FAMILY/TASK.json: replies of a judge), the backchannels of
 people (`PEOPLE`), and `names.json`: what is special about a sample, or all of a group. Words share the time of what is
-said by their letters, and lie a little beside it, as a recogniser's do: some cross the edges of what is heard as speech.
+said by their letters, and lie a little beside it, as a recogniser's do: some cross the edges of what sounds.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ def speech(text: str, voice: str, words_per_minute: int, rate_hz: int) -> Pcm:
     if rate_hz != SESSION_HZ:
         resampler = Resampler(SESSION_HZ, rate_hz, "best")
         pcm = np.concatenate([resampler.process(pcm), resampler.flush()])
-    return np.rint(pcm * (16_000 / np.abs(pcm).max())).astype(np.int16)
+    loud: Pcm = np.rint(pcm * (16_000 / np.abs(pcm).max())).astype(np.int16)
+    return loud
 
 
 def _put(folder: Path, content: Mapping[str, Any], rate_hz: int = RATE_HZ) -> None:

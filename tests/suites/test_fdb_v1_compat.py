@@ -152,7 +152,8 @@ def test_the_distance_of_disjoint_histograms_and_of_none() -> None:
     assert jsd([(0.0, 5.0)], 20.0, human) == pytest.approx(math.sqrt(math.log(2)), abs=1e-3)
     assert math.sqrt(math.log(2)) == pytest.approx(0.8326, abs=1e-4)
     assert jsd([], 20.0, human) == 1.0
-    assert jsd([(10.0, 19.9)], 20.0, human) < 0.2
+    alike = jsd([(10.0, 19.9)], 20.0, human)
+    assert alike is not None and alike < 0.2  # noqa: PT018
 
 
 def test_equal_and_single_pairs_have_no_test() -> None:
@@ -174,7 +175,8 @@ def test_the_cut_is_at_a_start_of_a_word_and_two_values_are_not_trimmed() -> Non
     assert rates([(1, 2), (2, 3)], 5.0, 8.0)[1]["words_per_minute"] == 0.0, "of no words"
     _, after, _, ours_before, ours_after = rates([(1, 2), (4.5, 5.5)], 5.0, 8.0)
     assert after["words_per_minute"] == 60.0
-    assert (ours_before["words_per_minute"], ours_after) == (pytest.approx(26.67, abs=0.01), {}), "ours: before"
+    assert ours_before["words_per_minute"] == pytest.approx(26.67, abs=0.01), "ours: before"
+    assert not ours_after
     assert trimmed_mean([1.0, 2.0]) == 1.5
     assert trimmed_mean([1.0, 2.0, 4.0]) == 2.0
 

@@ -30,7 +30,7 @@ NOTES: Final = (
 )
 PUBLISHED: Final = (
     "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
-    f"{SLOWED}: the released script takes any file for one of 16 kHz, and the released systems write 24 kHz, or 48 "
+    f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
 TOLD: Final[Mapping[str, tuple[str, str]]] = {

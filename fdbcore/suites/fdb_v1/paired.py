@@ -111,8 +111,8 @@ def _tested(
         "p_holm": None,
         "d_z": test.d_z,
         "ours_n": len(ours),
-        "ours_difference": estimate and estimate.value,
-        "ours_ci95": estimate and estimate.interval,
+        "ours_difference": None if estimate is None else estimate.value,
+        "ours_ci95": None if estimate is None else estimate.interval,
         "ours_p": sign_flip_p(differences)[0] if ours else None,
         "ours_p_holm": None,
     }
