@@ -279,6 +279,7 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
         (as_asked("[[1, 2], [3, 4]]: 3, 4"), 0),
         (as_asked('["0:01", "0:02"] : 3, 4, ...'), 0),
         (as_asked("[1, 2]: null, 4"), 0),
+        (as_asked("[1, 2]: [3, 4], [3, 4]: [1, 2]") + in_json([]), 0),
         (as_asked("[1, 2], [3, 4]: 3, 4"), 1),
         (as_asked("[[1, 2]: 3, 4], [[3, 4]: 1, 2]"), 2),
         (as_asked("[[1, 2], 3, 4], [3, 4]: 1, 2"), 1),

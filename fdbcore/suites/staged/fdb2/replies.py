@@ -139,22 +139,24 @@ def _in_loose_text(block: str) -> tuple[list[JudgedEvent], float | None, int]:
     events: list[JudgedEvent] = []
     intervals: list[Any] = []
     scores: list[object] = []
-    known = 0
+    known = missed = 0
     for item in [*items, []]:  # the empty list ends the last event
         if item == _COLON:
-            known += 0 if "'" in block[start:end] else len(list(_intervals(intervals[-1:])))
+            known = 0 if "'" in block[start:end] else len(list(_intervals(intervals[-1:])))
             continue
         if not isinstance(item, list | dict):
             scores.append(item)
             continue
         if scores:
-            events += _events_at(intervals, scores)
-            intervals, scores = [], []
+            found = _events_at(intervals, scores)
+            events, missed = events + found, missed + len(found) - known
+            intervals, scores, known = [], [], 0
         if isinstance(item, list) and len(item) > 2 and not any(isinstance(each, list | dict) for each in item[-2:]):
-            events += _events_in([item])
+            found = _events_in([item])
+            events, missed = events + found, missed + len(found)
         else:
             intervals.append(item)
-    return events, _task_in(block[end:]) or _task_in(block), len(events) - known
+    return events, _task_in(block[end:]) or _task_in(block), missed
 
 
 def _task_in(text: str) -> float | None:
