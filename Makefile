@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside nemo aarch64 docs check wheel bench soak fuzz clean
+.PHONY: demo schema test quick outside nemo reference aarch64 docs check wheel bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -65,6 +65,21 @@ build/nemo/made: pyproject.toml
 	build/nemo/bin/pip install --quiet --disable-pip-version-check \
 	  "$$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["asr"])')" '$(TORCH)'
 	touch $@
+
+# The scripts of the benchmark, of a checkout outside of this one; of torchaudio they need no compiled part, which would ask
+# for CUDA. To keep what the scripts give in tests/reference/golden.json: WRITE=--write
+REFERENCE_PYTHON ?= build/reference/bin/python
+reference: .venv/dev  ## the figures as published beside Full-Duplex-Bench's own scripts: FDB_REFERENCE=CHECKOUT make reference
+	@test -z "$$FDB_REFERENCE" || $(MAKE) --no-print-directory $(REFERENCE_PYTHON)
+	@PYTHONPATH=tests:. $(BIN)/python -m reference $(REFERENCE_PYTHON) $(WRITE)
+
+build/reference/bin/python:
+	@echo '--- Setting up build/reference, once: two minutes, 1.5 GB'
+	$(PYTHON) -m venv build/reference
+	build/reference/bin/pip install --quiet --disable-pip-version-check '$(TORCH)' silero-vad==6.2.3 librosa==0.11.0 \
+	  praat-parselmouth==0.4.7 scipy statsmodels pandas soundfile openai tqdm || { rm -r build/reference; false; }
+	build/reference/bin/pip install --quiet --disable-pip-version-check --no-deps torchaudio==2.11.1
+	rm -f build/reference/lib/python*/site-packages/torchaudio/lib/*.so
 
 # It needs apt; .ci/run installs the cross compiler and the emulator.
 aarch64: .venv/dev build/aarch64/made  ## the core on emulated processors: aarch64, by Debian's Python for it, and an old x86-64

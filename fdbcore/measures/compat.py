@@ -165,10 +165,16 @@ def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dic
     return measures
 
 
-def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Segment]:
+def segments(
+    probabilities: npt.NDArray[np.float32],
+    length_s: float,
+    min_speech_s: float = MIN_SPEECH_S,
+    min_silence_s: float = MIN_SILENCE_S,
+) -> list[Segment]:
     """Speech segments in s, from a track of Silero probabilities, float32 (n_windows,), as Silero's package makes them.
 
-    length_s: the length of the side's own audio; windows that begin after it are ignored.
+    length_s: the length of the side's own audio; windows that begin after it are ignored. The other two are the
+    package's settings in s: shorter speech is left out, and a shorter silence ends none.
     """
     found: list[Segment] = []
     start: float | None = None
@@ -181,12 +187,12 @@ def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Se
             start = now if start is None else start
         elif probability < OFF and start is not None:
             end = now if end is None else end
-            if now - end >= MIN_SILENCE_S:
+            if now - end >= min_silence_s:
                 found.append((start, end))
                 start = end = None
     if start is not None:
         found.append((start, length_s))
-    found = [(start, end) for start, end in found if end - start > MIN_SPEECH_S]
+    found = [(start, end) for start, end in found if end - start > min_speech_s]
     return _padded(found, length_s)
 
 

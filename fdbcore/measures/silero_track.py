@@ -54,23 +54,35 @@ def probabilities_of_files(recording: Recording) -> tuple[Probabilities, Probabi
     The calls of a recording are at 48 kHz; the way there and back moves the edges of some segments by a window or two.
     It is taken where a side is no whole file of 16 kHz. Errors as of `silero_probabilities`.
     """
-    a, b = (_of_file(recording, side) for side in SIDES)
+    a, b = (
+        probabilities_of(file_samples(recording, side)) if file_rate_hz(recording, side) == RATE_HZ else None
+        for side in SIDES
+    )
     if a is not None and b is not None:
         return a, b
     kept_a, kept_b = silero_probabilities(recording)
     return kept_a if a is None else a, kept_b if b is None else b
 
 
-def _of_file(recording: Recording, side: Side) -> Probabilities | None:
+def file_rate_hz(recording: Recording, side: Side) -> int | None:
+    """The rate of the file that a side is the whole of; None where there is no such file, or no longer."""
     files, source = recording.source_files, recording.meta.get("source") or {}
     if len(files) != len(SIDES) or recording.left_out or source["offset_ms"] or not plays_source(recording):
         return None
-    if files[source["sides"][side]["file"]]["rate_hz"] != RATE_HZ or changed_source(recording) is not None:
-        return None
-    track = _Track(RATE_HZ)
+    rate_hz: int = files[source["sides"][side]["file"]]["rate_hz"]
+    return None if changed_source(recording) is not None else rate_hz
+
+
+def file_samples(recording: Recording, side: Side) -> Pcm:
+    """The samples of that file as they are in it, int16 (n,), at its own rate."""
     with session_of(recording).open() as opened:
-        for block in opened.sides[side].file.blocks():
-            track.push(to_mono(block))
+        return np.concatenate([np.zeros(0, np.int16), *map(to_mono, opened.sides[side].file.blocks())])
+
+
+def probabilities_of(pcm: Pcm) -> Probabilities:
+    """Those of audio that the model takes for 16 kHz, int16 (n,)."""
+    track = _Track(RATE_HZ)
+    track.push(pcm)
     return track.ended()
 
 

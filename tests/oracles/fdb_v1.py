@@ -1,16 +1,17 @@
-"""The published measures of Full-Duplex-Bench v1 and v1.5, step by step, as their papers and code are told.
+"""The published measures of Full-Duplex-Bench v1 and v1.5, step by step, as the released scripts behave when they run.
 
-Words and segments are lists of [start, end] in seconds.
+Words and segments are lists of [start, end] in seconds. `tests/reference` holds what the scripts give of made samples;
+these say what they would give of random logs.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from fractions import Fraction
 from typing import Any
 
 import scipy.stats
-from scipy.spatial import distance
 
 
 def takeover(words: list[list[float]]) -> int:
@@ -38,47 +39,61 @@ def after(words: list[list[float]], end: float) -> list[list[float]]:
     return kept
 
 
+def tenth(samples: int) -> float:
+    """Samples at 16 kHz in s, to the nearest tenth; a half goes where the nearest binary fraction lies."""
+    exact = Fraction(samples / 16_000)
+    below = math.floor(exact * 10)
+    beyond = exact * 10 - below
+    up = beyond > Fraction(1, 2) or (beyond == Fraction(1, 2) and below % 2 == 1)
+    return (below + up) / 10
+
+
+def seconds(segments: list[list[int]], samples: int) -> list[list[float]]:
+    """The segments, in samples, as the detector's package gives them in seconds."""
+    return [[tenth(start), min(tenth(end), samples / 16_000)] for start, end in segments]
+
+
 def backchannel(segments: list[list[float]], words: list[list[float]]) -> tuple[int, list[list[float]]]:
     flag = 0
     stored: list[list[float]] = []
-    for segment in segments:
-        duration = segment[1] - segment[0]
-        if duration > 3:
+    for first, last in segments:
+        if last - first > 3:
             return 1, stored
-        stored.append(segment)
-        inside = 0
-        for word in words:
-            middle = (word[0] + word[1]) / 2
-            if middle >= segment[0] and middle < segment[1]:
-                inside = inside + 1
-        if inside > 3:
-            flag = 1
-        elif duration < 1 and inside <= 2:
-            flag = 0
-        else:
-            flag = 1
+        stored.append([first, last])
+        touching = 0
+        for start, end in words:
+            is_inside = first <= start and end <= last
+            is_over_the_end = start <= last and last < end
+            is_over_the_start = start <= first and first < end
+            if is_inside or is_over_the_end or is_over_the_start:
+                touching += 1
+        is_short = last - first < 1
+        flag = 0 if is_short and touching < 3 else 1
     return flag, stored
 
 
 def jsd(stored: list[list[float]], length: float, human: list[float]) -> float:
     if stored == []:
         return 1.0
-    n = max(1, math.ceil(length / 0.2))
-    counts = [0.0] * n
-    for segment in stored:
-        first, last = int(segment[0] / 0.2), int(segment[1] / 0.2)
-        for place in range(first, last + 1):
-            if place < n:
+    counts = [0.0] * (1 + math.floor(length / 0.2))
+    for start, end in stored:
+        for place in range(len(counts)):
+            if int(start / 0.2) <= place <= int(end / 0.2):
                 counts[place] += 1
     people = []
-    for place in range(n):
-        at = place / (n - 1) * (len(human) - 1) if n > 1 else 0.0
+    for place in range(len(counts)):
+        at = place / (len(counts) - 1) * (len(human) - 1) if len(counts) > 1 else 0.0
         low = min(int(at), len(human) - 1)
         high = min(low + 1, len(human) - 1)
         people.append(human[low] + (human[high] - human[low]) * (at - low))
-    p, q = [c + 1e-10 for c in counts], [c + 1e-10 for c in people]
-    p, q = [c / sum(p) for c in p], [c / sum(q) for c in q]
-    return float(distance.jensenshannon(p, q))
+    q = [each / sum(people) for each in people]
+    p = [each + 1e-10 for each in counts]
+    p = [each / sum(p) for each in p]
+    divergence = 0.0
+    for mine, theirs in zip(p, q, strict=True):
+        middle = (mine + theirs) / 2
+        divergence += sum(each * math.log(each / middle) for each in (mine, theirs) if each > 0) / 2
+    return math.sqrt(max(divergence, 0.0))
 
 
 def joined(segments: list[list[float]], gap: float) -> list[list[float]]:
@@ -113,16 +128,26 @@ def responses(user: list[list[float]], system: list[list[float]]) -> list[float]
     return sorted(start - end for start, end in latest.items())
 
 
-def cut(words: list[list[float]], overlap_end: float) -> float:
-    for word in sorted(words, key=lambda each: each[1]):
-        if word[1] >= overlap_end:
-            return word[1]
-    return overlap_end
+def cut(words: list[list[float]], overlap_end: float, length: float) -> float:
+    """Where a word is being said, at its start; in a gap, where the next begins; behind all words, where they end."""
+    place = overlap_end
+    behind = True
+    for start, end in sorted(words, key=lambda each: each[0]):
+        place = end
+        if start <= overlap_end < end or start > overlap_end:
+            place, behind = start, False
+        if not behind:
+            break
+    return min(max(place, 0.0), length)
 
 
-def rate(words: list[list[float]]) -> float | None:
+def sides(words: list[list[float]], at: float) -> tuple[list[list[float]], list[list[float]]]:
+    return [word for word in words if not word[1] > at], [word for word in words if word[1] > at]
+
+
+def rate(words: list[list[float]]) -> float:
     if not words or words[-1][1] - words[0][0] <= 0:
-        return None
+        return 0.0
     return len(words) / ((words[-1][1] - words[0][0]) / 60)
 
 
@@ -135,6 +160,8 @@ def percentile(values: list[float], q: float) -> float:
 
 
 def trimmed(values: list[float]) -> float:
+    if len(values) < 3:
+        return sum(values) / len(values)
     low, high = percentile(values, 5), percentile(values, 95)
     kept = [value for value in values if value >= low - 1e-12 and value <= high + 1e-12]
     return sum(kept) / len(kept)

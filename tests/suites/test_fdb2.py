@@ -98,7 +98,7 @@ def test_fenced_blocks_are_joined_and_the_last_task_score_wins() -> None:
     text = "\n".join(f"{FENCE}json\n{block}\n{FENCE}" for block in (first, other, second, in_json([], task=None)))
     reply = read_reply(text)
     assert [event.start_s for event in reply.events] == [1, 3]
-    assert (reply.task, reply.beyond_reference) == (2, 1)
+    assert (reply.task, reply.beyond_reference) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_both_forms_give_the_same_events(items: list[tuple[float, float, int | N
     )
     assert events(strict) == events(loose) == items
     assert read_reply(strict).beyond_reference == 0
-    assert read_reply(loose).beyond_reference == (0 if not items else len(items))
+    assert read_reply(loose).beyond_reference == 0
 
 
 @given(EVENT_LISTS)
@@ -260,7 +260,7 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
     assert found["all"][4] == 4.00
     assert document["settings"]["judge"] == "replies of the judge of Full-Duplex-Bench v2"
     assert document["passes"] == [], "nobody knows what goals were met"
-    assert "2 events of 1 replies are not in JSON" in document["warnings"][-1]
+    assert not any("scripts" in warning for warning in document["warnings"]), "they read `[0, 6]: 2, 3`, too"
     (head, first, second, third) = csv.reader((out / "judge_summary.csv").read_text().splitlines())
     assert head[:4] == ["setup", "subtask", "n_files", "n_events"]
     assert first == ["Daily", "Daily.ordering.001", "1", "1", "4.0", "2.0", "1.0"]
@@ -270,6 +270,33 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
     assert (head[4:6], head[-1], len(head)) == (["TT[0-15]", "IF[0-15]"], "IF[105-120]", 20)
     assert first[2:] == ["1", "1", "4.0", "2.0", "4.0", "2.0", *[""] * 12]
     assert second[2:6] == ["0", "2", "3.667", "4.333"]
+
+
+@pytest.mark.parametrize(
+    ("text", "beyond"),
+    [
+        (as_asked("[1, 2]: 3, 4, [3, 4]: 1, 2"), 0),
+        (as_asked("[[1, 2], [3, 4]]: 3, 4"), 0),
+        (as_asked('["0:01", "0:02"] : 3, 4, ...'), 0),
+        (as_asked("[1, 2]: null, 4"), 0),
+        (as_asked("[1, 2]: [3, 4], [3, 4]: [1, 2]") + in_json([]), 0),
+        (as_asked("[1, 2], [3, 4]: 3, 4"), 1),
+        (as_asked("[[1, 2]: 3, 4], [[3, 4]: 1, 2]"), 2),
+        (as_asked("[[1, 2], 3, 4], [3, 4]: 1, 2"), 1),
+        (as_asked("{1, 2}: 3, 4"), 1),
+        (as_asked("[1, 2] 3, 4"), 1),
+        (as_asked("['0:01', '0:02']: 3, 4"), 1),
+        (str({EVENTS: [[[1, 2], 3, 4]], TASK: 2}), 1),
+        (in_json([[[1, 2], 3, 4]])[:-1] + ",}", 1),
+        (f"Well:\n{in_json([[[1, 2], 3, 4]])}", 1),
+    ],
+)
+def test_what_the_scripts_do_not_find_is_counted_and_nothing_else(text: str, beyond: int, tmp_path: Path) -> None:
+    """By what their parser does with these replies (`make reference`)."""
+    assert read_reply(text).beyond_reference == beyond
+    write(tmp_path / "Safety" / "Safety.001.json", text)
+    warnings = json.loads(scored(tmp_path, tmp_path / "out", "--json").stdout)["warnings"]
+    assert sum("in which the benchmark's own scripts do not find" in warning for warning in warnings) == bool(beyond)
 
 
 def test_experiments_are_not_mixed(tmp_path: Path) -> None:

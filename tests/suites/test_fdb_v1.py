@@ -143,7 +143,8 @@ def test_outputs_that_exist_score_as_the_run_did(held: Path, tmp_path: Path) -> 
     for (system, task), own in theirs.items():
         assert system == "good"
         for name, value in own.items():
-            assert value == pytest.approx(ours["good", task][name], rel=0.02, abs=0.02), (task, name)
+            if not name.endswith("_at_16_khz"):  # of files alone
+                assert value == pytest.approx(ours["good", task][name], rel=0.02, abs=0.02), (task, name)
     again = ran("score", "--suite", "fdb-v1", good, "--out", out)
     assert again.exit_code == 1
     assert document(out) == found
@@ -264,21 +265,26 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
 
 def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
     pytest.importorskip("parselmouth", reason="needs praat-parselmouth (pip install 'fdbcore[prosody]')")
-    from fdbcore.suites.fdb_v1.features import _features
+    from fdbcore.suites.fdb_v1.features import _as_published, _features, _ours
 
-    at = np.arange(2 * SAMPLE_RATE_HZ) / SAMPLE_RATE_HZ
+    at = np.arange(2 * 16_000) / 16_000
     loud, soft = ((gain * np.sin(2 * np.pi * 150 * at)).astype(np.int16) for gain in (8000, 800))
-    found = _features(loud, None)
+    found = _features(loud, None, 20.0)
     assert found["pitch_mean_hz"] == pytest.approx(150, abs=0.5)
     assert found["pitch_sd_hz"] < 0.5
-    assert found["intensity_mean_db"] - _features(soft, None)["intensity_mean_db"] == pytest.approx(20, abs=0.1)
-    assert _features(loud[:100], None) == {}
+    assert found["intensity_mean_db"] - _features(soft, None, 20.0)["intensity_mean_db"] == pytest.approx(20, abs=0.1)
     with_zeros = np.concatenate([loud, np.zeros_like(loud), loud])
     for name in ("intensity_mean_db", "pitch_mean_hz"):
-        assert _features(with_zeros, None)[name] == pytest.approx(found[name], abs=1.0), (
-            "digital silence is not counted"
+        assert _features(with_zeros, None, 20.0)[name] == pytest.approx(found[name], abs=1.0), (
+            "ours: digital silence is not counted"
         )
-    assert _features(with_zeros, None)["intensity_sd_db"] < 6
+    assert _features(with_zeros, None, 20.0)["intensity_sd_db"] < 6
+    hum = (np.random.default_rng(1).normal(0, 10, 16_000)).astype(np.int16)
+    assert _ours(hum, None) == {}
+    assert 20 < _as_published(hum, None)["intensity_mean_db"] < 40, "a side without speech is measured whole"
+    silent = {"pitch_mean_hz": 0.0, "pitch_sd_hz": 0.0, "intensity_mean_db": -200.0, "intensity_sd_db": 0.0}
+    assert _as_published(np.zeros_like(hum), None) == silent
+    assert _as_published(hum[:100], None) == {}
 
 
 @pytest.mark.parametrize(
@@ -439,8 +445,8 @@ def test_people_who_gave_no_backchannel_stop_no_command(tmp_path: Path) -> None:
     (tmp_path / "human.json").write_text('{"1": [0, 0, 0]}')
     by, told = scored_outputs(tmp_path, data, "--human", tmp_path / "human.json")
     assert told == []
-    assert 0 < by["1"]["compat_jsd"][0] <= 0.8326, "1e-10 in each bin, as the script has it"
-    assert "backchannel_distance" not in by["1"]
+    assert by["1"]["compat_backchannels_per_s"][0] > 0
+    assert not {"compat_jsd", "backchannel_distance"} & by["1"].keys(), "the script has NaN"
 
 
 def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) -> None:
@@ -788,11 +794,13 @@ def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
     values = {name: each["value"] for name, each in moshi["measures"].items()}
     assert values == {"compat_takeover_unwanted": 1.0, "compat_backchannels_per_s": 0.001, "compat_jsd": 0.957}
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "Moshi (ICC)" in page
+    assert "Moshi (ICC *)" in page
+    assert "*: the released script takes any file for one of 16 kHz" in page
+    assert "Moshi (Candor)" in page, "no other task is marked"
     card = suite("fdb-v1").card(found)
     rows = [row for row in card.rows if (row.group, row.condition) == ("published", "backchannel")]
     lines = rows_table(scales_of(card, rows), rows, 100)
-    assert any(re.search(r"Moshi \(ICC\) +55 +1\.000 +0\.001 +0\.957$", line) for line in lines), lines
+    assert any(re.search(r"Moshi \(ICC \*\) +55 +1\.000 +0\.001 +0\.957$", line) for line in lines), lines
 
 
 def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> None:

@@ -11,7 +11,7 @@ from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, MEASURES, SuiteMeasure
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES, SuiteMeasure
 from fdbcore.suites.fdb_v1.results import ranges_told
 from fdbcore.suites.fdb_v1.rows import conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
+SLOWED: Final = "*"
+"""Marks published rows of sound that their script may have heard too slow."""
 NOTES: Final = (
     "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
     "what is wrong with it. Ours measure the sound at the labels of the samples.",
 )
 PUBLISHED: Final = (
-    "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it."
+    "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
+    f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
+    f"(GPT-Realtime): compare “{HEARD}”.",
 )
 TOLD: Final[Mapping[str, tuple[str, str]]] = {
     PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
@@ -60,7 +64,7 @@ def card(document: V1Document) -> Scorecard:
         caption=f"{NAMES[document['version']]}: shares and means over samples, CI by sample.",
         test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons",
         detectable=f"the least true difference found with power {settings['power']:.0%} at this n",
-        notes=(*NOTES, *([PUBLISHED] if document["published"] else [])),
+        notes=(*NOTES, *(PUBLISHED if document["published"] else ())),
         facts=_facts(document),
         subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
         subsets_by="folder",
@@ -114,7 +118,8 @@ def _row(row: V1Row) -> ScoreRow:
 
 def _published(row: V1Row) -> ScoreRow:
     figures = {name: Figure(each["value"]) for name, each in row["measures"].items()}
-    return ScoreRow(row["condition"], "published", f"{row['system']} ({row['group']})", row["n"], figures)
+    mark = f" {SLOWED}" if row["condition"] == BACKCHANNEL else ""
+    return ScoreRow(row["condition"], "published", f"{row['system']} ({row['group']}{mark})", row["n"], figures)
 
 
 def _differences(document: V1Document) -> Iterator[Difference]:

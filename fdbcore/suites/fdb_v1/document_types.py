@@ -63,8 +63,9 @@ class V1Comparison(TypedDict):
 class V1PairedTest(TypedDict):
     """How the system sounds after an overlap, against before it or against the clean sample.
 
-    The t-test is the published one: of samples judged "respond", without outliers, Holm over all tests of the document.
-    ours: all samples, nothing left out, by sign flips.
+    The t-test is the published one: of samples judged "respond" that have words on each side, against all of the clean
+    sample, without outliers, Holm over the tests of one task and system. ours: all samples, from the end of the overlap
+    on, nothing left out, by sign flips, Holm over all tests of the document.
     """
 
     condition: str
@@ -102,8 +103,9 @@ class V1Item(TypedDict):
     words: Annotated[str | None, Meta(description="of the system; null if they are not known")]
     marks: Annotated[dict[str, Any] | None, Meta(description="of the judge; did: by our rubric of behaviours")]
     figures: dict[str, list[float]]
-    before: NotRequired[dict[str, float]]
+    before: NotRequired[Annotated[dict[str, float], Meta(description="as published; v1.5, disturbed")]]
     after: NotRequired[dict[str, float]]
+    whole: NotRequired[Annotated[dict[str, float], Meta(description="as published; v1.5, clean")]]
 
 
 class V1Agreement(TypedDict):

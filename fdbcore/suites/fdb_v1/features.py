@@ -1,55 +1,88 @@
-"""How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own;
-and tests of each against before it and against the clean sample, as published, and ours.
+"""How the system sounds before and after an overlap: speaking rate, pitch, intensity, and a quality of the user's own.
 
-Pitch and intensity are Praat's (Boersma and Weenink; by `parselmouth`, the extra `prosody`): 50 to 600 Hz, every 10 ms,
-over speech alone; of intensity without what is softer than SILENCE_DB. The quality is whatever a command of the user
-prints about a WAV file, such as UTMOS.
+Pitch and intensity are Praat's (Boersma and Weenink; by `parselmouth`, the extra `prosody`), every 10 ms of speech at
+16 kHz: pitch of 50 to 600 Hz, intensity by Praat's own window (100 Hz). The speech of each side is what Silero finds in
+that side alone. The quality is whatever a command of the user prints about a WAV file, such as UTMOS.
+
+As published, a side without speech is measured whole, and what is not found is 0, which stays in the means. Ours cut at
+the end of the overlap, leave out what has less than LEAST_S of speech, and of intensity what is softer than SILENCE_DB.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fdbcore.audio.wav import WavWriter
+from fdbcore._ext.resample import Resampler
+from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import InputError, MissingExtraError
-from fdbcore.measures.compat import Segment
+from fdbcore.measures.compat import Segment, segments
 from fdbcore.measures.reading import Reading
+from fdbcore.measures.silero_track import RATE_HZ, file_rate_hz, file_samples, probabilities_of
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.recorded import audio_state, stereo_blocks
-from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.stats.significance import holm, sign_flip_p
-from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
-from fdbcore.suites.fdb_v1.measures import FEATURES
-from fdbcore.suites.fdb_v1.rules import paired_test, words_per_minute
+from fdbcore.suites.fdb_v1.calls import compared_s
+from fdbcore.suites.fdb_v1.measures import SPAN
+from fdbcore.suites.fdb_v1.rules import Floats, span_s, split_s, words_per_minute
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1PairedTest
 
 KEPT: Final = "derived/before_after.json"
 PITCH_HZ: Final = (50.0, 600.0)
 STEP_S: Final = 0.01
+MIN_SPEECH_S, MIN_SILENCE_S = 0.06, 0.05
 SILENCE_DB: Final = 20.0
-"""Softer is no voice: -74 dBFS, as Praat takes full scale for 1 Pa. Zeros have -300 dB, which would decide any mean."""
+"""Ours: softer is no voice, -74 dBFS, as Praat takes full scale for 1 Pa. Zeros have -300 dB, which would decide any
+mean."""
+PUBLISHED_SILENCE_DB: Final = -200.0
+"""As published: not softer than that, and a side that is has it."""
 LEAST_S: Final = 0.2
-"""Of shorter speech nothing is told."""
+"""Ours: of shorter speech nothing is told."""
+PRAAT_S: Final = 0.064
+"""Praat measures no intensity of what is shorter."""
 COMMAND_S: Final = 600.0
 
 Features: TypeAlias = dict[str, float]
 """By their ids in `measures.FEATURES`; what is not known is missing."""
-Sound: TypeAlias = Mapping[Path, tuple[Features, Features]]
-"""The features before and after the overlap, by recording; of a clean one around where it would be."""
+
+
+class Sound(NamedTuple):
+    """The features of a system in a sample; of a clean one cut where the overlap would be. As published: before and
+    after the cut, and of all of it. Ours: before and after the end of the overlap.
+    """
+
+    before: Features
+    after: Features
+    whole: Features
+    ours_before: Features
+    ours_after: Features
+
+    def with_more(self, more: Sound) -> Sound:
+        """These, and what another has."""
+        return Sound(*(own | other for own, other in zip(self, more, strict=True)))
+
+    def figures(self, is_clean: bool) -> dict[str, list[float]]:
+        """The items of the measures. A clean sample has those of all of it, and no two published sides."""
+        sides = {"whole": self.whole} if is_clean else {"before": self.before, "after": self.after}
+        changes = {
+            f"{name}_change": [self.ours_after[name] - value]
+            for name, value in self.ours_before.items()
+            if name in self.ours_after
+        }
+        return {
+            f"compat_{name}_{when}": [value] for when, own in sides.items() for name, value in own.items()
+        } | changes
+
+
+NO_SOUND: Final = Sound({}, {}, {}, {}, {})
 
 
 def lacking() -> str:
@@ -61,78 +94,100 @@ def lacking() -> str:
     return ""
 
 
-def before_and_after(
-    reading: Reading, segments: Sequence[Segment], split_s: float, command: str | None
-) -> tuple[Features, Features]:
-    """The features of sound before and after a cut, in the system's segments of speech; kept with the recording.
+def sound_of(reading: Reading, words: Sequence[Segment] | None, overlap_end_s: float, command: str | None) -> Sound:
+    """The features of the system's sound; kept with the recording.
 
-    command: the quality alone, as it prints it, see `quality`; None: pitch and intensity. MissingExtraError for these
-    without Praat, InputError if the command fails.
+    words: in s; None if they are not known. command: the quality alone, as it prints it, see `quality`; None: pitch and
+    intensity. MissingExtraError for these without Praat, InputError if the command fails.
     """
     if command is None and (why := lacking()):
         raise MissingExtraError(why)
-    asked = json.dumps([audio_state(reading), [*segments], split_s, command or "praat"])
+    cuts = [split_s(words or (), overlap_end_s, compared_s(reading)), overlap_end_s]
+    asked = json.dumps([audio_state(reading), cuts, command or "praat"])
     key = hashlib.sha256(asked.encode()).hexdigest()[:32]
     file = reading.path / KEPT
     kept = read_json(file) if file.is_file() else {}
     if key not in kept:
-        speech = _sides(reading, segments, split_s)
-        kept[key] = [_features(pcm, command) for pcm in speech]
+        pcm = _system(reading)
+        at, ours_at = (round(cut_s * RATE_HZ) for cut_s in cuts)
+        published = [_as_published(side, command) for side in (pcm[:at], pcm[at:], pcm)]
+        kept[key] = [*published, *(_ours(side, command) for side in (pcm[:ours_at], pcm[ours_at:]))]
         write_json(file, kept, in_one_line=True)
-    before, after = kept[key]
-    return before, after
+    return Sound(*kept[key])
 
 
-def rates(words: Sequence[Segment], split_s: float) -> tuple[Features, Features]:
-    """The speaking rate before and after a cut, by the start and end of each word; a word across it is after it."""
-    sides = [word for word in words if word[1] <= split_s], [word for word in words if word[1] > split_s]
-    before, after = ({} if rate is None else {"words_per_minute": rate} for rate in map(words_per_minute, sides))
-    return before, after
+def rates(words: Sequence[Segment], overlap_end_s: float, length_s: float) -> Sound:
+    """The speaking rates, by the start and end of each word in s. Published: a word across the cut is after it; ours:
+    before it.
+
+    length_s: of the system's audio; as published, a side without any of it has nothing.
+    """
+    cut_s = split_s(words, overlap_end_s, length_s)
+    before, after = [word for word in words if word[1] <= cut_s], [word for word in words if word[1] > cut_s]
+    published = [
+        {"words_per_minute": words_per_minute(own), SPAN: span_s(own)} if side_s > 0 else {}
+        for own, side_s in ((before, cut_s), (after, length_s - cut_s), (words, length_s))
+    ]
+    ours = [[word for word in words if (word[0] < overlap_end_s) == is_before] for is_before in (True, False)]
+    return Sound(*published, *({"words_per_minute": words_per_minute(own)} if span_s(own) else {} for own in ours))
 
 
-def _sides(reading: Reading, segments: Sequence[Segment], split_s: float) -> tuple[Pcm, Pcm]:
-    """The system's speech before and after the cut, int16 (n,) at 48 kHz each."""
-    pcm = np.concatenate([np.zeros(0, np.int16), *(block[:, 1] for block in stereo_blocks(reading))])
-    spans = ((segments, 0.0, split_s), (segments, split_s, math.inf))
-    before, after = (_cut(pcm, [(max(a, low), min(b, high)) for a, b in own]) for own, low, high in spans)
-    return before, after
+def _system(reading: Reading) -> Pcm:
+    """The system's side as far as the rules read it, int16 (n,) at 16 kHz: a file of that rate as it is."""
+    if file_rate_hz(reading, "B") == RATE_HZ:
+        return file_samples(reading, "B")
+    resampler = Resampler(SAMPLE_RATE_HZ, RATE_HZ, "best")
+    blocks = [resampler.process(np.ascontiguousarray(block[:, 1])) for block in stereo_blocks(reading)]
+    return np.concatenate([*blocks, resampler.flush()])[: round(compared_s(reading) * RATE_HZ)]
 
 
-def _cut(pcm: Pcm, spans: Sequence[Segment]) -> Pcm:
-    parts = [pcm[round(a * SAMPLE_RATE_HZ) : round(b * SAMPLE_RATE_HZ)] for a, b in spans if a < b]
-    return np.concatenate([np.zeros(0, np.int16), *parts])
+def _speech(pcm: Pcm) -> Pcm:
+    """The speech in audio at 16 kHz, joined; nothing if there is none."""
+    found = segments(probabilities_of(pcm), len(pcm) / RATE_HZ, MIN_SPEECH_S, MIN_SILENCE_S)
+    return np.concatenate([pcm[:0], *(pcm[round(a * RATE_HZ) : round(b * RATE_HZ)] for a, b in found)])
 
 
-def _features(pcm: Pcm, command: str | None) -> Features:
-    if len(pcm) < LEAST_S * SAMPLE_RATE_HZ or not pcm.any():
+def _as_published(side: Pcm, command: str | None) -> Features:
+    speech = _speech(side)
+    return _features(speech if len(speech) else side, command, PUBLISHED_SILENCE_DB)
+
+
+def _ours(side: Pcm, command: str | None) -> Features:
+    speech = _speech(side)
+    if len(speech) < LEAST_S * RATE_HZ or not speech.any():
         return {}
+    return _features(speech, command, SILENCE_DB)
+
+
+def _features(pcm: Pcm, command: str | None, silence_db: float) -> Features:
+    """What is measured of audio at 16 kHz; where Praat finds no voice, 0, and nothing but silence, `silence_db`."""
     if command is not None:
-        return {"utmos": quality(pcm, command)}
+        return {"utmos": quality(pcm, command)} if len(pcm) else {}
+    if len(pcm) < PRAAT_S * RATE_HZ:
+        return {}
     import parselmouth
 
-    sound = parselmouth.Sound(pcm / 32768.0, SAMPLE_RATE_HZ)
+    sound = parselmouth.Sound(pcm / 32768.0, RATE_HZ)
     hz = sound.to_pitch(time_step=STEP_S, pitch_floor=PITCH_HZ[0], pitch_ceiling=PITCH_HZ[1])
     voiced = hz.selected_array["frequency"]
-    found = _mean_and_sd("pitch", "hz", voiced[voiced > 0])
-    level = sound.to_intensity(minimum_pitch=PITCH_HZ[0], time_step=STEP_S).values[0]
-    return found | _mean_and_sd("intensity", "db", level[level >= SILENCE_DB])
+    level = sound.to_intensity(time_step=STEP_S).values[0]
+    found = _mean_and_sd("pitch", "hz", voiced[voiced > 0], 0.0)
+    return found | _mean_and_sd("intensity", "db", level[level > silence_db], silence_db)
 
 
-def _mean_and_sd(name: str, unit: str, values: np.ndarray[Any, np.dtype[np.float64]]) -> Features:
-    if not len(values):
-        return {}
-    return {f"{name}_mean_{unit}": float(values.mean()), f"{name}_sd_{unit}": float(values.std())}
+def _mean_and_sd(name: str, unit: str, values: Floats, otherwise: float) -> Features:
+    mean = float(values.mean()) if len(values) else otherwise
+    return {f"{name}_mean_{unit}": mean, f"{name}_sd_{unit}": float(values.std(ddof=1)) if len(values) > 1 else 0.0}
 
 
 def quality(pcm: Pcm, command: str) -> float:
     """The number that a command prints last about a WAV file, whose path is its last argument.
 
-    pcm: int16 (n,) at 48 kHz. InputError if it fails, or prints none.
+    pcm: int16 (n,) at 16 kHz. InputError if it fails, or prints none.
     """
     with tempfile.TemporaryDirectory(prefix="fdbcore-") as folder:
         path = Path(folder) / "speech.wav"
-        with WavWriter(path, channels=1) as file:
-            file.write(pcm)
+        path.write_bytes(wav_bytes(pcm, RATE_HZ))
         try:
             done = subprocess.run(
                 [*shlex.split(command), str(path)], capture_output=True, text=True, timeout=COMMAND_S, check=False
@@ -146,72 +201,3 @@ def quality(pcm: Pcm, command: str) -> float:
         return number_of(done.stdout.split()[-1])
     except (IndexError, ValueError):
         raise InputError(f"--utmos {command}: expected a number as the last word, got {done.stdout[-80:]!r}") from None
-
-
-def figures_of(before: Features, after: Features) -> dict[str, list[float]]:
-    """The items of the measures before and after, and of their changes: after minus before, of what both have."""
-    sides = (("before", before), ("after", after))
-    changes = {f"{name}_change": [after[name] - value] for name, value in before.items() if name in after}
-    return {f"compat_{name}_{when}": [value] for when, own in sides for name, value in own.items()} | changes
-
-
-def tests_of(cases: Sequence[HeardSample], sound: Sound, marks: Mapping[Path, Mapping[str, Any]]) -> list[V1PairedTest]:
-    """The tests of each kind of overlap, system and feature; each family is corrected by itself (Holm 1979)."""
-    found: list[V1PairedTest] = []
-    keys = dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases))
-    paired = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
-    for condition, system in keys:
-        own = [each for each in paired if (each[0].sample.condition, each[0].system) == (condition, system)]
-        for feature in FEATURES:
-            for against in ("before", "clean"):
-                found += _tested(condition, system, feature, against, own, sound, marks)
-    published = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    ours = iter(holm([one["ours_p"] for one in found if one["ours_p"] is not None]))
-    for one in found:
-        one["p_holm"] = next(published) if one["p"] is not None else None
-        one["ours_p_holm"] = next(ours) if one["ours_p"] is not None else None
-    return found
-
-
-def _tested(
-    condition: str,
-    system: str,
-    feature: str,
-    against: Literal["before", "clean"],
-    own: Sequence[tuple[HeardSample, HeardSample | None]],
-    sound: Sound,
-    marks: Mapping[Path, Mapping[str, Any]],
-) -> Iterator[V1PairedTest]:
-    """The test of one feature, if any sample has both sides of it."""
-    pairs = []
-    for case, clean in own:
-        before, after = sound.get(case.path, ({}, {}))
-        other = before if against == "before" else sound.get(clean.path, ({}, {}))[1] if clean is not None else {}
-        if feature in after and feature in other:
-            responds = marks.get(case.path, {}).get("behaviour") == "respond"
-            pairs.append((other[feature], after[feature], responds))
-    if not pairs:
-        return
-    chosen = [(first, second) for first, second, responds in pairs if responds]
-    test = paired_test([first for first, _ in chosen], [second for _, second in chosen])
-    differences = np.array([second - first for first, second, _ in pairs])[:, None]
-    estimate = bootstrap_columns(differences)[0]
-    yield {
-        "condition": condition,
-        "system": system,
-        "feature": feature,
-        "against": against,
-        "n": test.n,
-        "outliers": test.outliers,
-        "difference": test.difference,
-        "ci95": test.interval,
-        "t": test.t,
-        "p": test.p,
-        "p_holm": None,
-        "d_z": test.d_z,
-        "ours_n": len(pairs),
-        "ours_difference": estimate.value,
-        "ours_ci95": estimate.interval,
-        "ours_p": sign_flip_p(differences)[0],
-        "ours_p_holm": None,
-    }

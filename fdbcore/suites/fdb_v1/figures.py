@@ -31,6 +31,8 @@ from fdbcore.suites.fdb_v1.samples import (
 from fdbcore.types import TICKS_PER_S
 
 Figures: TypeAlias = Mapping[str, Sequence[float]]
+Hearings: TypeAlias = Mapping[str, Sequence[Segment]]
+"""Segments of the system in `tenths`, by the ending of the figures: "", and as the released script hears the file."""
 
 UNWANTED: Final = (PAUSE, BACKCHANNEL)
 """The tasks in which the system should not take over."""
@@ -40,12 +42,15 @@ ANSWERED: Final = "answered_per_labelled_turn_end"
 TIMES: Final = "response_latency_ms_per_labelled_turn_end"
 
 
-def of_words(version: Version, sample: UserSample, words: Sequence[Segment], segments: Sequence[Segment]) -> Figures:
-    """The published measures that need the start and end in s of the system's words. segments: Silero's, of B."""
+def of_words(version: Version, sample: UserSample, words: Sequence[Segment], hearings: Hearings) -> Figures:
+    """The published measures that need the start and end in s of the system's words."""
     if version != V1:
         return {}
     if sample.task == BACKCHANNEL:
-        return {"compat_takeover_unwanted": [float(backchannels(segments, words).takeover)]}
+        return {
+            f"compat_takeover_unwanted{ending}": [float(backchannels(segments, words).takeover)]
+            for ending, segments in hearings.items()
+        }
     found = takeover(words, sample.annotations)  # type: ignore[arg-type]
     wanted = "unwanted" if sample.task in UNWANTED else "wanted"
     name = "compat_v1_interruption" if sample.task == INTERRUPTION else "compat_v1"
@@ -61,6 +66,7 @@ def of_segments(
     sample: UserSample,
     user: Sequence[Segment],
     system: Sequence[Segment],
+    hearings: Hearings,
     length_s: float,
     human: Sequence[float] | None,
 ) -> Figures:
@@ -77,11 +83,13 @@ def of_segments(
         }
     if sample.task != BACKCHANNEL or not length_s:
         return {}
-    candidates = backchannels(system, ()).candidates
-    figures = {"compat_backchannels_per_s": [len(candidates) / length_s]}
-    if human is not None:
-        figures["compat_jsd"] = [jsd(candidates, length_s, human)]
-        if (apart := distance(candidates, length_s, human)) is not None:
+    figures: dict[str, Sequence[float]] = {}
+    for ending, segments in hearings.items():
+        candidates = backchannels(segments, ()).candidates
+        figures[f"compat_backchannels_per_s{ending}"] = [len(candidates) / length_s]
+        if human is not None and (apart := jsd(candidates, length_s, human)) is not None:
+            figures[f"compat_jsd{ending}"] = [apart]
+        if human is not None and not ending and (apart := distance(candidates, length_s, human)) is not None:
             figures["backchannel_distance"] = [apart]
     return figures
 

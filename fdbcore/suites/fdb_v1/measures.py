@@ -21,8 +21,13 @@ Pooling: TypeAlias = Literal["share", "mean", "trimmed"]
 
 COMPAT: Final = "as published"
 OURS: Final = "ours"
+HEARD: Final = "as the released script hears the file"
+AT_16_KHZ: Final = "_at_16_khz"
+"""How the figures end that the released script gives of a file of another rate."""
+SPAN: Final = "words_span_s"
 FEATURES: Final = {
     "words_per_minute": ("speaking rate", "words/min", 0),
+    SPAN: ("first to last word", "s", 1),
     "pitch_mean_hz": ("pitch", "Hz", 0),
     "pitch_sd_hz": ("SD of pitch", "Hz", 0),
     "intensity_mean_db": ("intensity", "dB", 1),
@@ -30,6 +35,7 @@ FEATURES: Final = {
     "utmos": ("quality", "", 2),
 }
 """What is compared before and after an overlap: label, unit, decimals."""
+TESTED: Final = tuple(name for name in FEATURES if name != SPAN)
 BEHAVIOURS: Final[Mapping[str, str]] = {
     "respond": "addresses what was said in the overlap",
     "resume": "goes on with what it was saying",
@@ -74,6 +80,13 @@ _WHOLE_OUTPUT: Final = (
     "the whole output counts, so a system that was silent in the pause and answered after the user is blamed, too; "
     "cut-offs count speech that begins in the pause"
 )
+_RATE: Final = (
+    "the released script takes any file for one of 16 kHz, so the published figures of systems whose output has 24 or "
+    "48 kHz are of sound that it heard too slow"
+)
+_SIDES: Final = (
+    "the cut is at a word of the recogniser; a rate of no words is 0, and a side without speech is measured as noise"
+)
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
 
 
@@ -85,7 +98,7 @@ _BEGUN_BEFORE: Final = (
 
 def _takeovers() -> Iterator[SuiteMeasure]:
     for wanted, better, defect, by_activity in (
-        ("unwanted", -1, f"{_WHOLE_OUTPUT}; {_BY_WORDS}", _WHOLE_OUTPUT),
+        ("unwanted", -1, f"{_WHOLE_OUTPUT}; {_BY_WORDS}; of backchannels {_RATE}", _WHOLE_OUTPUT),
         ("wanted", 1, f"{_EARLY_TOO}; {_BY_WORDS}", _EARLY_TOO),
     ):
         direction: Literal[-1, 1] = -1 if better < 0 else 1
@@ -118,17 +131,43 @@ def _stops() -> Iterator[SuiteMeasure]:
         yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", f"stops for {what} after", better=-1)
 
 
+def _backchannels() -> Iterator[SuiteMeasure]:
+    for ending, label, meaning, part, defect in (
+        ("", "{}", "", COMPAT, f"; {_RATE}"),
+        (AT_16_KHZ, "{} at 16 kHz", " As the released script hears the file: as if it had 16 kHz.", HEARD, ""),
+    ):
+        if ending:
+            yield SuiteMeasure(
+                f"compat_takeover_unwanted{ending}", label.format("unwanted takeover"), _TAKEOVER + meaning, part,
+                "share", decimals=3, better=-1, defect=_BY_WORDS,
+            )  # fmt: skip
+        yield SuiteMeasure(
+            f"compat_backchannels_per_s{ending}", label.format("backchannels"),
+            f"Segments of at most 3 s, by the length of the sample.{meaning}", part, "mean", "1/s", 3, 1,
+            f"any short sound counts, and segments after one of more than 3 s do not{defect}",
+        )  # fmt: skip
+        yield SuiteMeasure(
+            f"compat_jsd{ending}", label.format("JSD"),
+            f"How far backchannels lie from those of people: Jensen-Shannon of bins of 0.2 s.{meaning}",
+            part, "mean", "", 3, -1,
+            f"it is a distance, not a divergence: 0.833 at most, and 1 for a sample without a backchannel{defect}",
+        )  # fmt: skip
+
+
 def _features() -> Iterator[SuiteMeasure]:
+    sides = {"before": "before the overlap", "after": "after the overlap", "whole": "in all of the clean sample"}
     for name, (label, unit, decimals) in FEATURES.items():
-        for when in ("before", "after"):
+        for when, meaning in sides.items():
             yield SuiteMeasure(
                 f"compat_{name}_{when}", f"{label}, {when}",
-                f"The system's {label} {when} the overlap; the mean from the 5th to the 95th percentile.",
-                "before and after", "trimmed", unit, decimals, defect="the cut is at a word of the recogniser",
+                f"The system's {label} {meaning}; the mean from the 5th to the 95th percentile.",
+                "before and after", "trimmed", unit, decimals, defect=_SIDES,
             )  # fmt: skip
-    for name, (label, unit, decimals) in FEATURES.items():
+    for name in TESTED:
+        label, unit, decimals = FEATURES[name]
         yield SuiteMeasure(
-            f"{name}_change", label, f"The system's {label} after the overlap minus before it, of all samples.",
+            f"{name}_change", label,
+            f"The system's {label} after the end of the overlap minus before it, of all samples.",
             "change, ours", "mean", unit, decimals,
         )  # fmt: skip
 
@@ -149,15 +188,7 @@ MEASURES: Final = (
         "rating", "rating, all", "The same of every interruption: whatever is said is marked, and 0 if nothing is.",
         OURS, "mean", "", 2, 1,
     ),
-    SuiteMeasure(
-        "compat_backchannels_per_s", "backchannels", "Segments of at most 3 s, by the length of the sample.",
-        COMPAT, "mean", "1/s", 3, 1, "any short sound counts, and segments after one of more than 3 s do not",
-    ),
-    SuiteMeasure(
-        "compat_jsd", "JSD", "How far backchannels lie from those of people: Jensen-Shannon of bins of 0.2 s.",
-        COMPAT, "mean", "", 3, -1,
-        "it is a distance, not a divergence: 0.833 at most, and 1 for a sample without a backchannel",
-    ),
+    *_backchannels(),
     *(
         SuiteMeasure(
             f"{prefix}{name}", name.replace("_", " "), f"A judge's category of what follows the overlap: it {meaning}.",

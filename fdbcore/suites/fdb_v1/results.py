@@ -27,8 +27,9 @@ BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector",
 ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (
-    "Published: a paired t-test of samples judged “respond”, without outliers (3.5 scaled MAD). Ours: all samples, by "
-    "sign flips. Each is corrected over all tests of its kind (Holm)."
+    "Published: a paired t-test of samples judged “respond” with words on each side, against before or the whole clean "
+    "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
+    "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
 )
 
 

@@ -26,7 +26,7 @@ LEAST_COMPARED = 2
 
 
 def figure_of(measure: str, items: Sequence[Sequence[float]], samples: Sequence[str]) -> V1Figure | None:
-    """A measure over samples; None if none has an item, or all are trimmed.
+    """A measure over samples; None if none has an item.
 
     items: of each call. samples: the name of each call's sample, which intervals resample.
     """
@@ -36,11 +36,8 @@ def figure_of(measure: str, items: Sequence[Sequence[float]], samples: Sequence[
     clusters = [name for own, name in zip(items, samples, strict=True) for _ in own]
     pooling = BY_ID[measure].pooling
     interval: Interval | None = None
-    value: float | None
     if pooling == "trimmed":
         value = trimmed_mean(values)
-        if value is None:
-            return None
     else:
         value = float(np.mean(values))
         if pooling == "share":

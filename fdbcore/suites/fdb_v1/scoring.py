@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from fdbcore._version import __version__
 from fdbcore.analysis.sensitivity import activity_by
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.measures.compat import Segment, silero_segments
+from fdbcore.measures.compat import Segment, segments, silero_segments
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.silero_track import probabilities_of_files
+from fdbcore.measures.silero_track import (
+    RATE_HZ,
+    file_rate_hz,
+    file_samples,
+    probabilities_of,
+    probabilities_of_files,
+)
 from fdbcore.recording.files import read_json
 from fdbcore.registry import vad
 from fdbcore.report.format import counted
@@ -30,12 +36,14 @@ from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
-from fdbcore.suites.fdb_v1.features import Features, before_and_after, figures_of, lacking, rates, tests_of
-from fdbcore.suites.fdb_v1.figures import Figures, excluded_pauses, of_activity, of_segments, of_words
+from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of
+from fdbcore.suites.fdb_v1.figures import Figures, Hearings, excluded_pauses, of_activity, of_segments, of_words
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
+from fdbcore.suites.fdb_v1.measures import AT_16_KHZ
+from fdbcore.suites.fdb_v1.paired import tests_of
 from fdbcore.suites.fdb_v1.published import published_rows
 from fdbcore.suites.fdb_v1.rows import comparisons_of, ranges_of, rows_of
-from fdbcore.suites.fdb_v1.rules import split_s
+from fdbcore.suites.fdb_v1.rules import tenths
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, UserSample, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -96,11 +104,14 @@ def _human(file: Path) -> dict[str, list[float]]:
 
 
 @dataclass(slots=True)
-class _Sound:
-    """What is known of a sample's audio: Silero's segments of both sides in s, as far as the rules read them."""
+class _Heard:
+    """What is known of a sample's audio: Silero's segments of both sides in s, as far as the rules read them; and those
+    of a backchannel as v1 takes them.
+    """
 
     user: list[Segment]
     system: list[Segment]
+    hearings: Hearings
     length_s: float
 
 
@@ -111,12 +122,12 @@ class _Work:
     version: Version
     cases: list[HeardSample]
     problems: list[Problem]
-    sounds: dict[Path, _Sound] = field(default_factory=dict)
+    heard: dict[Path, _Heard] = field(default_factory=dict)
     figures: dict[Path, dict[str, Sequence[float]]] = field(default_factory=dict)
     words: dict[str, Mapping[Path, Said]] = field(default_factory=dict)
     marks: judging.Marks = field(default_factory=dict)
     by_rater: Mapping[str, judging.Marks] = field(default_factory=dict)
-    features: dict[Path, tuple[Features, Features]] = field(default_factory=dict)
+    sounds: dict[Path, Sound] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -176,7 +187,7 @@ def score(
             *ranges_of(version, scored, "detector", by_detector, detectors[0]),
             *ranges_of(version, scored, "judge", by_judge, next(iter(work.by_rater), "")),
         ],
-        "tests": tests_of(work.cases, work.features, work.marks),
+        "tests": tests_of(work.cases, work.sounds, work.marks),
         "published": published_rows(version) if scoring.published else [],
         "judging": judged,
         "agreement": list(judging.agreement_of(work.cases, work.by_rater)),
@@ -195,12 +206,14 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
         show(f"{number} of {len(work.cases)} samples measured")
         try:
             reading = Reading(case.path)
-            sound = _sound(reading)
+            heard = _heard(reading, case.sample)
             human = scoring.human.get(case.sample.id, scoring.human.get(_number(case.sample)))
             lacks_human += case.sample.task == BACKCHANNEL and work.version == V1 and human is None
             figures = {
                 **({} if _is_only_echo(reading) else of_activity(work.version, case.sample, reading.dialogue)),
-                **of_segments(work.version, case.sample, sound.user, sound.system, sound.length_s, human),
+                **of_segments(
+                    work.version, case.sample, heard.user, heard.system, heard.hearings, heard.length_s, human
+                ),
             }
         except FdbError as error:
             work.problems.append(Problem(str(case.path), str(error).removeprefix(f"{case.path}: ")))
@@ -210,7 +223,7 @@ def _look(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> Non
             work.problems.append(Problem(str(case.path), ONLY_ECHO))
         else:
             excluded += excluded_pauses(case.sample, reading.dialogue)
-        work.sounds[case.path], work.figures[case.path] = sound, figures
+        work.heard[case.path], work.figures[case.path] = heard, figures
     if not readable:
         raise InputError(f"expected recordings that can be read, got none: {work.problems[0].reason}")
     work.cases = readable
@@ -234,7 +247,7 @@ def _number(sample: UserSample) -> str:
     return sample.id.removeprefix(f"{sample.group}-")
 
 
-def _sound(reading: Reading) -> _Sound:
+def _heard(reading: Reading, sample: UserSample) -> _Heard:
     length_s = compared_s(reading)
     user, system = (
         [
@@ -245,7 +258,12 @@ def _sound(reading: Reading) -> _Sound:
         ]
         for side, track in zip(SIDES, probabilities_of_files(reading), strict=True)
     )
-    return _Sound(user, system, length_s)
+    hearings = {"": tenths(system, length_s)}
+    if sample.task == BACKCHANNEL and file_rate_hz(reading, "B") not in (None, RATE_HZ):
+        pcm = file_samples(reading, "B")
+        slow_s = len(pcm) / RATE_HZ
+        hearings[AT_16_KHZ] = tenths(segments(probabilities_of(pcm), slow_s), slow_s)
+    return _Heard(user, system, hearings, length_s)
 
 
 def _take_words(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[str], None]) -> None:
@@ -274,8 +292,9 @@ def _by_words(work: _Work, case: HeardSample, words: Mapping[Path, Said]) -> Fig
     if said is None:
         return {}
     if work.version != V1:
-        return figures_of(*rates(times(said), split_s(times(said), case.sample.spans[0][1])))
-    return of_words(work.version, case.sample, times(said), work.sounds[case.path].system)
+        found = rates(times(said), case.sample.spans[0][1], work.heard[case.path].length_s)
+        return found.figures(case.sample.is_clean)
+    return of_words(work.version, case.sample, times(said), work.heard[case.path].hearings)
 
 
 def _judge(work: _Work, scoring: ScoringWith, jobs: int | None, show: Callable[[str], None]) -> tuple[list[str], Any]:
@@ -304,7 +323,7 @@ def _by_judge(work: _Work, case: HeardSample, marks: judging.Marks) -> Figures:
 
 
 def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None]) -> None:
-    """Takes the features before and after the overlap in; those of a clean sample are cut where it would be."""
+    """Takes in how the systems sound before and after the overlap."""
     why = lacking()
     if why:
         work.warnings.append(f"{why}; the rate of speaking is scored where words are known")
@@ -315,20 +334,18 @@ def _compare_sound(work: _Work, scoring: ScoringWith, show: Callable[[str], None
     commands = [*([] if why else [None]), *([] if scoring.utmos is None else [scoring.utmos])]
     for number, case in enumerate(work.cases, 1):
         show(f"{number} of {len(work.cases)} samples compared before and after")
-        words = times(work.main_words.get(case.path, {}).get("B", ()))
-        cut_s = split_s(words, case.sample.spans[0][1])
-        before, after = rates(words, cut_s)
+        end_s, said = case.sample.spans[0][1], work.main_words.get(case.path, {}).get("B")
+        words = None if said is None else times(said)
+        found = NO_SOUND if words is None else rates(words, end_s, work.heard[case.path].length_s)
         for command in commands:
             try:
-                found = before_and_after(Reading(case.path), work.sounds[case.path].system, cut_s, command)
+                found = found.with_more(sound_of(Reading(case.path), words, end_s, command))
             except SettingsError:
                 raise
             except FdbError as error:
                 work.problems.append(Problem(str(case.path), f"before and after: {error}"))
-                continue
-            before, after = before | found[0], after | found[1]
-        work.features[case.path] = before, after
-        work.figures[case.path].update(figures_of(before, after))
+        work.sounds[case.path] = found
+        work.figures[case.path].update(found.figures(case.sample.is_clean))
 
 
 def _other_detectors(
@@ -378,8 +395,9 @@ def _item(work: _Work, case: HeardSample) -> V1Item:
         "marks": dict(work.marks.get(case.path, ())) or None,
         "figures": {name: list(items) for name, items in work.figures[case.path].items()},
     }
-    if case.path in work.features:
-        item["before"], item["after"] = work.features[case.path]
+    if case.path in work.sounds:
+        sound = work.sounds[case.path]
+        item |= {"whole": sound.whole} if case.sample.is_clean else {"before": sound.before, "after": sound.after}
     return item
 
 

@@ -80,8 +80,8 @@ def replied(folder: Path) -> Replied:
         raise InputError(f"{folder}: expected replies of a judge, such as Daily/Daily.ordering.001.json, found none")
     beyond = [reply.beyond_reference for reply in replies if reply.beyond_reference]
     warning = (
-        f"{folder}: {sum(beyond)} events of {len(beyond)} replies are not in JSON: read here, though the benchmark's "
-        "own scripts find none of them"
+        f"{folder}: {counted(sum(beyond), 'event')} read here in replies that only look like JSON, in which the "
+        f"benchmark's own scripts do not find {'it' if sum(beyond) == 1 else 'them'}"
     )
     dialogues = [dialogue_scores(*key, found[key]) for key in sorted(found)]
     tables = {SUMMARY: summary_csv(dialogues), BINNED: binned_csv(dialogues)}

@@ -4,8 +4,9 @@ The judge is asked for an object with "Turn-taking event and score", a list of e
 event has one or more intervals in seconds and two scores from 1 to 5: turn-taking, then instruction following. It is
 asked to write `[8.5, 12.0]: 4, 5`, which is no JSON; many replies have `[[8.5, 12.0], 4, 5]` instead.
 
-Of replies that are JSON this gives what the parser of the benchmark's own scripts gives (checkout of 2026-04-15). In
-the other form that parser finds no events at all, since it skips the colon that it looks for; here they are read.
+Of both forms this gives what the parser of the benchmark's own scripts gives (checkout of 2026-04-15). What that parser
+misses is read here, and counted: `[[8.5, 12.0]: 4, 5]`, and lists that only look like JSON (single quotes, a comma too
+many, words around them without a fence).
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ Interval: TypeAlias = tuple[float, float]
 _FENCED: Final = re.compile(r"```(?:json)?(.*?)```", re.DOTALL | re.IGNORECASE)
 _EVENTS_NAME: Final = re.compile(rf"""["']{EVENTS}["']""")
 _TASK: Final = re.compile(rf"""["']{TASK}["']\s*:\s*("[^"]*"|'[^']*'|[^\s,}}\]]+)""")
-_TOKEN: Final = re.compile(r"""[\[\]{}]|"[^"]*"|'[^']*'|[^\s,:\[\]{}"']+""")
-"""A bracket, a text or a word; commas and colons separate alike."""
+_TOKEN: Final = re.compile(r"""\][\s,]*:|[\[\]{}]|"[^"]*"|'[^']*'|[^\s,:\[\]{}"']+""")
+"""A bracket, perhaps with a colon behind it, a text or a word; other commas and colons separate alike."""
 _BRACED: Final = re.compile(r"""\{\s*("?[\d.:+-]+"?)\s*,\s*("?[\d.:+-]+"?)\s*\}""")
 """An interval in braces, which is no JSON."""
+_COLON: Final = ":"
+"""Stands for a colon behind a list, by which the benchmark's parser finds the events of a reply that is no JSON."""
 _STARTS: Final = ("start_time", "start", "startTime")
 _ENDS: Final = ("end_time", "end", "endTime")
 
@@ -83,10 +86,10 @@ def read_reply(text: str) -> JudgeReply:
             events += _events_in(content.get(EVENTS))
             tasks.append(content.get(TASK))
         else:
-            loose, task = _in_loose_text(block)
+            loose, task, missed = _in_loose_text(block)
             events += loose
             tasks.append(task)
-            beyond += len(loose)
+            beyond += missed
     last: Any = next((task for task in reversed(tasks) if task is not None), None)
     number = float(last) if type(last) in (int, float) and 1 <= last <= LEVELS else math.nan
     pairs = [(event.turn_taking, event.instruction_following) for event in events]
@@ -123,28 +126,37 @@ def _events_at(intervals: list[Any], scores: Sequence[object]) -> list[JudgedEve
     return [JudgedEvent(start_s, end_s, turn_taking, following) for start_s, end_s in _intervals(intervals)]
 
 
-def _in_loose_text(block: str) -> tuple[list[JudgedEvent], float | None]:
-    """Events and task score of a block that is no JSON. A list that never closes, as of a reply cut off, has none."""
+def _in_loose_text(block: str) -> tuple[list[JudgedEvent], float | None, int]:
+    """Events and task score of a block that is no JSON, and how many of the events the benchmark's parser misses.
+
+    A list that never closes, as of a reply cut off, has none.
+    """
     name = _EVENTS_NAME.search(block)
     start = block.find("[", name.end()) + 1 if name else 0
     items, end = _listed(block, start) if start else (None, 0)
     if items is None:
-        return [], None
+        return [], None, 0
     events: list[JudgedEvent] = []
     intervals: list[Any] = []
     scores: list[object] = []
+    known = missed = 0
     for item in [*items, []]:  # the empty list ends the last event
+        if item == _COLON:
+            known = 0 if "'" in block[start:end] else len(list(_intervals(intervals[-1:])))
+            continue
         if not isinstance(item, list | dict):
             scores.append(item)
             continue
         if scores:
-            events += _events_at(intervals, scores)
-            intervals, scores = [], []
+            found = _events_at(intervals, scores)
+            events, missed = events + found, missed + len(found) - known
+            intervals, scores, known = [], [], 0
         if isinstance(item, list) and len(item) > 2 and not any(isinstance(each, list | dict) for each in item[-2:]):
-            events += _events_in([item])
+            found = _events_in([item])
+            events, missed = events + found, missed + len(found)
         else:
             intervals.append(item)
-    return events, _task_in(block[end:]) or _task_in(block)
+    return events, _task_in(block[end:]) or _task_in(block), missed
 
 
 def _task_in(text: str) -> float | None:
@@ -164,12 +176,13 @@ def _listed(text: str, start: int) -> tuple[list[Any] | None, int]:
             stack.append([])
             if len(stack) > MOST_DEPTH:
                 break
-        elif word in "]}":
+        elif word[0] in "]}":
             closed = stack.pop()
             if not stack:
                 return closed, token.end()
             is_object = word == "}" and closed and closed[0] in (*_STARTS, *_ENDS)
             stack[-1].append(dict(zip(closed[::2], closed[1::2], strict=False)) if is_object else closed)
+            stack[-1] += _COLON if word[-1] == _COLON else ""
         else:
             stack[-1].append(word.strip("\"'"))
     return None, len(text)
