@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -182,10 +182,11 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
 
 
 class _Kept(NamedTuple):
-    """The stored figures of a recording. version: of fdbcore, that stored them."""
+    """The stored figures of a recording. version: of fdbcore, that stored them. scores: as they were written."""
 
     quantities: dict[str, Quantity]
     with_echo: dict[str, Quantity]
+    scores: Scores
     version: str | None
 
 
@@ -205,14 +206,16 @@ def _read_kept(reading: Reading) -> _Kept | None:
     found = _quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"])
     if kept_of_form(scores, SCORES_SCHEMA, Scores) is None or "sealed" not in kept:
         return None
-    if (data := read_bytes(path)) != _sealed(data.rpartition(_SEALED)[0] + b"}\n", read_bytes(scores)):
+    data, of_scores = read_bytes(path), read_bytes(scores)
+    if data != _sealed(data.rpartition(_SEALED)[0] + b"}\n", of_scores):
         raise damaged(path, f"it and {SCORES} are not as they were written together")
     then, now = kept.get("made_from", {}), _hashes(reading)
     if then.get(ACTIVITY) != now[ACTIVITY]:
         raise damaged(path, f"made from another {ACTIVITY}")
     if then.get(META) == now.get(META) and then.get(HEALTH) != now.get(HEALTH):
         raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
-    return _Kept(*found, kept.get("fdbcore")) if then == now else None
+    # The scores as they were written: whole numbers stay whole.
+    return _Kept(*found, json.loads(of_scores), kept.get("fdbcore")) if then == now else None
 
 
 def _quantities_in(reading: Reading, items: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -413,9 +416,8 @@ def read_scores(reading: Reading, keep: bool = True) -> Scores:
 
     Raises RecordingError if they cannot be read.
     """
-    if reading.damaged_beside or _kept(reading) is None:
-        return score(reading, keep)
-    return cast("Scores", read_json(reading.path / SCORES))  # as it was written: whole numbers stay whole
+    kept = _kept(reading)
+    return score(reading, keep) if kept is None or reading.damaged_beside else kept.scores
 
 
 def check(reading: Reading) -> None:

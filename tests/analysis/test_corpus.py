@@ -15,6 +15,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import quantities, read_quantities
 from fdbcore.cli.main import main
 from fdbcore.errors import RecordingError
+from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, write_json
 from fdbcore.recording.run import DONE, FAILED, WAITING, read_corpus
 from fdbcore.runs.replay import replay
@@ -30,7 +31,7 @@ def test_a_scored_recording_keeps_the_items_of_its_measures(call: Path, tmp_path
     assert read_quantities(recording) == (quantities(recording), {})
     (recording.path / QUANTITIES).write_text('{"quantities": [1]}')
     with pytest.raises(RecordingError, match=r"quantities.json: damaged: Object missing required field `schema`"):
-        read_quantities(recording)
+        read_quantities(Reading(recording.path))
 
 
 def test_a_folder_of_recordings_is_a_run(call: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pa
     assert made.pop("activity.npz") <= ACTIVITY_PASSES + 5
     times = {
         "quantities.json": 6,  # twice for the table of facts
-        "scores.json": 8,
+        "scores.json": 6,
         "events.jsonl": 5,
         "health.json": 8,
         "turns.json": 7,
@@ -52,5 +52,5 @@ def test_a_run_is_read_once_to_be_scored_once_for_its_tables_and_once_for_its_pa
     told = {Path(path).name: n for path, n in again.items()}
     assert told.pop("meta.json") <= META_PASSES
     assert told.pop("activity.npz") <= ACTIVITY_PASSES + 1
-    of_figures = {"quantities.json": 4, "scores.json": 5, "health.json": 4, "turns.json": 4}
+    of_figures = {"quantities.json": 4, "scores.json": 4, "health.json": 4, "turns.json": 4}
     assert told == dict.fromkeys(made, 2) | of_figures

@@ -93,8 +93,8 @@ def test_what_an_older_version_has_scored_is_scored_anew(ran: Ran) -> None:
         for of in ("measures", "quantities"):
             content[of] = {}
         write_json(path, content | {"schema": schema})
-    assert read_quantities(echo) == whole
-    assert json.loads(json.dumps(read_scores(echo))) == scores
+    assert read_quantities(Reading(echo.path)) == whole
+    assert json.loads(json.dumps(read_scores(Reading(echo.path)))) == scores
     assert read_json(echo.path / QUANTITIES)["schema"] == "fdbcore.quantities/2"
 
 

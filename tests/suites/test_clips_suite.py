@@ -17,6 +17,7 @@ from helpers.exec_scripts import script
 from jsonschema import Draft202012Validator
 from scipy.io import wavfile
 
+from fdbcore.analysis.score import _sealed
 from fdbcore.cli.main import main
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import suite
@@ -127,7 +128,9 @@ def test_the_order_of_the_cases_moves_no_interval(folder: Path, tmp_path: Path) 
             path = run / f"c{number_of_clip}-fast" / "derived" / "quantities.json"
             kept = json.loads(path.read_text())
             kept["quantities"]["overlap_s_per_min"]["total"] = overlap_s
-            path.write_text(json.dumps(kept))
+            del kept["sealed"]
+            of_scores = path.with_name("scores.json").read_bytes()
+            path.write_bytes(_sealed(f"{json.dumps(kept)}\n".encode(), of_scores))
         scored = fdbcore("score", "--suite", "clips", run, "--out", run.parent / "S", "--quiet")
         assert scored.exit_code == 0, scored.output
     one, other = (json.loads((tmp_path / number / "S" / "scores.json").read_text()) for number in "13")

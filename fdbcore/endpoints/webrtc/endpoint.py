@@ -244,6 +244,7 @@ class Joined(WebRtcEndpoint):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
+        secret(TOKEN)  # one that is refused is told before anything is begun
         self._early = early.get(self.place) if self.page else None
         self._port = self._early.number if self._early else self._port
         self._seat: Seat | None = None
