@@ -307,7 +307,7 @@ def test_an_export_replaces_no_pipe_and_not_what_a_link_names(here: Path) -> Non
         (here / "E/b.csv").unlink()
     (here / "E/.fdbcore-written.json").write_text("[]")
     told = fdbcore("export", "R", "--format", "csv", "--out", "E")
-    assert (told.exit_code, "E/.fdbcore-written.json: Expected" in told.stderr) == (1, True)
+    assert (told.exit_code, "E/.fdbcore-written.json: damaged" in told.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("kind", ["mine", "list", "link"])

@@ -60,7 +60,7 @@ def export_into(made: Path, readings: Sequence[Reading], fmt: str, out: Path | N
     if fmt == "turnbench":
         return [(out or run) / export_turnbench(readings, made).name]
     text_of, suffix = FORMATS[fmt]
-    names = []
+    names: list[str] = []
     for reading in readings:
         stem = reading.name if out else f"{reading.path.name}/{reading.name}"
         texts = {f"{stem}{suffix}": text_of}
