@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import FdbError
 
 from .endings import one_line
 from .folders import newest
@@ -39,9 +39,9 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     Example: fdbcore export RUN --format textgrid
     """
     from fdbcore.analysis.corpus import Run
+    from fdbcore.recording.others import replacing
     from fdbcore.report.exports.fdb import caution
-    from fdbcore.report.exports.formats import TOGETHER
-    from fdbcore.report.exports.formats import export as export_recordings
+    from fdbcore.report.exports.formats import TOGETHER, export_into
 
     failed = False
 
@@ -58,14 +58,16 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
             exported.append(call)
         else:
             say(f"{call.path}: left out, {problem}")
-    for batch in [exported] if fmt in TOGETHER else [[call] for call in exported]:
-        try:
-            for path in export_recordings([call.recording for call in batch], fmt, out):
-                click.echo(path)
-        except SettingsError as error:  # somebody else's file is there
-            raise click.UsageError(str(error)) from error
-        except FdbError as error:  # the error names its file; the other files are still written
-            say(str(error))
+    written: list[Path] = []
+    if exported:
+        with one_line("fdbcore export"), replacing(out or exported[0].path.parent) as made:
+            for batch in [exported] if fmt in TOGETHER else [[call] for call in exported]:
+                try:
+                    written += export_into(made, [call.recording for call in batch], fmt, out)
+                except FdbError as error:  # the error names its file; the other files are still written
+                    say(str(error))
+    for path in written:
+        click.echo(path)
     for call in exported if fmt in FILES_OF_B else ():
         if (warning := caution(call.recording, FILES_OF_B[fmt])) is not None:
             click.echo(f"fdbcore export: {call.path}: {warning}", err=True)

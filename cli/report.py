@@ -102,6 +102,7 @@ def _one_line(code: int) -> Iterator[None]:
 def _report(path: Path, asked: ReportOptions) -> int:
     """Compare the run if that is asked for, write its pages or those of the calls that are named; the exit code."""
     from fdbcore.recording.others import keep_others
+    from fdbcore.report.comparison import comment, junit
     from fdbcore.report.html.values import PageParts
 
     from .compare import compare, error_also_in_files
@@ -111,8 +112,9 @@ def _report(path: Path, asked: ReportOptions) -> int:
     to_send = replace(shown, embed=asked.embed)
     quiet = asked.quiet or asked.as_json
     compared = done = DONE
-    for written in filter(None, (asked.junit, asked.comment)):
-        keep_others(written)
+    for written, form in ((asked.junit, junit.FORM), (asked.comment, comment.FORM)):
+        if written is not None:
+            keep_others(written, form=form)
     with error_also_in_files(asked):
         run = options.read_run(path, asked.since)
         calls, log = calls_named(run, asked.names), log_of(asked)

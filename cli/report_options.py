@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,8 @@ class ReportOptions:
             if self.has(*rule.given) and (self.has(*rule.none_of) or (rule.any_of and not self.has(*rule.any_of))):
                 run = self.runs[0] if self.runs else "RUN"
                 raise click.UsageError(rule.message.format(run=run, by=self.by))
+        if self.junit and self.comment and os.path.realpath(self.junit) == os.path.realpath(self.comment):
+            raise click.UsageError(f"--junit {self.junit}: expected another file than that of --comment, got the same")
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractCont
     from .folders import live_name, new_live_folder
 
     if wanted.out is not None:
-        return nullcontext(wanted.out)
+        return nullcontext(wanted.out if wanted.out.name.strip(".") else wanted.out.resolve())
     if wanted.again is not None:
         raise SettingsError(f"--again {wanted.again}: expected --out, the folder of the run whose cases to run again")
     return nullcontext(Path(live_name(systems))) if wanted.dry_run else new_live_folder(systems)

@@ -40,7 +40,7 @@ def score_suite(
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
     from fdbcore.models.model_table import PRICES, recipient, stated_text
     from fdbcore.recording.files import write_text
-    from fdbcore.recording.others import keep_others
+    from fdbcore.recording.others import replacing
     from fdbcore.report.scorecard.cases import shown as shown_cases
     from fdbcore.report.scorecard.document import document
     from fdbcore.report.scorecard.drawings import figures as drawn
@@ -82,9 +82,9 @@ def score_suite(
             write_text(out / name, without_controls(shown))
         if figures is not None:
             drawings = {**drawn(card), **suite.figures(content)}
-            keep_others(*(figures / name for name in drawings))
-            for name, figure in drawings.items():
-                write_text(figures / name, without_controls(figure))
+            with replacing(figures) as made:
+                for name, figure in drawings.items():
+                    write_text(made / name, without_controls(figure))
     if as_json:
         click.echo(json.dumps(scored.document, ensure_ascii=False))
     elif not quiet:

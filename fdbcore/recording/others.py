@@ -1,47 +1,89 @@
-"""Keeps files of somebody else: fdbcore writes over nothing but what it wrote, as far as the file itself shows that."""
+"""Keeps files of somebody else: fdbcore writes over nothing but what it wrote, as far as that is known."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from fdbcore.errors import SettingsError
-from fdbcore.recording.files import read_bytes
+from fdbcore.errors import SettingsError, writes
+from fdbcore.recording.files import read_bytes, write_json
+from fdbcore.recording.form import read_of_form
 
-_FORMS: Final[Mapping[str, bytes]] = {
-    ".csv": rb"(name|recording|measure|of|call),",
-    ".html": rb"(?s).{,4000}fdbcore</title>",
-    ".json": rb'\{\s*"(schema": ?"fdbcore\.|schema_version": 1,\s*"predictions")',
-    ".md": rb"### [^\w\s#*_]+ |Turn-taking of |Differences \(",
-    ".rttm": rb"SPEAKER ",
-    ".svg": rb'<svg xmlns="http://www.w3.org/2000/svg" class="[^"]*" width="[\d.]+" height="[\d.]+" viewBox="0 0 ',
-    ".textgrid": rb'File type = "ooTextFile"',
-    ".txt": rb"\d+\.\d{6}\t\d+\.\d{6}\t",
-    ".uem": rb"\S+ [12] [\d.]+ [\d.]+\n",
-    ".wav": rb"(?s)(RIFF|RF64).{4}WAVE(JUNK|ds64).{32}fmt \x10\0\0\0\x01\0\x01\0\x80\xbb\0\0",
-    ".xml": rb'<\?xml [^>]*>\s*<testsuite name="fdbcore gates"',
+WRITTEN: Final = ".fdbcore-written.json"  # in a folder of exports or figures: the hash of each, as it was written
+_PAGE: Final = (
+    '(?s)<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; .{,4000}'
+)
+_JSON: Final = r'\{\s*"schema": ?"fdbcore\.'
+_FORMS: Final[Mapping[str, str]] = {
+    "calls.csv": "name,file,",
+    "events.csv": "call,side,kind,start_s,end_s,known_s,",
+    "stages.csv": "call,a_end_s,b_onset_s,answer_ms,",
+    "compare.html": f"{_PAGE} compared – fdbcore</title>",
+    "scores.html": f"{_PAGE}: scores – fdbcore</title>",
+    ".html": f"{_PAGE} – fdbcore</title>",
+    "meta.json": rf"{_JSON}recording/",
+    "scores.json": rf"{_JSON}statements/",
+    ".json": rf"{_JSON}(corpus|summary|comparison)/",
 }
-"""How a file of fdbcore begins, by its suffix. What has no such form is known by another that is written with it."""
+"""How a file of fdbcore begins, by its name or suffix. What has no such form is known by another written with it."""
 
 
-def keep_others(*paths: Path) -> None:
+def keep_others(*paths: Path, form: str | None = None) -> None:
     """SettingsError if a file that is to be written is there, and is none that fdbcore wrote. paths: written together.
 
-    RecordingError if one cannot be read.
+    form: a regular expression of such a file; by default, its name says that. RecordingError if one cannot be read.
     """
-    there = (path for path in paths if os.path.isdir(path) or (os.path.isfile(path) and os.path.getsize(path)))
-    known = {path: _is_known(path) for path in there}
-    for path, is_ours in known.items():
-        if is_ours is False or not any(known.values()):
-            raise SettingsError(f"{path}: expected a new file, or one that fdbcore wrote, got another, which is kept")
+    there = (path for path in paths if os.path.lexists(path) and (not path.is_file() or path.stat().st_size))
+    known = {path: is_ours(path, form) for path in there}
+    for path, is_known in known.items():
+        if is_known is False or not any(known.values()):
+            raise _kept(path)
 
 
-def _is_known(path: Path) -> bool | None:
-    """Whether fdbcore wrote a file; None if its suffix does not let that be known."""
-    if path.is_dir():
-        return any(path.glob("page-*.css"))  # what all pages of a run share
-    form = _FORMS.get(path.suffix.lower())
-    return None if form is None else re.match(form, read_bytes(path)) is not None
+def is_ours(path: Path, form: str | None = None) -> bool | None:
+    """Whether fdbcore wrote a file; None if its name does not let that be known. It writes no links and no devices."""
+    if path.is_symlink() or not path.is_file():
+        return form is None and not path.is_symlink() and any(path.glob("page-*.css"))  # what a run's pages share
+    form = form or _FORMS.get(path.name) or _FORMS.get(path.suffix.lower())
+    return None if form is None else re.match(form, read_bytes(path).decode(errors="replace")) is not None
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A new folder for the `with` block, whose files then go into `folder`: all of them, or none.
+
+    SettingsError if one would replace another that was not written so, or was changed since. RecordingError if a file
+    cannot be written.
+    """
+    with writes(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".fdbcore-", dir=folder) as made:
+            yield Path(made)
+            found = (path.relative_to(made).as_posix() for path in sorted(Path(made).rglob("*")) if path.is_file())
+            new = {name: _sha256(Path(made, name)) for name in found}
+            written = read_of_form(folder / WRITTEN, dict[str, str]) if os.path.lexists(folder / WRITTEN) else {}
+            for name in new:
+                path, known = folder / name, (new[name], written.get(name))
+                if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or _sha256(path) not in known):
+                    raise _kept(path)
+            for name in new:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(Path(made, name), folder / name)
+            if new:
+                write_json(folder / WRITTEN, {**written, **new})
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _kept(path: Path) -> SettingsError:
+    return SettingsError(f"{path}: expected a new file, or one that fdbcore wrote, got another, which is kept")

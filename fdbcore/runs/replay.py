@@ -40,6 +40,7 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.left_out import heard_spans, kept_spans
+from fdbcore.recording.others import is_ours
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
@@ -228,10 +229,10 @@ def _is_replaceable(path: Path) -> bool:
     A recording whose process died early has no meta.json: it is a folder with derived/, which is made first, and
     nothing but files of a recording.
     """
-    if not os.path.lexists(path) or os.path.isfile(path / META):
+    if not os.path.lexists(path):
         return True
-    if not os.path.isdir(path):
-        return False
+    if not os.path.isdir(path) or os.path.lexists(path / META):
+        return bool(is_ours(path / META))
     found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 

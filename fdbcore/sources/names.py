@@ -26,8 +26,8 @@ V2_A: Final = "A.wav"
 MOST_NAME_BYTES: Final = 200
 """The limit of the name of a session, a clip or a case. File systems allow 255 bytes, but files made from one add to
 its name."""
-_OF_RUNS: Final = re.compile(r"(?i)pages|reference|fdb[12]|.*\.(csv|html|json|jsonl|log|parquet|part)")
-"""What names of files and folders that are written into a run are like, in any case."""
+_OF_RUNS: Final = re.compile(r"(?i)pages|reference|derived|meta|report|fdb[12]|.*\.(csv|html|jsonl?|log|parquet|part)")
+"""What names of files and folders that are written into a run and its calls are like, in any case."""
 _DIGEST: Final = 12
 _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]

@@ -194,7 +194,6 @@ WRITING = (
     ("export R --format audacity --out E", "E/a.labels.txt"),
     ("export R --format turnbench --out E", "E/turnbench.json"),
     ("export R --format fdb2 --out E", "E/a/A.wav"),
-    ("export R --format fdb2 --out E", "E/a/A.json"),
     ("gate init R --out {}", "x.toml"),
     ("replay calls --vad energy --jobs 1 --out N", "N/pages/index.html"),
     ("replay calls --vad energy --jobs 1 --out N", "N/compare.html"),
@@ -221,6 +220,125 @@ def test_a_file_of_somebody_else_is_kept_and_one_of_fdbcore_renewed(here: Path, 
     assert codes[0] == codes[1] != 2
 
 
+@pytest.mark.parametrize("option", ["--comment", "--junit"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "broken link", "run", "meta", "other output", "comment of a person"])
+def test_a_comment_and_junit_replace_only_their_own_kind(here: Path, option: str, kind: str) -> None:
+    path = here / "x"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        (here / "y").write_text("mine")
+        path.symlink_to("y")
+    elif kind == "broken link":
+        path.symlink_to("nothing")
+    elif kind == "other output":
+        other = {"--comment": "--junit", "--junit": "--comment"}[option]
+        assert fdbcore("report", "R", "--gate", "defaults", other, path).exit_code != 2
+    elif kind == "comment of a person":
+        path.write_text("### ✕ Fail\n\nas I wrote")
+    else:
+        path = here / {"run": "R/corpus.json", "meta": "R/a/meta.json"}[kind]
+    before = path.lstat(), path.is_file() and path.read_bytes()
+    told = fdbcore("report", "R", "--gate", "defaults", option, path)
+    assert told.exit_code == 2
+    assert re.search(f"{path}: expected a new file, or one that fdbcore wrote|got the pipe {path}", told.stderr)
+    after = path.lstat(), path.is_file() and path.read_bytes()
+    assert (before[0].st_ino, before[0].st_mode, before[1]) == (after[0].st_ino, after[0].st_mode, after[1])
+
+
+def test_one_file_is_not_written_twice(here: Path) -> None:
+    told = fdbcore("report", "R", "--gate", "defaults", "--junit", "x", "--comment", "./x")
+    assert (told.exit_code, (here / "x").exists()) == (2, False)
+    assert "--junit x: expected another file than that of --comment" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [("score R", "R/scores.html"), ("score R", "R/scores.json"), ("report R --figures F", "F/table.csv"),
+     ("report R --figures F", "F/table.md"), ("report R --figures F", "F/fto.svg")],
+)  # fmt: skip
+def test_a_file_that_is_like_one_of_fdbcore_is_kept(here: Path, command: str, file: str) -> None:
+    mine = {
+        ".html": "<!doctype html>\n<title>What I think of fdbcore</title>",
+        ".json": '{"schema": "fdbcore.mine/1"}',
+        ".csv": "name,of,measure\n",
+        ".md": "Turn-taking of mine\n",
+        ".svg": '<svg xmlns="http://www.w3.org/2000/svg" class="" width="1" height="1" viewBox="0 0 1 1">',
+    }[Path(file).suffix]
+    (here / "F").mkdir()
+    (here / file).write_text(mine)
+    assert fdbcore(*command.split()).exit_code == 2
+    assert (here / file).read_text() == mine
+
+
+@pytest.mark.parametrize("out", ["E", None])
+@pytest.mark.parametrize("form", ["textgrid", "rttm", "csv", "json", "audacity", "turnbench", "fdb2"])
+def test_an_export_that_was_corrected_by_hand_is_kept_and_nothing_written(here: Path, form: str, out: str) -> None:
+    export = ("export", "R", "--format", form, *(("--out", out) if out else ()))
+    first = fdbcore(*export)
+    assert first.exit_code == 0, first.output
+    *_, path = map(Path, first.stdout.split())
+    exported = path.read_bytes()
+    assert fdbcore(*REPLAY, "--set", "min_silence_ms=500").exit_code == 0
+    assert fdbcore(*export).exit_code == 0  # its own are renewed
+    assert path.read_bytes() != exported or form not in ("csv", "json", "turnbench")
+    corrected = path.read_bytes() + b" "
+    path.write_bytes(corrected)
+    others = {name: Path(name).read_bytes() for name in first.stdout.split() if Path(name) != path}
+    assert fdbcore(*REPLAY).exit_code == 0
+    told = fdbcore(*export)
+    assert (told.exit_code, told.stdout, path.read_bytes()) == (2, "", corrected)
+    assert f"{path}: expected a new file" in told.stderr
+    assert all(Path(name).read_bytes() == content for name, content in others.items())
+    assert not list(here.rglob(".fdbcore-*/"))
+    path.unlink()
+    assert fdbcore(*export).exit_code == 0
+    (here / (out or "R") / ".fdbcore-written.json").unlink()  # as an earlier version left it
+    assert fdbcore(*export).exit_code == 0
+
+
+def test_an_export_replaces_no_pipe_and_not_what_a_link_names(here: Path) -> None:
+    (here / "E").mkdir()
+    for make in (os.mkfifo, lambda path: os.symlink(here / "precious/report.html", path)):
+        make(here / "E/b.csv")
+        told = fdbcore("export", "R", "--format", "csv", "--out", "E")
+        assert "E/b.csv: expected a new file" in told.stderr
+        assert (told.exit_code, os.listdir(here / "E")) == (2, ["b.csv"])
+        (here / "E/b.csv").unlink()
+    (here / "E/.fdbcore-written.json").write_text("[]")
+    told = fdbcore("export", "R", "--format", "csv", "--out", "E")
+    assert (told.exit_code, "E/.fdbcore-written.json: damaged" in told.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["mine", "list", "link"])
+def test_a_replay_replaces_only_a_recording(here: Path, kind: str) -> None:
+    (here / "a").mkdir()
+    (here / "mine.json").write_text(
+        {"mine": '{"schema": "mine"}', "list": "[]"}.get(kind, '{"schema": "fdbcore.recording/1"}')
+    )
+    make = os.symlink if kind == "link" else os.rename
+    make(here / "mine.json", here / "a/meta.json")
+    before = (here / "a/meta.json").read_text()
+    told = fdbcore("replay", here / "calls/a.wav", "--vad", "energy", "--out", ".")
+    assert told.exit_code
+    assert "a: expected a new folder or an earlier recording" in told.stderr
+    assert ((here / "a/meta.json").read_text(), os.listdir(here / "a")) == (before, ["meta.json"])
+
+
+def test_a_run_may_be_the_current_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = ("run", "--system", "echo", "--clock", "virtual", "--max-s", 2, "--vad", "energy", "--quiet", "--clips")
+    for name, out in (("L", "."), ("M/x", "..")):
+        (here / name).mkdir(parents=True)
+        monkeypatch.chdir(here / name)
+        told = fdbcore(*live, here / "calls", "--out", out)
+        # The folder above is not empty, and so is no new run.
+        assert (told.exit_code, (here / "L/run.json").exists(), (here / "M/run.json").exists()) == (
+            2 * (out == ".."),
+            True,
+            False,
+        )
+
+
 def test_the_page_of_a_folder_of_recordings_does_not_replace_that_of_somebody_else(here: Path) -> None:
     for name in ("corpus.json", "index.html"):
         (here / "R" / name).unlink()
@@ -236,7 +354,9 @@ def test_no_call_has_a_name_that_its_run_needs(here: Path) -> None:
     assert fdbcore("report", "R", "--baseline", shutil.copytree("R", "old")).exit_code == 0
     live = ("run", "--system", "echo", "--clock", "virtual", "--max-s", 2, "--vad", "energy", "--quiet", "--clips")
     assert fdbcore(*live, "calls", "--out", "L").exit_code == 0
-    own = {item.name for run in ("R", "L") for item in Path(run).iterdir() if not (item / "meta.json").is_file()}
+    own = {"meta", "report", "derived"} | {
+        item.name for run in ("R", "L") for item in Path(run).iterdir() if not (item / "meta.json").is_file()
+    }
     assert {"pages", "run.json", "compare.html", "scores.json"} <= own
     for number, name in enumerate(sorted(own)):
         shutil.copy("calls/a.wav", f"calls/{name.upper() if number % 2 else name}.wav")

@@ -7,6 +7,7 @@ reference.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
         Verdict,
     )
 
+_MARK: Final = "[//]: # (a comment of fdbcore)"
+"""The last line of each comment: the address of a link that nothing has, so no page shows it."""
+FORM: Final = rf"(?s)### .*\n{re.escape(_MARK)}\n\Z"
 CHANGES: Final[Collection[Verdict]] = ("worse", "better", "different")
 MOST_MOMENTS: Final = 12
 MOST_NOTICES: Final = 3
@@ -47,12 +51,12 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
     tables = [_table(compared) for compared in document["comparisons"] if compared["measures"]] or [
         _gates(document.get("gates"))
     ]
-    return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables)]) + "\n"
+    return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables), _MARK]) + "\n"
 
 
 def comment_of_error(message: str) -> str:
     """A comment that says why nothing was compared or decided."""
-    return f"### {words.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n"
+    return f"### {words.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n\n{_MARK}\n"
 
 
 class _Pages:

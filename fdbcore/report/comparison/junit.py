@@ -13,6 +13,8 @@ from fdbcore.report.svg.text import without_controls
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
 
+FORM: Final = r'<\?xml [^>]*>\s*<testsuite name="fdbcore gates"'
+"""What each file is like."""
 ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
 _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from filecmp import cmp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +32,6 @@ import numpy as np
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import AUDIO, write_json
-from fdbcore.recording.others import keep_others
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.benchmark_folders import V2_FILES
@@ -88,8 +86,8 @@ def caution(recording: Recording, name: str) -> str | None:
     return f"failed: {outcome['reason']}; {name} is silent from {ticks_to_s(recording.n_ticks):g} s on"
 
 
-def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
-    """Write the files of each recording and return the paths of the output files.
+def export_fdb1(recordings: Sequence[Recording], out: Path, made: Path) -> list[Path]:
+    """Write the files of each recording into `made`, from where they go into `out`; the paths of output files there.
 
     Raises InputError for a recording that cannot be exported, or whose clip has changed since it was played;
     RecordingError if a file cannot be written.
@@ -99,7 +97,9 @@ def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
         source = located(recording.path, _clip(recording)["path"])
         if (output.parent / source.name).resolve() == source.resolve():
             raise InputError(f"{out}: expected a folder apart from the clips, got that of {source}")
-    return [_write_output(recording, output) for output, recording in outputs.items()]
+    for output, recording in outputs.items():
+        _write_output(recording, made / output.relative_to(out))
+    return [*outputs]
 
 
 def _outputs(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording]:
@@ -126,7 +126,7 @@ def _clip(recording: Recording) -> PlannedClip:
     return clip
 
 
-def _write_output(recording: Recording, output: Path) -> Path:
+def _write_output(recording: Recording, output: Path) -> None:
     clip = _clip(recording)
     source = located(recording.path, clip["path"])
     played, file = read_clip(source)
@@ -134,19 +134,14 @@ def _write_output(recording: Recording, output: Path) -> Path:
     if stated != file["sha256"]:
         raise InputError(f"{source}: expected the file that was played (SHA-256 {stated}), got {file['sha256']}")
     labels = {output.with_name(f"{name}.json"): clip["labels"][name] for name in LABELS if name in clip["labels"]}
-    keep_others(output, *labels)
-    played_as = output.with_name(source.name)
     with writes(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
-        if not (played_as.is_file() and cmp(source, played_as, shallow=False)):
-            keep_others(played_as)
-            shutil.copyfile(source, played_as)
+        shutil.copyfile(source, output.with_name(source.name))
     said = _said(recording, len(played))
     with WavWriter(output, channels=1) as wav:
         wav.write(said)
     for path, label in labels.items():
         write_json(path, label)
-    return output
 
 
 def _said(recording: Recording, samples: int) -> Pcm:
@@ -155,13 +150,16 @@ def _said(recording: Recording, samples: int) -> Pcm:
     return np.pad(said[:samples], (0, max(samples - len(said), 0)))
 
 
-def export_fdb2(recordings: Sequence[Recording], out: Path) -> list[Path]:
-    """Write the files of each recording and return the paths of the audio files.
+def export_fdb2(recordings: Sequence[Recording], out: Path, made: Path) -> list[Path]:
+    """Write the files of each recording into `made`, from where they go into `out`; the paths of the audio there.
 
     Raises InputError for two recordings of one task, and for one that cannot be exported; RecordingError if its audio
     has changed, or if a file cannot be written.
     """
-    return [path for folder, recording in _folders(recordings, out).items() for path in _write_sides(recording, folder)]
+    folders = _folders(recordings, out)
+    for folder, recording in folders.items():
+        _write_sides(recording, made / folder.relative_to(out))
+    return [folder / name for folder in folders for name in V2_FILES]
 
 
 def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording]:
@@ -215,10 +213,9 @@ def _examiner(recording: Recording) -> Mapping[str, Any]:
     return party if party.get("kind") == "examiner" else {}
 
 
-def _write_sides(recording: Recording, folder: Path) -> list[Path]:
+def _write_sides(recording: Recording, folder: Path) -> None:
     session = session_of(open_recorded(recording.path))
     paths = [folder / name for name in V2_FILES]
-    keep_others(*paths, *(path.with_suffix(".json") for path in paths))
     with writes(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with session.open() as source, ExitStack() as opened:
@@ -231,4 +228,3 @@ def _write_sides(recording: Recording, folder: Path) -> list[Path]:
         if (words := recording.spoken(side)) is not None:
             chunks = [{"text": text, "timestamp": [start_s, end_s]} for text, start_s, end_s in words]
             write_json(path.with_suffix(".json"), {"text": " ".join(text for text, *_ in words), "chunks": chunks})
-    return paths

@@ -14,7 +14,7 @@ from fdbcore.analysis.score import read_scores
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
-from fdbcore.recording.others import keep_others
+from fdbcore.recording.others import replacing
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
 from fdbcore.report.exports.fdb import export_fdb1, export_fdb2, why_not, why_not_held
@@ -32,36 +32,44 @@ Point: TypeAlias = tuple[int, str]
 
 
 def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
-    """Write a file for each recording and return the paths.
+    """Write a file for each recording and return the paths: `export_into`, and then the files go where they belong.
 
-    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb`), which have several files per recording; or
-    turnbench (see `export_turnbench`), one file for all. out: the folder, created if it is missing. By default it is
-    that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder that
-    holds them.
-    Raises InputError for an unknown format, for a recording that cannot be exported, and for files of somebody else
-    in the place of these; RecordingError if a file cannot be written.
+    Raises what that does; InputError for an unknown format; SettingsError, and writes nothing, if one would replace a
+    file that was not exported there, or was changed since; RecordingError if a file cannot be written.
     """
-    if fmt == "fdb1":
-        return export_fdb1(readings, out or readings[0].path.parent / "fdb1") if readings else []
-    if fmt == "fdb2":
-        return export_fdb2(readings, out or readings[0].path.parent / "fdb2") if readings else []
-    if fmt == "turnbench":
-        return [export_turnbench(readings, out or readings[0].path.parent)] if readings else []
-    if fmt not in FORMATS:
+    if fmt not in (*FORMATS, *TOGETHER):
         raise InputError(f"format: expected one of {', '.join(FORMATS)}, {', '.join(TOGETHER)}, got {fmt!r}")
+    if not readings:
+        return []
+    with replacing(out or readings[0].path.parent) as made:
+        return export_into(made, readings, fmt, out)
+
+
+def export_into(made: Path, readings: Sequence[Reading], fmt: str, out: Path | None) -> list[Path]:
+    """Write a file for each recording into `made`, from where they go into `out`; the paths there.
+
+    readings: one or more of one run. fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb`), which have
+    several files per recording; or turnbench (see `export_turnbench`), one file for all. out: None is the folder of
+    the run, in which each recording has its files in its own folder, fdb1 and fdb2 in one of that name. Raises
+    InputError for a recording that cannot be exported.
+    """
+    run = readings[0].path.parent
+    if fmt in ("fdb1", "fdb2"):
+        write = export_fdb1 if fmt == "fdb1" else export_fdb2
+        return write(readings, out or run / fmt, made if out else made / fmt)
+    if fmt == "turnbench":
+        return [(out or run) / export_turnbench(readings, made).name]
     text_of, suffix = FORMATS[fmt]
-    paths = []
+    names: list[str] = []
     for reading in readings:
-        path = (out or reading.path) / f"{reading.name}{suffix}"
-        keep_others(path)
-        write_text(path, text_of(reading))
-        paths.append(path)
-        kept = path.with_name(f"{reading.name}{UEM}")
-        if fmt == "rttm" and (reading.left_out or kept.exists()):
-            keep_others(kept)
-            write_text(kept, uem(reading))
-            paths.append(kept)
-    return paths
+        stem = reading.name if out else f"{reading.path.name}/{reading.name}"
+        texts = {f"{stem}{suffix}": text_of}
+        if fmt == "rttm" and (reading.left_out or ((out or run) / f"{stem}{UEM}").exists()):
+            texts[f"{stem}{UEM}"] = uem
+        for name, text in texts.items():
+            write_text(made / name, text(reading))
+        names += texts
+    return [(out or run) / name for name in names]
 
 
 def left_out(recording: Recording, fmt: str) -> str | None:
@@ -269,7 +277,6 @@ def export_turnbench(recordings: Sequence[Recording], folder: Path) -> Path:
         raise InputError(f"{folder}: expected recordings of different names, got one twice")
     predictions = [_conversation(Reading(recording.path)) for recording in recordings]  # one at a time in memory
     path = folder / "turnbench.json"
-    keep_others(path)
     write_text(path, json.dumps({"schema_version": 1, "predictions": predictions}, indent=1) + "\n")
     return path
 

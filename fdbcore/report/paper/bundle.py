@@ -16,7 +16,7 @@ from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
-from fdbcore.recording.others import keep_others
+from fdbcore.recording.others import replacing
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
 from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
@@ -69,11 +69,11 @@ def write_paper(
         name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
     }
     found = _files(systems, summaries, _reference(systems, reference), document, strips, cluster)
-    files = {folder / name: without_controls(text) for name, text in found}
-    keep_others(*files)
-    for path, text in files.items():
-        write_text(path, text)
-    return [*files]
+    files = {name: without_controls(text) for name, text in found}
+    with replacing(folder) as made:
+        for name, text in files.items():
+            write_text(made / name, text)
+    return [folder / name for name in files]
 
 
 def strips_of(run: Run, asked: Iterable[str]) -> list[Strip]:
