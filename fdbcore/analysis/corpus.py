@@ -210,7 +210,7 @@ def _refuse_another(run: Path, call: Call, reading: Reading) -> None:
         of = case["name"] if case else ", ".join(files) or "no file"
         raise damaged(call.path / META_FILE, f"of another call: {of}")
     sha256s = tuple(file.get("sha256") for file in reading.source_files)
-    if None not in call.sha256s and sha256s != call.sha256s:
+    if call.sha256s and None not in call.sha256s and sha256s != call.sha256s:
         raise damaged(call.path / META_FILE, f"of other audio than {CORPUS} has of {', '.join(files)}")
 
 
