@@ -206,11 +206,12 @@ def _refuse_another(run: Path, call: Call, reading: Reading) -> None:
     """RecordingError if the recording in the folder of a call is not that of the call, by what the run says of it."""
     case = reading.meta.get("case") if is_planned(run) else None
     files = tuple(place_from(run, path) for path in reading.source_paths)
-    if (case and case["name"] != call.name) or (call.files and files != call.files):
+    listed = call.files if "source" in reading.meta else ()
+    if (case and case["name"] != call.name) or (listed and files != listed):
         of = case["name"] if case else ", ".join(files) or "no file"
         raise damaged(call.path / META_FILE, f"of another call: {of}")
     sha256s = tuple(file.get("sha256") for file in reading.source_files)
-    if call.sha256s and None not in call.sha256s and sha256s != call.sha256s:
+    if listed and None not in call.sha256s and call.sha256s not in ((), sha256s):
         raise damaged(call.path / META_FILE, f"of other audio than {CORPUS} has of {', '.join(files)}")
 
 
