@@ -69,7 +69,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     """
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.kept import kept
-    from fdbcore.analysis.score import read_scores
+    from fdbcore.analysis.score import check, read_scores
     from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import CallPage, write_report
     from fdbcore.runs.amend import make_playable
@@ -78,6 +78,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     verdicts = gated.calls if gated else {}
     for call in calls:
         reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
+        check(reading)
         if shown.embed:
             told = _write_alone(reading, page_document(reading, read_scores(reading)), verdict, shown.words)
         else:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fdbcore.analysis.facts import META, UNSCORED, Fact
 from fdbcore.analysis.facts_table import DamagedTableError, FactsTable
-from fdbcore.analysis.score import check, read_quantities, unscored
+from fdbcore.analysis.score import check, check_figures, read_quantities, unscored
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
@@ -28,6 +28,7 @@ from fdbcore.recording.form import damaged, one_call
 from fdbcore.recording.places import located, place_from
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
+    CORPUS,
     DAMAGED,
     DONE,
     FAILED,
@@ -56,8 +57,9 @@ class Call:
 
     name, path: its folder. status: "done", "failed", ...; reason: why, if it is not done. unscored: why no measure
     counts it; None if measures do. columns: its values from --meta; a live call has at least system, clip, trial and
-    outcome. files: the audio files it was replayed from. is_unreadable: whether its recording is gone or damaged.
-    damaged_beside: what is damaged of its words, labels and log, a line each: it counts all the same.
+    outcome. files: the audio files it was replayed from; sha256s: of their audio, where known. is_unreadable: whether
+    its recording is gone or damaged. damaged_beside: what is damaged of its words, labels and log, a line each: it
+    counts all the same.
     table: what the run keeps of its calls; None if it is not asked.
     """
 
@@ -68,6 +70,7 @@ class Call:
     unscored: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[str] = ()
+    sha256s: Sequence[str | None] = ()
     is_unreadable: bool = False
     damaged_beside: Sequence[str] = ()
     table: FactsTable | None = field(default=None, repr=False, compare=False)
@@ -172,28 +175,44 @@ class Run:
 def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
     """The calls of a run. One with a damaged file that figures come from is unreadable: it counts nowhere."""
     for call in _calls(path, table):
-        if call.unscored is not None or call.is_in_table:
+        if call.unscored is not None and call.status in (WAITING, FAILED):  # what lies in its folder is of earlier
             yield call
             continue
         try:
             with one_call(call.path):
-                reading = call.recording
-                check(reading)
-                _refuse_another(path, call, reading)
-                damages = reading.damaged_beside
+                checked = _checked(path, call)
         except RecordingError as error:
-            yield unreadable(call, error)
-        else:
-            why = "; ".join([*filter(None, [call.reason]), *damages])
-            yield replace(call, status=DAMAGED, reason=why, damaged_beside=damages) if damages else call
+            checked = unreadable(call, error)
+        yield checked
+
+
+def _checked(run: Path, call: Call) -> Call:
+    """The call, unscored if its recording says so. RecordingError if a file that figures come from is damaged."""
+    if call.is_in_table:
+        return replace(call, unscored=call.fact(UNSCORED))
+    reading = call.recording
+    _refuse_another(run, call, reading)
+    if (reason := unscored(reading)) is not None:
+        check_figures(reading)  # and with them what says so; there may be no other files
+        return replace(call, unscored=reason)
+    check(reading)
+    if damages := reading.damaged_beside:
+        why = "; ".join([*filter(None, [call.reason]), *damages])
+        return replace(call, status=DAMAGED, reason=why, unscored=None, damaged_beside=damages)
+    return replace(call, unscored=None)
 
 
 def _refuse_another(run: Path, call: Call, reading: Reading) -> None:
     """RecordingError if the recording in the folder of a call is not that of the call, by what the run says of it."""
     case = reading.meta.get("case") if is_planned(run) else None
     files = tuple(place_from(run, path) for path in reading.source_paths)
-    if (case and case["name"] != call.name) or (files and call.files and files != call.files):
-        raise damaged(call.path / META_FILE, f"of another call: {case['name'] if case else ', '.join(files)}")
+    listed = call.files if "source" in reading.meta else ()
+    if (case and case["name"] != call.name) or (listed and files != listed):
+        of = case["name"] if case else ", ".join(files) or "no file"
+        raise damaged(call.path / META_FILE, f"of another call: {of}")
+    sha256s = tuple(file.get("sha256") for file in reading.source_files)
+    if listed and None not in call.sha256s and call.sha256s not in ((), sha256s):
+        raise damaged(call.path / META_FILE, f"of other audio than {CORPUS} has of {', '.join(files)}")
 
 
 def unreadable(call: Call, error: FdbError) -> Call:
@@ -215,14 +234,12 @@ def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
     for known in corpus["calls"]:
         files = tuple(place_from(path, located(path, file["path"])) for file in known["files"])
         folder, columns = path / known["name"], known["columns"]
-        call = Call(
-            known["name"], folder, known["status"], known["reason"], known["unscored"], columns, files, table=table
-        )
+        sha256s = tuple(file["sha256"] for file in known["files"])
+        standing_then = known["status"], known["reason"], known["unscored"]
+        call = Call(known["name"], folder, *standing_then, columns, files, sha256s, table=table)
         if call.status == WAITING and (made := _made_since(corpus.get("began"), folder)) is not None:
             status, reason = standing(made)
-            call = replace(
-                call, status=status, reason=reason, unscored=unscored(made), columns={**held_columns(made), **columns}
-            )
+            call = replace(call, status=status, reason=reason, unscored=None, columns={**held_columns(made), **columns})
         yield call
 
 
@@ -250,7 +267,7 @@ def _live(path: Path, table: FactsTable) -> Iterator[Call]:
         if outcome is None:
             yield replace(call, status=WAITING, reason="not held to its end", unscored="not held to its end")
         else:
-            yield replace(call, status=outcome["kind"], reason=outcome["reason"], unscored=call.fact(UNSCORED))
+            yield replace(call, status=outcome["kind"], reason=outcome["reason"])
 
 
 def _found(path: Path, table: FactsTable) -> Iterator[Call]:
@@ -268,4 +285,4 @@ def _found(path: Path, table: FactsTable) -> Iterator[Call]:
             why = reason or f"the recording is {status}"
             yield replace(call, status=FAILED, reason=why, unscored=why)
         else:
-            yield replace(call, unscored=call.fact(UNSCORED, Reading(folder, recording.meta)))
+            yield call

@@ -60,6 +60,8 @@ _SCORED_FROM: Final = (META, HEALTH, LABELS, "derived/B.json")
 """With the hashes that META has, all that quantities come from."""
 _OF_NO_MATTER: Final = ("created", "platform", "versions")
 """Of META."""
+_OF_LATER_CALLS: Final = ("again", "usd")
+"""Of an outcome: written when its case is to be held again, when its figures stand."""
 _SEALED: Final = b', "sealed": "'
 
 Quantities = Mapping[str, Quantity]
@@ -116,6 +118,8 @@ def _hashes(reading: Reading) -> dict[str, str | None]:
             value = read_json(reading.path / part) if (reading.path / part).is_file() else None
             if part == META and isinstance(value, dict):
                 value = {name: each for name, each in value.items() if name not in _OF_NO_MATTER}
+                if isinstance(outcome := value.get("outcome"), dict):
+                    value["outcome"] = {name: each for name, each in outcome.items() if name not in _OF_LATER_CALLS}
             said = json.dumps(with_changed(value, lambda place: "", PLACES, ()))
             found[part] = None if value is None else hashlib.sha256(said.encode()).hexdigest()
     return found
@@ -212,8 +216,9 @@ def _read_kept(reading: Reading) -> _Kept | None:
     then, now = kept.get("made_from", {}), _hashes(reading)
     if then.get(ACTIVITY) != now[ACTIVITY]:
         raise damaged(path, f"made from another {ACTIVITY}")
-    if then.get(META) == now.get(META) and then.get(HEALTH) != now.get(HEALTH):
-        raise damaged(reading.path / HEALTH, f"not the one that {QUANTITIES} was made from")
+    for part in (META, HEALTH) if META in then else ():
+        if then.get(part) != now.get(part):
+            raise damaged(reading.path / part, f"not the one that {QUANTITIES} was made from")
     # The scores as they were written: whole numbers stay whole.
     return _Kept(*found, json.loads(of_scores), kept.get("fdbcore")) if then == now else None
 
@@ -426,4 +431,9 @@ def check(reading: Reading) -> None:
     One rule for all commands: such a call counts nowhere. What is damaged beside it is in `damaged_beside`.
     """
     reading.check()
+    check_figures(reading)
+
+
+def check_figures(reading: Reading) -> None:
+    """RecordingError if what `score` stored is damaged, or what it was made from is another now."""
     _kept(reading)

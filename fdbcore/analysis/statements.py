@@ -14,7 +14,7 @@ from fdbcore.analysis.longer_moments import longer_between
 from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.reference import beside_reference
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
-from fdbcore.errors import SettingsError
+from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import write_json
 from fdbcore.runtime.executor import Executor, Workers
 
@@ -53,8 +53,8 @@ def score(
     (low, high) or None; groups [{name, calls, clusters, measures}]; differences [{measure, a, b, value, interval, p,
     p_holm, ...}]; unscored and unread {call: reason}; settings, versions, input; and sensitivity and reference, if
     requested.
-    Raises SettingsError if no call is scored or the run cannot be written, InputError for an unknown column,
-    RecordingError for recordings that cannot be read.
+    Raises SettingsError if the run cannot be written, InputError for an unknown column, RecordingError if no call is
+    scored.
     """
     folder = Path(out or run.path)
     keep = folder == run.path
@@ -68,8 +68,9 @@ def score(
     told = f"scored, of {len(run.scored):,} calls"
     calls, unread = rescored(run, workers, lambda: watch(told), keep)
     if not calls.calls or run.settings is None:
-        why = next((f": {name}: {reason}" for name, reason in (gone | unread).items()), "")
-        raise SettingsError(f"{run.path}: expected calls that are scored, got none{why}")
+        unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
+        why = next((f": {name}: {reason}" for name, reason in (unscored | unread).items()), "")
+        raise RecordingError(f"{run.path}: expected scored calls, got none of {len(run.calls):,}{why}")
     found = groups(calls, by) if by else []
     content: Statements = {
         **_evidence(run, run.settings, by, gone | unread),

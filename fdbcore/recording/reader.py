@@ -377,8 +377,10 @@ class Recording:
         for part in (EVENTS, TURNS, ACTIVITY, HEALTH, AUDIO, QUANTITIES, SCORES):
             _refuse_no_file(self.path / part)
         _ = self.turn_events, self.events
-        replayed = [party["kind"] == "replay" for party in (self.meta.get("parties") or {}).values()]
-        if self._stored_health is None and replayed and all(replayed):
+        kinds = {party["kind"] for party in (self.meta.get("parties") or {}).values()}
+        if kinds == {"replay"} and self.meta["status"] != "complete":
+            raise self._unfinished()
+        if self._stored_health is None and kinds == {"replay"}:
             remedy = f"`fdbcore replay {self.path}` examines it"
             raise damaged(self.path / HEALTH, f"it is gone: echo would count as speech; {remedy}")
         if settings_hash(self.meta["settings"]) != self.meta["settings_sha256"]:
@@ -387,7 +389,7 @@ class Recording:
             _ = [self._packed(stored, side, n_ticks) for side in "ab"], self._peaks_in(stored, n_ticks)
             if (broken := stored.zip.testzip()) is not None:  # type: ignore[attr-defined]  # an NpzFile
                 raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
-        for part in (ACTIVITY, TURNS):
+        for part in (ACTIVITY, TURNS, HEALTH):
             self._refuse_another(part, file_sha256(self.path / part))
         self.refuse_cut_audio()
 

@@ -34,6 +34,7 @@ from fdbcore.recording.files import (
     SCORES,
     TURNS,
     WORDS,
+    file_sha256,
     part_of,
     settings_hash,
     write_json,
@@ -179,9 +180,10 @@ def replay_session(
         del recording  # what it still holds of each tick is written
         reading = Reading(path)
         keep_health(reading, probe)
+    reading.meta["sha256s"][HEALTH] = file_sha256(path / HEALTH) or ""
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
-        write_json(path / META, reading.meta)
+    write_json(path / META, reading.meta)
     labels = session.labels or (_labels_of(held) if held is not None else None)
     if labels is not None:
         keep_labels(path, *labels)

@@ -253,7 +253,8 @@ def test_a_goal_in_another_language_has_no_times(
     goals = [{"language": "fr", "sayings": [LINES[0]]}, {"language": "en", "sayings": [LINES[1]]}]
     meta["parties"]["A"]["brief"] = {"language": "en", "goals": goals}
     (path / "meta.json").write_text(json.dumps(meta))
-    (path / "derived" / "words_A.json").unlink(missing_ok=True)
+    for stale in ("words_A.json", "quantities.json"):
+        (path / "derived" / stale).unlink(missing_ok=True)
     transcribed(path)
     (found,) = transcripts(path, "A")
     assert found.untimed == len(LINES[0].split())

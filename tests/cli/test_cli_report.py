@@ -247,6 +247,7 @@ def test_a_call_whose_own_audio_is_gone_costs_the_others_nothing(tmp_path: Path)
     meta = json.loads(meta_path.read_text())
     del meta["source"]
     meta_path.write_text(json.dumps(meta))  # as of a live call, which has no source
+    (tmp_path / "run" / "slow" / "derived" / "quantities.json").unlink()
     (tmp_path / "run" / "slow" / "session.wav").unlink(missing_ok=True)
     result = report(tmp_path / "run")
     assert result.exit_code == 0

@@ -25,7 +25,7 @@ from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import META, SCORES, TURNS, read_json, write_json
+from fdbcore.recording.files import META, QUANTITIES, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.format import NOT_CORRECTED
 from fdbcore.report.groups.screen import statements_screen
@@ -231,7 +231,7 @@ def test_calls_are_scored_again_only_if_something_has_changed(tmp_path: Path, mo
     again.clear()
     assert scored(path)["measures"] == expected
     assert again == []
-    write_json(path / "call0001" / META, read_json(path / "call0001" / META) | {"attempts": []})
+    (path / "call0001" / QUANTITIES).unlink()
     scored_otherwise(path / "call0002", lambda made: made | {"fdbcore": "0.0.9"})
     assert scored(path)["measures"] == expected
     assert again == ["call0001", "call0002"]
@@ -246,6 +246,7 @@ def test_what_is_wrong_in_its_calls_is_said_as_report_does(tmp_path: Path) -> No
     assert "B silent from 0:04 to the end" in told.stdout
     meta = read_json(run / "c1" / META)
     write_json(run / "c1" / META, meta | {"outcome": {"kind": "failed", "side": "B", "reason": "it hung up"}})
+    (run / "c1" / QUANTITIES).unlink()  # which would not be of this meta.json
     screen = " ".join(CliRunner().invoke(main, ["score", str(run)]).stdout.split())
     assert "B fell silent in 2 calls: c0, c1" in screen
     assert "the conversation failed, and counts as far as it went, in 1 call: c1" in screen

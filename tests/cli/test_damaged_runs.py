@@ -122,6 +122,7 @@ def test_a_recording_that_does_not_say_which_side_is_which_is_not_played(made: P
     content = json.loads((run / "c1" / META).read_text())
     del content["source"]["swap"]
     (run / "c1" / META).write_text(json.dumps(content))
+    (run / "c1" / QUANTITIES).unlink()  # which would not be of this meta.json
     found = CliRunner().invoke(main, ["report", str(run), "--embed", "--call", "c1"])
     assert "c1/meta.json: damaged: source: expected swap, got none" in found.output
     assert found.exit_code == 1
@@ -223,6 +224,98 @@ def test_files_of_another_call_are_named_and_count_nowhere(
     for calls, errors, exit_code in counted(run, unlike / "old"):
         assert (calls, exit_code) == (2, 1)
         assert f"{run / 'c1'}/" in errors
+
+
+def exported(run: Path, out: Path) -> tuple[int, str, int]:
+    """How many files of turn events are exported, the errors, and the exit code."""
+    found = CliRunner().invoke(main, ["export", str(run), "--format", "rttm", "--out", str(out)])
+    return sum(line.endswith(".rttm") for line in found.stdout.splitlines()), found.stderr, found.exit_code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta: meta.update(left_out=[{"start_tick": 0, "end_tick": 300, "by": "--from"}]),
+        lambda meta: meta["source"].update(swap=True),
+        lambda meta: meta["source"]["sides"]["A"].update(channel="right"),
+        lambda meta: meta["source"].update(files=[]),
+        lambda meta: meta["source"]["files"][0].update(sha256="0" * 64),
+        lambda meta: meta.update(outcome={"kind": "invalid", "side": None, "reason": "none"}),
+        lambda meta: meta.update(status="failed", reason="none"),
+    ],
+)
+def test_a_recording_changed_since_its_call_was_scored_counts_nowhere(change: Any, made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    shutil.copytree(made / "in", tmp_path / "in")
+    meta = json.loads((run / "c1" / META).read_text())
+    change(meta)
+    (run / "c1" / META).write_text(json.dumps(meta))
+    for calls, errors, exit_code in [*counted(run, made / "old"), exported(run, tmp_path / "out")]:
+        assert (calls, exit_code) == (2, 1)
+        assert str(run / "c1") in errors
+
+
+def test_an_earlier_recording_of_other_audio_under_the_same_path_counts_nowhere(unlike: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(unlike / "run", tmp_path / "run")
+    shutil.copytree(unlike / "in", tmp_path / "in")
+    shutil.copy(unlike / "in" / "c2.wav", tmp_path / "in" / "c1.wav")
+    command = ["replay", str(tmp_path / "in"), "--out", str(tmp_path / "before"), "--vad", "energy", "--jobs", "1"]
+    assert CliRunner().invoke(main, [*command, "--quiet"], catch_exceptions=False).exit_code == 0
+    shutil.rmtree(run / "c1")
+    shutil.copytree(tmp_path / "before" / "c1", run / "c1")
+    for calls, errors, exit_code in [*counted(run, unlike / "old"), exported(run, tmp_path / "out")]:
+        assert (calls, exit_code) == (2, 1)
+        assert f"{run / 'c1' / META}: damaged: of other audio than corpus.json has of ../in/c1.wav" in errors
+
+
+def test_the_health_of_another_call_is_damage_without_figures_too(unlike: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(unlike / "run", tmp_path / "run")
+    shutil.copy(run / "c2" / HEALTH, run / "c1" / HEALTH)
+    (run / "c1" / QUANTITIES).unlink()
+    for calls, errors, exit_code in [*counted(run, unlike / "old"), exported(run, tmp_path / "out")]:
+        assert (calls, exit_code) == (2, 1)
+        assert f"{run / 'c1' / HEALTH}: damaged: not the one that meta.json was written with" in errors
+
+
+def test_the_recording_says_whether_its_call_is_scored_and_not_the_list_of_calls(made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    corpus = json.loads((run / CORPUS).read_text())
+    corpus["calls"][1]["unscored"] = "nobody spoke"
+    (run / CORPUS).write_text(json.dumps(corpus))
+    for calls, errors, exit_code in [*counted(run, made / "old"), exported(run, tmp_path / "out")]:
+        assert (calls, "damaged" in errors, exit_code) == (3, False, 0)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one live call."""
+    folder = tmp_path_factory.mktemp("live")
+    clip = write(folder / "c.wav", voices("A 1-3 | B ", 4)[:, 0])
+    command = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
+    assert CliRunner().invoke(main, [*command, "--max-s", "4", "--out", str(folder / "run")]).exit_code == 0
+    return folder / "run"
+
+
+@pytest.mark.parametrize("change", [{"outcome": {"kind": "invalid", "side": None, "reason": "none"}}, {"n_ticks": "?"}])
+def test_a_run_without_a_whole_call_says_why_in_one_line(change: dict[str, Any], live: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(live, tmp_path / "run")
+    (path,) = run.glob("*/meta.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    for command in (["score"], ["report"], ["report", "--baseline", str(live)], ["report", str(live)]):
+        found = CliRunner().invoke(main, [command[0], str(run), *command[1:]], catch_exceptions=False)
+        assert found.exit_code == 1
+        (line,) = found.stderr.splitlines()
+        assert f"{path}: damaged: " in line
+
+
+def test_the_figures_of_a_call_that_is_to_be_held_again_stand_until_then(live: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(live, tmp_path / "run")
+    (path,) = run.glob("*/meta.json")
+    meta = json.loads(path.read_text())
+    meta["outcome"] |= {"again": True, "usd": 0.01}
+    path.write_text(json.dumps(meta))
+    score, errors, exit_code = told(["score", str(run)])
+    assert (score["calls"], errors, exit_code) == (1, "", 0)
 
 
 def test_consistent_quantities_that_the_call_does_not_have_are_damage(unlike: Path, tmp_path: Path) -> None:

@@ -248,14 +248,14 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
         done = ran(*scored, *judge, "--out", tmp_path / "out")
         assert done.exit_code == 0, done.output
         asked = [json.loads(each.user) for each in server.asked]
-        assert len(asked) == 4, "a question for each disturbed sample"
+        assert len(asked) == 8, "two questions for each disturbed sample, by either rubric"
         assert all(each[name] for each in asked for name in ("user", "system", "user_without_overlap"))
         assert figures(document(tmp_path / "out"))["good", "user interruption"]["compat_respond"] == 1
         for path in good.rglob("input.json"):
             path.write_text('{"chunks": 3}')
         done = ran(*scored, *judge, "--out", tmp_path / "damaged")
         assert done.exit_code == 1
-        assert len(server.asked) == 4, "who is not heard is not judged"
+        assert len(server.asked) == 8, "who is not heard is not judged"
     found = document(tmp_path / "damaged")
     assert [each["reason"].partition(" as chunks")[0] for each in found["problems"]] == [
         "input.json: expected words"
