@@ -24,7 +24,7 @@ from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.health.measured_lines import measured_lines
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import HEALTH, QUANTITIES, read_json, write_json
+from fdbcore.recording.files import HEALTH, META, QUANTITIES, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.call.screen import run_screen
 
@@ -270,10 +270,11 @@ def test_calls_that_no_figure_counts_stand_beside_a_pass(tmp_path: Path) -> None
     run = made_run(tmp_path / "run", drawn_calls(20, 7))
     gates = tmp_path / "gates.toml"
     gates.write_text('gates = ["premature_per_turn <= 0.5"]')
-    made = read_json(run / CORPUS)
-    for call in made["calls"][:10]:
-        call["unscored"] = "sides out of step"
-    write_json(run / CORPUS, made)
+    for call in read_json(run / CORPUS)["calls"][:10]:
+        path = run / call["name"]
+        outcome = {"kind": "invalid", "side": None, "reason": "sides out of step"}
+        write_json(path / META, read_json(path / META) | {"outcome": outcome})
+        (path / QUANTITIES).unlink(missing_ok=True)
     said = command("report", run, "--gate", gates, "--no-audio").stdout
     assert "!! pass, but: 10 of 20 calls not scored" in " ".join(said.split())
 
@@ -285,7 +286,7 @@ def test_bad_input_stands_beside_a_pass(tmp_path: Path) -> None:
     gates.write_text('gates = ["premature_per_turn <= 0.5"]')
     assert "but:" not in command("report", run, "--gate", gates, "--no-audio").stdout
     for name, verdict in (("call0003", "bad"), ("call0005", "warn")):
-        finding = {"id": "mixed", "side": "A", "severity": verdict, "text": "A holds both sides", "means": ""}
+        finding = {"id": "clipping", "side": "A", "severity": verdict, "text": "A is clipped", "means": ""}
         found = {"verdict": verdict, "findings": [finding | {"figures": {}, "spans": []}]}
         write_json(run / name / HEALTH, health_at(clean, clean) | found)
         (run / name / QUANTITIES).unlink()

@@ -58,7 +58,7 @@ def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
         assert text in page
     assert "not answered" not in page, "no system has a figure of it"
     assert re.search("<svg><title>(one|two)</title></svg>", page)
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["systems-1.svg"]
+    assert [path.name for path in (tmp_path / "figures").glob("*.svg")] == ["systems-1.svg"]
     assert sorted(path.name for path in out.iterdir()) == [
         "report.html", "scorecard.json", "scores.json", "table.csv", "table.md", "table.tex"
     ]  # fmt: skip
