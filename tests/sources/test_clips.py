@@ -417,7 +417,13 @@ def test_no_group_leads_out_of_the_folder(benchmark: Path, tmp_path: Path) -> No
     clip = clips_in(benchmark)[1]
     recorded(tmp_path / "run", Clip("one", clip.path, "../..", clip.labels))
     assert export(tmp_path / "run", "--out", tmp_path / "deep" / "out").exit_code == 0
-    assert files_in(tmp_path / "deep") == ["out/__../1/input.wav", "out/__../1/output.wav", "out/__../1/pause.json"]
+    assert files_in(tmp_path / "deep" / "out") == [
+        ".fdbcore-written.json",
+        "__../1/input.wav",
+        "__../1/output.wav",
+        "__../1/pause.json",
+    ]
+    assert files_in(tmp_path / "deep") == [f"out/{name}" for name in files_in(tmp_path / "deep" / "out")]
 
 
 def test_what_would_be_wrong_is_not_exported(benchmark: Path, tmp_path: Path) -> None:
