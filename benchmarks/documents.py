@@ -1,10 +1,10 @@
 """Write what the commands say of the sample and of generated calls, to compare two versions: `diff -r OLD NEW`.
 
-    PYTHONPATH=tests:. python -m benchmarks.documents FOLDER [FILE ...]
+    PYTHONPATH=tests:. python -m benchmarks.documents FOLDER [--suite NAME | FILE ...]
 
 FOLDER gets the documents, screens, tables and pages of replays, of a live call in lockstep, of scores, groups,
 comparisons, trends, gates, exports and of all suites, as text without what differs from run to run: dates, paths and
-the machine's load. FILE: further recordings to replay. It takes three minutes.
+the machine's load. FILE: further recordings to replay. It takes three minutes; of one suite alone, half a minute.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from helpers.recorded_users import party, v1_data, v15_data
 
 from benchmarks.planted_calls import make
 
+CHECKOUT: Final = re.compile(rf"[./]*{re.escape(str(Path(__file__).resolve().parents[1])[1:])}(?=/)")
 SAMPLE: Final = Path(__file__).parent / "sample" / "sample.flac"
 CLERKS: Final = Path(__file__).parent / "clerks"
 CALLS: Final = 12
@@ -59,7 +60,7 @@ score --suite staged talks --json --out talks-scores
 """.split("\n")[1:-1]
 _USERS: Final[Mapping[str, Callable[[Path], Path]]] = {"v1": v1_data, "v1.5": v15_data}
 TOLD: Final = re.compile(
-    r'"(created|began|ended|path|sha256|host|modified_ns|elapsed_s|machine|script)": *[^,}\n]*'
+    r'"(created|began|ended|path|sha256|sealed|meta\.json|host|modified_ns|elapsed_s|machine|script)": *[^,}\n]*'
     r'|"load_averages?": *\[[^]]*\]|<code>[\d.]+, [\d.]+, [\d.]+</code>'
     r"|\d{4}-\d\d-\d\dT[\d:.]+Z?|<script.*?</script>|(?<=,)\d{18,}(?=,)|\b[0-9a-f]{32}\b",
     re.DOTALL,
@@ -68,7 +69,7 @@ KEPT: Final = {".json", ".csv", ".html", ".rttm", ".TextGrid", ".txt", ".xml", "
 LEFT_OUT: Final = {"selftest.json", "workers.log", "made.json"}
 
 
-def main(out: Path, further: list[str]) -> None:
+def main(out: Path, further: list[str], suite: str = "") -> None:
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
@@ -83,7 +84,8 @@ def main(out: Path, further: list[str]) -> None:
         ]
         commands = [*OF_CALLS, *further_commands, *OF_SUITES]
         commands += [command for version in _USERS for command in _of_recorded_users(version, work)]
-        for number, command in enumerate(commands):
+        of_suite = [(number, command) for number, command in enumerate(commands) if f"--suite {suite}" in command]
+        for number, command in of_suite if suite else enumerate(commands):
             arguments = [sys.executable, "-m", "fdbcore.cli", *shlex.split(command)]
             done = subprocess.run(arguments, cwd=work, capture_output=True, text=True, check=False)
             said = f"fdbcore {command}\n{done.stdout}\n{done.stderr}\nexit code {done.returncode}\n"
@@ -118,11 +120,15 @@ def _own_clips(work: Path) -> None:
 
 def plain(text: str, work: Path) -> str:
     """A text without what differs from run to run; long lines are broken so that a comparison can show what differs."""
-    told = TOLD.sub(lambda match: f'"{match[1]}": ...' if match[1] else "...", text.replace(str(work), "WORK"))
+    text = CHECKOUT.sub("CHECKOUT", text.replace(str(work), "WORK"))
+    told = TOLD.sub(lambda match: f'"{match[1]}": ...' if match[1] else "...", text)
     return re.sub(r"([,}>]) ?(?=[\"{<])", r"\1\n", told)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(f"expected a folder: python -m benchmarks.documents DIR\n\n{__doc__}")
-    main(Path(sys.argv[1]), sys.argv[2:])
+    if sys.argv[2:3] == ["--suite"]:
+        main(Path(sys.argv[1]), [], sys.argv[3])
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])
