@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from msgspec import convert
 from scipy.signal import welch
 
 from benchmarks import bench_voices
@@ -295,7 +296,7 @@ def test_the_command_prints_tables_and_writes_figures(
     table = json.loads((tmp_path / "table.json").read_text())
     assert table["clips"] == {"one": None, "two": None}
     (measured,) = table["detectors"].values()
-    placed = {line.name: line for line in VadTable.from_json(measured).lines}
+    placed = {line.name: line for line in convert(measured, VadTable).lines}
     assert placed["pink 7 dB"].place["snr_db"] == pytest.approx(7, abs=3)
     assert placed["pink 7 dB"].what == "pink noise 7 dB below the speech"
     assert placed["clean"].place["snr_db"] == INAUDIBLE_DB

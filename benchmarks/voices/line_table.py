@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from benchmarks.harness import print_table
 from benchmarks.voices import packages
@@ -107,7 +109,7 @@ def line_table(found: Mapping[str, Sequence[Found]], clips: Path, dialogues: int
         "made": datetime.now(UTC).date().isoformat(),
         "dialogues": dialogues,
         "clips": {folder.name: _package(folder.name) for folder in sorted(clips.iterdir()) if folder.is_dir()},
-        "detectors": {name: _json(_table(name, measured)) for name, measured in of_each.items()},
+        "detectors": {name: to_builtins(_table(name, measured)) for name, measured in of_each.items()},
     }
 
 
@@ -316,12 +318,3 @@ def _alike(own: MeasuredLine, other: MeasuredLine) -> bool:
     near = all(a is not None and b is not None and abs(a - b) <= ALIKE_MS for a, b in pairs)
     a, b = own.edges_within_ms or 0.0, other.edges_within_ms or 0.0
     return near and (abs(a - b) <= ALIKE_MS or max(a, b) <= ALIKE_TIMES * min(a, b))
-
-
-def _json(table: VadTable) -> dict[str, Any]:
-    return {
-        "version": table.version,
-        "varies": dict(table.varies),
-        "like_within": table.like_within,
-        "lines": [line.to_json() for line in table.lines],
-    }

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import date
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import to_builtins
 
 from fdbcore.analysis import score
 from fdbcore.measures import quantities as stored
@@ -19,7 +20,7 @@ from fdbcore.measures.costs import Cost, call_cost, recipients
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import fto
-from fdbcore.measures.placed_lines import placed_lines
+from fdbcore.measures.placed_lines import PlacedLines, placed_lines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
@@ -27,37 +28,18 @@ from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
 T = TypeVar("T")
 
 
-def _same(value: Any) -> Any:  # noqa: ANN401 - JSON
-    return value
-
-
 @dataclass(frozen=True)
 class Fact(Generic[T]):
     """A fact about a call.
 
     name: of its column in the table of a run. of: reads it from the files of a call, and raises FdbError if it cannot.
-    to_json, from_json: how JSON holds it.
+    to_json: how JSON holds it. form: its type, by which JSON is read.
     """
 
     name: str
     of: Callable[[Reading], T]
-    to_json: Callable[[T], Any] = _same
-    from_json: Callable[[Any], T] = _same
-
-
-def _moment(values: Mapping[str, Any]) -> Moment:
-    return Moment(**{name: values[name] for name in Moment.__slots__})
-
-
-def _cost_to_json(cost: Cost | None) -> Any:  # noqa: ANN401 - JSON
-    return cost and asdict(cost) | {"priced_on": cost.priced_on and cost.priced_on.isoformat()}
-
-
-def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
-    if values is None:
-        return None
-    day = values["priced_on"]
-    return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
+    to_json: Callable[[T], Any] = to_builtins
+    form: Any = Any
 
 
 def fto_ms(dialogue: Dialogue) -> dict[Side, list[int]]:
@@ -96,14 +78,9 @@ LOG: Final = Fact("log", lambda reading: reading.marks)
 UNSCORED: Final = Fact("unscored", score.unscored)
 TOLD: Final = Fact("told", _told)
 """The findings and warnings of its scores."""
-MOMENTS: Final = Fact[Sequence[Moment]](
-    "moments",
-    lambda reading: reading.moments,
-    lambda moments: [moment.to_json() for moment in moments],
-    lambda values: [*map(_moment, values)],
-)
-LINES: Final = Fact("lines", placed_lines)
-COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
+MOMENTS: Final = Fact[Sequence[Moment]]("moments", lambda reading: reading.moments, form=list[Moment])
+LINES: Final = Fact("lines", placed_lines, form=PlacedLines | None)
+COST: Final = Fact("cost", call_cost, form=Cost | None)
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
 FTO_MS: Final = Fact("fto_ms", lambda reading: fto_ms(reading.dialogue))
 """The floor transfer offsets to each side."""
@@ -113,7 +90,7 @@ EVENTS: Final = Fact[Sequence[tuple[TurnEvent, bool | None]]](
     "events",
     _events,
     lambda events: [[event.to_json(), suspect] for event, suspect in events],
-    lambda values: [(TurnEvent.from_json(event), suspect) for event, suspect in values],
+    list[tuple[TurnEvent, bool | None]],
 )
 """The events in the order in which they became known, each with whether echo may have made it (None: not examined)."""
 IS_CURRENT: Final = Fact("is_current", lambda reading: score.current_quantities(reading) is not None)

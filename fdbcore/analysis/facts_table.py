@@ -39,7 +39,7 @@ from fdbcore.recording.files import (
     TURNS,
     WORDS,
 )
-from fdbcore.recording.form import NOT_OF_FORM, one_call
+from fdbcore.recording.form import NOT_OF_FORM, converted, one_call
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.types import SIDES
 
@@ -180,7 +180,8 @@ class FactsTable:
         group = bisect_right(self._starts, number) - 1
         text = self._group(fact.name, group)[number - self._starts[group]]
         try:
-            return fact.from_json(json.loads(text))
+            value: T = converted(json.loads(text), fact.form)
+            return value
         except NOT_OF_FORM as error:
             raise self._damaged() from error
 

@@ -19,7 +19,7 @@ from fdbcore.types import TICK_MS, Side
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldLine
+    from fdbcore.measures.transcript import HeldLine
 
 ENGLISH: Final = "en"
 

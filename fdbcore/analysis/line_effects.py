@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.facts import LINES
 from fdbcore.errors import FdbError
-from fdbcore.measures.placed_lines import shift_text
+from fdbcore.measures.placed_lines import LineStatus, PlacedLines, shift_text
 from fdbcore.types import SIDES, TICK_MS, Side
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from fdbcore.analysis.gate_file import Gate
     from fdbcore.analysis.summary_types import PooledLines
-    from fdbcore.measures.placed_line_types import LineStatus, PlacedLines
 
 Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
 TIMES: Final[Mapping[str, tuple[Edge, Edge]]] = {
@@ -41,14 +40,14 @@ NOT_PLACED: Final[Mapping[LineStatus, str]] = {
 def shift_of(measure: str, lines: PlacedLines) -> float | None:
     """How far the lines of a call move one of its figures, found less true: ms for latencies, points for premature
     answers; None where that is not known, and for other measures."""
-    a, b = (line["like"] if (line := lines[side]) is not None else None for side in SIDES)
+    a, b = (line.like if (line := lines[side]) is not None else None for side in SIDES)
     if a is None or b is None:
         return None
     if measure == PREMATURE:
-        return ((a["premature_points"] or 0.0) + (b["premature_points"] or 0.0)) / 2
+        return ((a.premature_points or 0.0) + (b.premature_points or 0.0)) / 2
     for pattern, edges in TIMES.items():
         if re.fullmatch(pattern, measure):
-            later, earlier = ({"A": a, "B": b}[side][edge] for side, edge in edges)
+            later, earlier = (getattr({"A": a, "B": b}[side], edge) for side, edge in edges)
             return None if later is None or earlier is None else later - earlier
     return None
 
@@ -61,11 +60,11 @@ def pooled_lines(found: Iterable[tuple[str, PlacedLines | None]]) -> PooledLines
     examined = [(name, lines) for name, lines in found if lines is not None]
     if not examined:
         return None
-    shifts = [line["answers_ms"] for _, lines in examined if (line := lines["B"]) is not None]
+    shifts = [line.answers_ms for _, lines in examined if (line := lines["B"]) is not None]
     known = [shift for shift in shifts if shift is not None]
     not_placed: dict[str, list[str]] = {}
     for name, lines in examined:
-        statuses = dict.fromkeys(line["status"] for side in SIDES if (line := lines[side]) is not None)
+        statuses = dict.fromkeys(line.status for side in SIDES if (line := lines[side]) is not None)
         for status in statuses:
             if status in NOT_PLACED:
                 not_placed.setdefault(status, []).append(name)

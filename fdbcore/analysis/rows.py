@@ -114,7 +114,7 @@ class CallColumns:
             call.status,
             call.reason or "",
             row.length_s,
-            "; ".join(finding.text for finding in row.findings) or ("" if call.reason else call.unscored),
+            "; ".join(finding["text"] for finding in row.findings) or ("" if call.reason else call.unscored),
             row.health and row.health.ids,
             "; ".join(row.warnings),
         )

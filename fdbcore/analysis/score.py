@@ -83,7 +83,7 @@ def score(reading: Reading, keep: bool = True) -> Scores:
         "settings": reading.meta["settings"],
         "measures": summarise_beside([found] if found else [], [with_echo] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
-        "findings": [] if reason else [finding.to_json() for finding in findings(reading)],
+        "findings": [] if reason else findings(reading),
         "warnings": warnings(reading),
     }
     if reason:

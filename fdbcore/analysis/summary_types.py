@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.measures.finding_types import Finding
-from fdbcore.measures.live_record_types import HeldCost
+from fdbcore.measures.costs import HeldCost
+from fdbcore.measures.findings import Finding
 from fdbcore.measures.measure import Unit
 from fdbcore.recording.meta_types import Count, Settings
 from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase

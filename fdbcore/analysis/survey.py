@@ -30,7 +30,7 @@ from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, PooledLines
-    from fdbcore.measures.placed_line_types import PlacedLines
+    from fdbcore.measures.placed_lines import PlacedLines
     from fdbcore.recording.agent_log_types import AgentLog
     from fdbcore.recording.recorded_types import Health, Severity
 
@@ -199,7 +199,7 @@ class Survey:
         found: dict[str, list[tuple[Call, Finding]]] = {}
         for row in self.scored:
             for finding in row.findings:
-                found.setdefault(finding.name, []).append((row.call, finding))
+                found.setdefault(finding["name"], []).append((row.call, finding))
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def warned(self) -> dict[str, list[str]]:
@@ -284,7 +284,7 @@ def _read_call(
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},
-        [Finding.from_json(finding) for finding in told["findings"]],
+        told["findings"],
         told["warnings"],
         CallHealth.of(health) if health else None,
         moments[0] if moments else None,

@@ -23,7 +23,7 @@ from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldLine
+    from fdbcore.measures.transcript import HeldLine
 
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around the speech of a line belongs to it."""

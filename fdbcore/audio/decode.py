@@ -22,7 +22,7 @@ from fdbcore.errors import AudioError, FrameError
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 if TYPE_CHECKING:
-    from fdbcore.audio.file_types import FileState, SourceFile
+    from fdbcore.audio.file_types import SourceFile
 
 Block = npt.NDArray[np.int16]
 """int16 (n, channels), at the sample rate of the file."""
@@ -104,7 +104,7 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def state_of(path: Path) -> FileState:
+def state_of(path: Path) -> dict[str, int]:
     """Size and modification time of a file: if both are the same, its content counts as the same. Raises OSError."""
     stat = path.stat()
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}

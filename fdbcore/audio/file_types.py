@@ -10,13 +10,6 @@ from typing import Annotated, NotRequired, TypedDict
 from msgspec import Meta
 
 
-class FileState(TypedDict):
-    """If both are the same, the content of a file counts as the same."""
-
-    bytes: int
-    modified_ns: Annotated[int, Meta(description="since 1970")]
-
-
 class SourceFile(TypedDict):
     """A file that was read."""
 

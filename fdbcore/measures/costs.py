@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING, cast
+from typing import Annotated, TypedDict, cast
+
+from msgspec import Meta
 
 from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
+from fdbcore.recording.meta_types import Count
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types.usage import USAGE, ModelUsage, Service
 
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldCost
+
+class HeldCost(TypedDict):
+    """What live calls cost by the table of models."""
+
+    usd: Annotated[float, Meta(description="of all that has a price, failed attempts included")]
+    calls: Annotated[Count, Meta(description="that sent anything beyond one's own network")]
+    unpriced: Annotated[Count, Meta(description="of them: that used something without a known price")]
+    incomplete: Annotated[Count, Meta(description="of them: that were cut or failed before all was counted")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest price; null if there is none")]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What calls cost.
-
-    usd: the sum of all that has a price. calls: how many calls sent anything beyond one's own network. unpriced: how
-    many of them used something whose price is not known. incomplete: how many of them were cut, or failed, before all
-    was counted. priced_on: the day of the oldest price in the sum; None if it has none.
-    """
+    """What calls cost, before it is rounded: see `HeldCost`."""
 
     usd: float = 0.0
     calls: int = 0

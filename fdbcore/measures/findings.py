@@ -7,12 +7,14 @@ CHECKS lists all checks, in the order in which their findings are shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
+from msgspec.structs import replace
 
 from fdbcore.measures.dialogue import Dialogue, Spans, joined
 from fdbcore.measures.health.finding import ECHOES, near
@@ -20,11 +22,9 @@ from fdbcore.measures.label_clock import late_in_parts
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label, LabelKind
 from fdbcore.recording.left_out import kept_ticks
+from fdbcore.recording.meta_types import Tick
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, Span, clock_text, other_side, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.measures import finding_types
 
 ENDS_UNANSWERED: Final = "ends_unanswered"
 """The id of the finding of a call that ends with A unanswered."""
@@ -52,30 +52,17 @@ NEARLY_ALL: Final = 0.9
 FEWEST_OF_A_CALL, FITTING_BY_CHANCE = 4, 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that a reader must know before any figure.
-
-    id: a key of CHECKS. side: the side concerned, None for both. name: the same text for all calls with this finding.
-    text: what was found in this call. start_tick, end_tick: where to hear it.
-    """
+class Finding(TypedDict):
+    """What must be said of the call first, in plain words: who was silent, and since when."""
 
     id: str
     side: Side | None
-    name: str
+    name: Annotated[str, Meta(description="what all calls with it have in common")]
     text: str
-    start_tick: int
-    end_tick: int
-
-    def to_json(self) -> finding_types.Finding:
-        """The finding as plain JSON values, with `start_s` and `end_s`."""
-        seconds = {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
-        return cast("finding_types.Finding", asdict(self) | seconds)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Finding:
-        """The finding that `to_json` wrote."""
-        return cls(**{name: values[name] for name in cls.__slots__})
+    start_tick: Tick
+    end_tick: Tick
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True)
@@ -127,6 +114,20 @@ class CheckedCall:
         return not len(self.dialogue.ipus[side])
 
 
+def _finding(id: str, side: Side | None, name: str, text: str, start_tick: int, end_tick: int) -> Finding:
+    """id: a key of CHECKS. side: the side concerned, None for both. start_tick, end_tick: where to hear it."""
+    return {
+        "id": id,
+        "side": side,
+        "name": name,
+        "text": text,
+        "start_tick": start_tick,
+        "end_tick": end_tick,
+        "start_s": ticks_to_s(start_tick),
+        "end_s": ticks_to_s(end_tick),
+    }
+
+
 Check: TypeAlias = Callable[[CheckedCall], Iterator[Finding]]
 
 
@@ -172,12 +173,12 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
             else:
                 name = f"{side} never spoke"
                 text = f"{name}: no speech found, {loudest(heard.peaks[:, number])}"
-            yield Finding("never_spoke", side, name, text, heard.start_tick, heard.end_tick)
+            yield _finding("never_spoke", side, name, text, heard.start_tick, heard.end_tick)
 
 
 def _unheard(kind: str, side: Side, start: int, end: int) -> Finding:
     name = f"sound on {side} that the detector takes for no speech"
-    return Finding(kind, side, name, f"{name}: {_clock(start)} to {_clock(end)}", start, end)
+    return _finding(kind, side, name, f"{name}: {_clock(start)} to {_clock(end)}", start, end)
 
 
 def _echo_figures(recording: Recording, side: Side) -> str:
@@ -207,7 +208,7 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
                 continue
             until = "the end" if end == heard.reading.n_ticks else _clock(end)
             text = f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
-            yield Finding("fell_silent", side, f"{side} fell silent", text, start, end)
+            yield _finding("fell_silent", side, f"{side} fell silent", text, start, end)
 
 
 def _is_waited_for(
@@ -239,7 +240,7 @@ def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
         if end - start < heard.dialogue.settings.ticks("response_window_ms"):
             remedy = " (--line-open: as no answer)" if heard.dialogue.line == "recorded" else ""
             text += f", and it counts nowhere{remedy}"
-        yield Finding(ENDS_UNANSWERED, "B", "the call ends with A unanswered", text, start, end)
+        yield _finding(ENDS_UNANSWERED, "B", "the call ends with A unanswered", text, start, end)
 
 
 def went_on(heard: CheckedCall) -> Iterator[Finding]:
@@ -262,7 +263,7 @@ def went_on(heard: CheckedCall) -> Iterator[Finding]:
             f"A waited for {waits} or more and went on by itself {len(in_vain)} times; pauses of up to {pauses} are of "
             "its turn, so none of these counts as no answer"
         )
-        yield Finding("went_on", "B", "A went on without an answer", text, int(in_vain[0, 0]), int(in_vain[0, 1]))
+        yield _finding("went_on", "B", "A went on without an answer", text, int(in_vain[0, 0]), int(in_vain[0, 1]))
 
 
 def one_sided(heard: CheckedCall) -> Iterator[Finding]:
@@ -273,7 +274,7 @@ def one_sided(heard: CheckedCall) -> Iterator[Finding]:
     known = heard.silent(other_side(side)) or any(fell_silent(heard))
     if not known and total >= LEAST_SPEECH_TICKS and speech[side] >= MOST_OF_THE_SPEECH * total:
         text = f"one side holds {100 * speech[side] / total:.0f} % of the speech: {side}"
-        yield Finding(
+        yield _finding(
             "one_sided", side, f"{side} holds nearly all of the speech", text, heard.start_tick, heard.end_tick
         )
 
@@ -293,7 +294,7 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
             if early <= FILE_ENDS_EARLY_TICKS:
                 name = f"{side}'s file is a little shorter"
                 text = f"{name}, by {early / TICKS_PER_S:.1f} s: both are taken to begin at one moment (--offset-ms)"
-            yield Finding("file_ends", side, name, text, end, n_ticks)
+            yield _finding("file_ends", side, name, text, end, n_ticks)
 
 
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
@@ -311,15 +312,14 @@ def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     if (many or nearly_all) and fitting > len(other):
         where = f"{_shift(late_ticks)}, {len(own)} where they are"
         text = f"{fitting} of {len(named)} labels fit speech {where}: are their times right?"
-        yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
+        yield _finding("labels_elsewhere", None, "Labels fit another time", text, *named[0].span)
     elif len(misplaced) >= FEWEST_LABELS * max(1, well_placed):
         text = f"{len(misplaced)} of {len(named)} labels fit the speech of the other side: sides exchanged? (--swap)"
-        first = misplaced[0]
-        yield Finding("labels_elsewhere", None, "Labels fit the other side", text, first.start_tick, first.end_tick)
+        yield _finding("labels_elsewhere", None, "Labels fit the other side", text, *misplaced[0].span)
     elif (late := late_in_parts([(label.side, label.end_tick) for label in named], heard.dialogue.ipus)) is not None:
         times = " and ".join(f"{_shift(late_ticks)} at {_clock(tick)}" for tick, late_ticks in late)
         text = f"labels fit speech {times}: do they run on another clock?"
-        yield Finding("labels_elsewhere", None, "Labels fit another time", text, named[0].start_tick, named[0].end_tick)
+        yield _finding("labels_elsewhere", None, "Labels fit another time", text, *named[0].span)
     else:
         yield from _labels_of_nothing(heard)
 
@@ -333,7 +333,7 @@ def _labels_of_nothing(heard: CheckedCall) -> Iterator[Finding]:
     fitting = sum(_fits(label, heard, label.side) for label in named)
     if len(named) >= FEWEST_OF_A_CALL and fitting <= FITTING_BY_CHANCE * len(named):
         text = f"{len(named) - fitting} of {len(named)} labels fit no speech of their side: are they of another call?"
-        yield Finding("labels_elsewhere", None, "Labels fit no speech", text, named[0].start_tick, named[0].end_tick)
+        yield _finding("labels_elsewhere", None, "Labels fit no speech", text, *named[0].span)
 
 
 CHECKS: Final[Mapping[str, Check]] = {

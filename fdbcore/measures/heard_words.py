@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.words import Transcript
-from fdbcore.types import SIDES, TICK_MS, Span
+from fdbcore.recording.meta_types import Tick
+from fdbcore.recording.words import Doubts, Transcript
+from fdbcore.types import SIDES, TICK_MS, Side, Span
 from fdbcore.types.words import TimedWord, as_text
 
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeardLine
+
+class HeardLine(Doubts):
+    """Words of a side as a transcriber heard them, in one stretch of its speech."""
+
+    side: Side
+    by: Annotated[str, Meta(description="the address of the transcriber")]
+    text: str
+    start_tick: Tick
+    end_tick: Tick
 
 
 def heard_lines(reading: Reading) -> list[HeardLine]:

@@ -4,27 +4,126 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Annotated, Final, NotRequired, TypedDict, cast
 
 import numpy as np
+from msgspec import Meta
 
-from fdbcore.measures.costs import call_cost, recipients
+from fdbcore.measures.costs import HeldCost, call_cost, recipients
 from fdbcore.measures.dialogue import joined
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import tool_calls
-from fdbcore.measures.transcript import transcript
+from fdbcore.measures.tool_calls import HeldToolCall, tool_calls
+from fdbcore.measures.transcript import HeldLine, transcript
+from fdbcore.recording.meta_types import Count, RecordingStatus, Tick, Tools
 from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.recording.recorded_types import LineOfCall, Parties
+from fdbcore.recording.run_types import Outcome
 from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Side
 from fdbcore.types.session_events import MUTED
 from fdbcore.types.system_events import SYSTEM_TURN
+from fdbcore.types.timing_types import TimingCertificate
 
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, Held, HeldMuted, HeldSystemTurns, Steps, TurnDifferences
-
-
-_OF_MUTED: Final = ("side", "from_tick", "to_tick", "loud_ms", "loudest_dbfs")
 WITHIN_MS: Final = 1000
 """The system's start or end of speech is the same as ours if it lies at most this far from it."""
+
+
+class ReplayOf(TypedDict):
+    """The recording that was replayed, and whether that gave the same turn events and activity, bit for bit."""
+
+    path: str
+    same: Annotated[bool | None, Meta(description="null where it was cut off")]
+    differences: list[str]
+
+
+class Steps(TypedDict):
+    """How long after each step of its input a party that is clocked by it had answered with as much audio."""
+
+    n: Annotated[Count, Meta(description="steps that were answered")]
+    step_ms: int
+    p50_ms: float
+    p99_ms: float
+
+
+class Deliveries(TypedDict):
+    """Of a side's audio: how many deliveries, the median length of one, and how far apart they came."""
+
+    n: int
+    length_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    steps: NotRequired[Annotated[Steps, Meta(description="missing unless it is clocked by its input")]]
+
+
+class ArrivalsOfSides(TypedDict):
+    """How the audio of each side came."""
+
+    A: Deliveries | None
+    B: Deliveries | None
+
+
+class HeldTools(TypedDict):
+    """The tools that a system could call, and its calls."""
+
+    described: Tools
+    calls: list[HeldToolCall]
+
+
+class TurnDifferences(TypedDict):
+    """Where the system puts starts or ends of its partner's speech, less where we find them (positive: later)."""
+
+    n: Annotated[Count, Meta(description="that the system and we have found")]
+    of: Annotated[Count, Meta(description="that we have found")]
+    told: Annotated[Count, Meta(description="that the system has told")]
+    median_ms: Annotated[float | None, Meta(description="null if it states no times")]
+    p10_ms: float | None
+    p90_ms: float | None
+    told_after_ms: Annotated[float | None, Meta(description="the median time from ours until the system told")]
+
+
+class HeldSystemTurns(TypedDict):
+    """The system's own turns against ours."""
+
+    starts: TurnDifferences
+    ends: TurnDifferences
+
+
+class HeldMuted(TypedDict):
+    """A side that was muted, because its partner opens the session: what it said is lost, and no figure counts it."""
+
+    side: Side
+    from_tick: Tick
+    to_tick: Tick
+    loud_ms: Annotated[Count, Meta(description="for how long it was louder than -40 dBFS")]
+    loudest_dbfs: Annotated[float | None, Meta(description="its peak; null for silence")]
+
+
+class Held(TypedDict):
+    """How the conversation was held."""
+
+    created: str | None
+    status: RecordingStatus
+    reason: str | None
+    outcome: Outcome | None
+    parties: Parties | None
+    timing: Annotated[TimingCertificate | None, Meta(description="its timing certificate")]
+    replay_of: ReplayOf | None
+    missed: Annotated[
+        list[tuple[Count, Count]],
+        Meta(description="spans of ticks that were silent on both sides because they came too late"),
+    ]
+    arrivals: ArrivalsOfSides
+    muted: NotRequired[Annotated[list[HeldMuted], Meta(description="missing if no side was")]]
+    tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
+    line: NotRequired[LineOfCall]
+    transcript: NotRequired[
+        Annotated[list[HeldLine], Meta(description="by their start; missing if no party told any words")]
+    ]
+    system_turns: NotRequired[Annotated[HeldSystemTurns, Meta(description="missing if the system told none")]]
+    cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
+    recipients: NotRequired[
+        Annotated[list[str], Meta(description="what went to whom, a line each; missing if nothing did")]
+    ]
 
 
 def live_record(recording: Reading) -> Held | None:
@@ -45,7 +144,7 @@ def live_record(recording: Reading) -> Held | None:
         "missed": joined(np.array(missed, np.int64).reshape(-1, 2), 1).tolist(),
         "arrivals": {"A": _deliveries(recording, "A"), "B": _deliveries(recording, "B")},
     }
-    if muted := [{name: event[name] for name in _OF_MUTED} for event in events if event["kind"] == MUTED]:
+    if muted := [{key: event[key] for key in HeldMuted.__annotations__} for event in events if event["kind"] == MUTED]:
         held["muted"] = cast("list[HeldMuted]", muted)
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}

@@ -59,12 +59,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LogClock:
-    """What turns times of a log into times of the recording, t -> t + offset_s + drift_ppm * 1e-6 * (t + offset_s).
-
-    low_s, high_s: the 95 % limits of offset_s; None if the user gave it. spread_s: the median distance of the marks
-    from where the clock puts them. anchor: the name of these marks. place: what they were fitted to. matched: how many
-    of the `of` starts or ends have such a mark. also: the names that say the same, where it takes several.
-    """
+    """What turns times of a log into times of the recording, and how it was found: see `ClockOfLog`."""
 
     offset_s: float
     drift_ppm: float = 0.0

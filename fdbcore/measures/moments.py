@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
 from fdbcore.measures.measure import KindOfMoment, MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
 from fdbcore.recording.labels import KeptLabels
+from fdbcore.recording.meta_types import Seconds, Tick
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnSettings, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.measures import finding_types
 
 # One second is the standard maximum silence in conversation (Jefferson 1989); most backchannels are shorter than half a
 # second.
@@ -50,25 +49,17 @@ LEAST_SEVERITY: Final = 1.01
 DIALLING: Final = "dialling"
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A span of ticks in which something took longer than the limit of its kind.
-
-    side: who did not answer, cut the other off, spoke over it, or ended the silence of both. severity: the length as a
-    multiple of the limit; moments are ranked by it.
-    """
+class Moment(Struct, frozen=True):
+    """A span in which something took longer than it may."""
 
     kind: MomentKind
-    side: Side
-    start_tick: int
-    end_tick: int
-    severity: float
+    side: Side  # who did not answer, cut the other off, spoke over it, or ended the silence of both
+    start_tick: Tick
+    end_tick: Tick
+    severity: Annotated[float, Meta(gt=1, description="length as a multiple of what is ordinary for its kind")]
     text: str
-
-    def to_json(self) -> finding_types.Moment:
-        """The moment as plain JSON values, with `start_s` and `end_s`."""
-        seconds = {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
-        return cast("finding_types.Moment", asdict(self) | seconds)
+    start_s: Seconds
+    end_s: Seconds
 
 
 def moments(
@@ -107,7 +98,8 @@ def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, e
     length_ticks = end_tick - start_tick
     text = BY_ID[kind].text.format(ticks_to_s(length_ticks))
     severity = length_ticks / limit_ticks(kind, dialogue.settings)
-    return Moment(kind, side, start_tick, end_tick, severity, text)
+    seconds = ticks_to_s(start_tick), ticks_to_s(end_tick)
+    return Moment(kind, side, start_tick, end_tick, severity, text, *seconds)
 
 
 def _with_sound(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -> Moment:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from fdbcore.measures.health.figures import DOUBTFUL_TAIL_MS, ROOM_TAIL_MS
 from fdbcore.measures.health.measured_lines import MEASURED_KINDS, MeasuredLine, measured_lines, place
 from fdbcore.measures.reading import Reading
-from fdbcore.types import SIDES, Side, other_side
+from fdbcore.types import SIDES, Side
 
-if TYPE_CHECKING:
-    from fdbcore.measures.placed_line_types import LineStatus, PlacedLine, PlacedLines
+LineStatus: TypeAlias = Literal["like", "unlike", "not measured", "not known"]
 
 GOOD_F1: Final = 0.95
 """Below this, the sentence says how many stretches of speech were found as they are."""
@@ -19,12 +22,39 @@ UNMEASURED: Final = frozenset({"tone", "ringing", "dtmf"})
 """What it finds and no measured line has; nor has one a hum."""
 
 
+class PlacedLine(Struct, frozen=True):
+    """The line of a side among those that were measured."""
+
+    status: Annotated[
+        LineStatus,
+        Meta(
+            description="unlike: far from all measured lines; not measured: by this detector; not known: too little of "
+            "the side was heard to tell"
+        ),
+    ]
+    like: Annotated[MeasuredLine | None, Meta(description="the line that it is most like; null if unlike all")]
+    distance: Annotated[
+        float | None, Meta(description="from the nearest line, in units of how far sides of one line lie from it")
+    ]
+    answers_ms: Annotated[
+        float | None,
+        Meta(description="the error of the side's answer times: of its own starts, less that of the other side's ends"),
+    ]
+    text: Annotated[str, Meta(description="the same in a sentence")]
+
+
+class PlacedLines(TypedDict):
+    """The lines of both sides; null for a side without speech."""
+
+    A: PlacedLine | None
+    B: PlacedLine | None
+
+
 def placed_lines(reading: Reading) -> PlacedLines | None:
     """The line of each side among those that were measured; None if the audio was not examined for it."""
     health = reading.health
     if health is None or "tail_ms" not in health.get("sides", {}).get("A", {}):  # older recordings
         return None
-    found: dict[Side, MeasuredLine | None] = dict.fromkeys(SIDES)
     lines: dict[Side, PlacedLine | None] = dict.fromkeys(SIDES)
     for side in SIDES:
         known, vad = health["sides"][side], reading.meta["settings"]["vad"][side]
@@ -33,38 +63,35 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
         table, at = measured_lines().get(vad["name"]), place(known)
         if table is None or table.version != vad.get("version"):
             name = " ".join(filter(None, (vad["name"], vad.get("version"))))
-            lines[side] = _line("not measured", f"nothing was measured for {name}: {UNKNOWN}")
+            lines[side] = _unlike("not measured", f"nothing was measured for {name}")
         elif at is None:
-            lines[side] = _line("not known", f"too little is heard beside the speech to know the line: {UNKNOWN}")
+            lines[side] = _unlike("not known", "too little is heard beside the speech to know the line")
         elif known["tail_ms"] is not None and DOUBTFUL_TAIL_MS <= known["tail_ms"] < ROOM_TAIL_MS:
-            lines[side] = _line("not known", f"either a room, or a voice that ends slowly: {UNKNOWN}")
+            lines[side] = _unlike("not known", "either a room, or a voice that ends slowly")
         else:
             findings = [finding for finding in health["findings"] if finding["side"] == side]
             ids = {finding["id"] for finding in findings}
             has_hum = any("hum_hz" in finding["figures"] for finding in findings)
             nearest, distance = table.nearest(at, known["tail_ms"], ids)
             if distance > table.like_within or (not ids & MEASURED_KINDS.keys() and (has_hum or ids & UNMEASURED)):
-                lines[side] = _line("unlike", f"unlike all lines that were measured: {UNKNOWN}", distance)
+                lines[side] = _unlike("unlike", "unlike all lines that were measured", round(distance, 2))
             else:
-                found[side] = nearest
-                lines[side] = _line("like", "", distance, nearest)
-    for side, line in lines.items():
-        own, other = found[side], found[other_side(side)]
-        if line is not None and own is not None:
-            if other is not None and own.turn_start_ms is not None and other.turn_end_ms is not None:
-                line["answers_ms"] = round(own.turn_start_ms - other.turn_end_ms, 1)
-            line["text"] = _sentence(own, line["answers_ms"])
-    return {"A": lines["A"], "B": lines["B"]}
+                lines[side] = PlacedLine("like", nearest, round(distance, 2), None, "")
+    a, b = lines["A"], lines["B"]
+    return {"A": _told(a, b), "B": _told(b, a)}
 
 
-def _line(status: LineStatus, text: str, distance: float | None = None, like: MeasuredLine | None = None) -> PlacedLine:
-    return {
-        "status": status,
-        "like": None if like is None else like.to_json(),
-        "distance": None if distance is None else round(distance, 2),
-        "answers_ms": None,
-        "text": text,
-    }
+def _unlike(status: LineStatus, why: str, distance: float | None = None) -> PlacedLine:
+    return PlacedLine(status, None, distance, None, f"{why}: {UNKNOWN}")
+
+
+def _told(line: PlacedLine | None, other: PlacedLine | None) -> PlacedLine | None:
+    """A line with what it says of answers, in words too."""
+    if line is None or (own := line.like) is None:
+        return line
+    start_ms, end_ms = own.turn_start_ms, other.like.turn_end_ms if other is not None and other.like else None
+    answers_ms = None if start_ms is None or end_ms is None else round(start_ms - end_ms, 1)
+    return replace(line, answers_ms=answers_ms, text=_sentence(own, answers_ms))
 
 
 def _sentence(line: MeasuredLine, answers_ms: float | None) -> str:
@@ -87,7 +114,10 @@ def shift_text(ms: float) -> str:
     return f"{abs(ms):.0f} ms {'late' if ms > 0 else 'early'}" if round(ms) else "in time"
 
 
-def line_sentences(lines: PlacedLines | None) -> list[tuple[str, str]]:
-    """One sentence a side, or one for both if they agree: [("A", text), ("B", text)] or [("A and B", text)]."""
+def line_sentences(lines: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """One sentence a side, or one for both if they agree: [("A", text), ("B", text)] or [("A and B", text)].
+
+    lines: of a document, as JSON values.
+    """
     told = [(side, line["text"]) for side in SIDES if lines and (line := lines[side]) is not None]
     return [("A and B", told[0][1])] if len(told) == len(SIDES) and told[0][1] == told[1][1] else [*told]

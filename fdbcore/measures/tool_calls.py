@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Count, Tick
+from fdbcore.types import Side
 from fdbcore.types.tools import TOOL_CALL, TOOL_RESULT
 
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
+
+class HeldToolCall(TypedDict):
+    """A call of a tool, as far as it came."""
+
+    id: Annotated[str, Meta(description="the party's own")]
+    name: Annotated[str, Meta(description="of the tool")]
+    side: Annotated[Side, Meta(description="who called")]
+    status: Annotated[
+        Literal["ok", "unknown", "malformed", "error", "timeout", "ended", "cancelled", "incomplete"],
+        Meta(description="ended: the conversation did, before the result was due; incomplete: without all arguments"),
+    ]
+    begun_tick: Tick
+    complete_tick: Annotated[Tick | None, Meta(description="when its arguments were complete")]
+    end_tick: Annotated[Tick | None, Meta(description="of the result, or of its cancellation")]
+    latency_ms: Annotated[Count | None, Meta(description="for which the result was to be held back")]
+    arguments: Annotated[Any, Meta(description="a text that holds no JSON stays as it is; null while incomplete")]
+    result: NotRequired[Annotated[Any, Meta(description="what the tool gave")]]
+    error: NotRequired[Annotated[str, Meta(description="why it gave nothing")]]
 
 
 def tool_calls(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
@@ -19,19 +39,18 @@ def tool_calls(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
             continue
         stage, tick = event.get("stage"), event["tick"]
         if stage == "begun":
-            found.append(
-                {
-                    "id": event["id"],
-                    "name": event["name"],
-                    "side": event["side"],
-                    "status": "incomplete",
-                    "begun_tick": tick,
-                    "complete_tick": None,
-                    "end_tick": None,
-                    "latency_ms": None,
-                    "arguments": None,
-                }
-            )
+            begun: HeldToolCall = {
+                "id": event["id"],
+                "name": event["name"],
+                "side": event["side"],
+                "status": "incomplete",
+                "begun_tick": tick,
+                "complete_tick": None,
+                "end_tick": None,
+                "latency_ms": None,
+                "arguments": None,
+            }
+            found.append(begun)
             continue
         # An id that was used twice: its calls and their results come in the same order.
         call = next((call for call in found if call["id"] == event["id"] and _goes_on(call, stage)), None)

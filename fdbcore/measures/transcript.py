@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, TypedDict, TypeGuard
+
+from msgspec import Meta
 
 from fdbcore.measures.labelled import unlabelled
+from fdbcore.recording.meta_types import Count, Tick
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldCut, HeldLine
     from fdbcore.measures.reading import Reading
 
 LINE_START: Final = "line_start"
@@ -31,6 +33,24 @@ LEAST_TICKS: Final = TICKS_PER_S // 5
 
 JOINED_TICKS: Final = TICKS_PER_S
 """Pieces that belong to no item are one line if at most so much time lies between them."""
+
+
+class HeldCut(TypedDict):
+    """How much of a line was heard that was cut short."""
+
+    heard_ms: Count
+    said_ms: Annotated[Count | None, Meta(description="how much of it had come by then; null if that is not known")]
+
+
+class HeldLine(TypedDict):
+    """Words that one side said, as a party tells them."""
+
+    side: Annotated[Side, Meta(description="who said them")]
+    told_by: Annotated[Side, Meta(description="the side itself, or the other one, which heard them so")]
+    text: str
+    start_tick: Annotated[Tick, Meta(description="as the party states it, or else by what was heard")]
+    end_tick: Annotated[Tick | None, Meta(description="null if it is not known")]
+    cut: NotRequired[Annotated[HeldCut, Meta(description="missing unless it was cut short")]]
 
 
 def transcript(reading: Reading) -> list[HeldLine]:

@@ -1,6 +1,6 @@
 """Checks the form of the files of a run as they are read: others may have written them, or damaged them.
 
-The form is a type of a module `*_types`. A file that has it can be used without further checks.
+The form is a type. A file that has it can be used without further checks.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ NOT_OF_FORM: Final = (
     RecursionError,
     TypeError,
     ValueError,
+    msgspec.ValidationError,
 )
 """The errors of code that meets a value whose form nobody has checked."""
 

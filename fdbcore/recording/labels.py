@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct, to_builtins
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, write_json
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
+from fdbcore.recording.meta_types import Seconds
 from fdbcore.recording.places import with_places_from
 from fdbcore.types import TICKS_PER_S, Side, Span
 
@@ -26,14 +29,13 @@ KINDS: Final[tuple[LabelKind, ...]] = get_args(LabelKind)
 CONTRIBUTIONS: Final[tuple[LabelKind, ...]] = ("interruption", "backchannel", "side_talk", "noise")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Label:
-    """A label on a span of one side, in seconds of the session. A moment is a span without length."""
+class Label(Struct, frozen=True, order=True):
+    """What somebody says of a span of one side; a moment is a span of no length."""
 
     side: Side
     kind: LabelKind
-    start_s: float
-    end_s: float
+    start_s: Seconds
+    end_s: Seconds
 
     @property
     def start_tick(self) -> int:
@@ -49,10 +51,6 @@ class Label:
     def span(self) -> tuple[int, int]:
         """Its start and its end in ticks."""
         return self.start_tick, self.end_tick
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
 
     source: the file that they came from.
     """
-    values = {"schema": LABELS_SCHEMA, "source": source, "labels": [label.to_json() for label in sorted(labels)]}
+    values = {"schema": LABELS_SCHEMA, "source": source, "labels": to_builtins(sorted(labels))}
     write_json(recording / LABELS, with_places_from(recording, values))
 
 

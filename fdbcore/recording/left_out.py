@@ -22,7 +22,7 @@ import numpy.typing as npt
 from fdbcore.types import TICKS_PER_S, Span, clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import LeftOutSpan, RecordingMeta
+    from fdbcore.recording.recorded_types import RecordingMeta
 
 GUARD_TICKS: Final = 1
 """How far from an edge the detectors begin to hear: resampling to 48 kHz carries up to 3 ms of sound over it."""
@@ -52,10 +52,6 @@ class LeftOut:
     def _place(self) -> str:
         end = "the end" if self.end_tick == NO_END else _clock(self.end_tick)
         return f"{_clock(self.start_tick)} to {end}"
-
-    def to_json(self) -> LeftOutSpan:
-        """Its fields as JSON values."""
-        return {"start_tick": self.start_tick, "end_tick": self.end_tick, "by": self.by}
 
 
 def left_out_of(meta: RecordingMeta) -> list[LeftOut]:

@@ -57,8 +57,7 @@ from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans
 from fdbcore.recording.places import located
 from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
 from fdbcore.recording.run_types import Outcome
-from fdbcore.recording.word_types import KnownWords
-from fdbcore.recording.words import Transcript, transcripts
+from fdbcore.recording.words import GivenWords, Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnSettings
 from fdbcore.types.timing_types import MeasuredSide
@@ -309,7 +308,7 @@ class Recording:
         path = self.path / "derived" / f"{side}.json"
         if not path.is_file():
             return None
-        return cast("Mapping[str, Any]", of_form(path, read_json(path), KnownWords))
+        return cast("Mapping[str, Any]", of_form(path, read_json(path), GivenWords))
 
     @cached_property
     def labels(self) -> KeptLabels | None:

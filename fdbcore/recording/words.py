@@ -10,16 +10,91 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
+
+from msgspec import Meta
 
 from fdbcore.recording.files import WORDS, write_json
 from fdbcore.recording.form import kept_of_form
-from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
+from fdbcore.recording.meta_types import Count, Seconds
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
 from fdbcore.types.words import TimedWord, as_text
 
 WORDS_SCHEMA: Final = "fdbcore.words/1"
+
+
+class GivenWord(TypedDict):
+    """A word that a Full-Duplex-Bench v1 folder brings."""
+
+    text: str
+    start_s: Seconds
+    end_s: Seconds
+
+
+class GivenWords(TypedDict):
+    """The words of a side in a Full-Duplex-Bench v1 folder. left_out: how many have no times. unread: why none is
+    known, although there is a file of them."""
+
+    words: list[GivenWord]
+    left_out: NotRequired[Count]
+    unread: NotRequired[str]
+
+
+class Doubts(TypedDict):
+    """Why most likely nobody said words that a transcriber heard."""
+
+    in_silence: NotRequired[
+        Annotated[
+            Literal[True],
+            Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
+        ]
+    ]
+    in_loop: NotRequired[
+        Annotated[
+            Literal[True],
+            Meta(description="the transcriber says this phrase again and again; most likely nobody said it"),
+        ]
+    ]
+
+
+class StoredWord(Doubts):
+    """A word, in the half-open span [start_ms, end_ms) of the session."""
+
+    text: str
+    start_ms: Count
+    end_ms: Count
+
+
+class StoredTranscript(TypedDict):
+    """What one transcriber heard."""
+
+    transcriber: Annotated[str, Meta(description="its address")]
+    described: Annotated[dict[str, Any], Meta(description="what decides its words, in its own fields")]
+    language: Annotated[str, Meta(description="as ISO 639-1; empty if the transcriber had to find it out")]
+    audio_sha256: Annotated[str, Meta(description="of the side's audio on the session's clock: mono int16 at 48 kHz")]
+    untimed: NotRequired[Annotated[Count, Meta(description="words left out because their times are not known")]]
+    words: Annotated[list[StoredWord], Meta(description="by their start")]
+
+
+class HashedAudio(TypedDict):
+    """The audio of a side as it was last read in whole: while its files stay as they are, it is not read again."""
+
+    sha256: Annotated[str, Meta(description="as `audio_sha256` of a transcript")]
+    state: Annotated[dict[str, Any], Meta(description="size and modification time of its files, and their place")]
+
+
+class SideWords(TypedDict):
+    """derived/words_A.json or words_B.json: the words of a side. Fields may be added under the same version; a field is
+    never given another meaning."""
+
+    schema: Literal["fdbcore.words/1"]
+    side: Side
+    audio: NotRequired[HashedAudio]
+    transcripts: Annotated[
+        list[StoredTranscript],
+        Meta(description="one of each transcriber and language; that which was last asked for stands last"),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +140,9 @@ def transcripts(path: Path, side: Side) -> list[Transcript]:
     RecordingError if they cannot be read.
     """
     content = _read(path, side)
-    return [_from_json(side, each) for each in content["transcripts"]] if content else []
+    stored: list[dict[str, Any]] = [{**each} for each in content["transcripts"]] if content else []
+    words = [tuple(TimedWord(**word) for word in each.pop("words")) for each in stored]
+    return [Transcript(side, own, **each) for own, each in zip(words, stored, strict=True)]
 
 
 def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None:
@@ -125,15 +202,3 @@ def _to_json(transcript: Transcript) -> StoredTranscript:
 def _word_to_json(word: TimedWord) -> StoredWord:
     doubts = {name: True for name in ("in_silence", "in_loop") if getattr(word, name)}
     return cast("StoredWord", {"text": word.text, "start_ms": word.start_ms, "end_ms": word.end_ms, **doubts})
-
-
-def _from_json(side: Side, stored: StoredTranscript) -> Transcript:
-    return Transcript(
-        side,
-        tuple(TimedWord(**word) for word in stored["words"]),
-        stored["transcriber"],
-        stored["described"],
-        stored["language"],
-        stored["audio_sha256"],
-        stored.get("untimed", 0),
-    )

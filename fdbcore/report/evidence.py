@@ -15,7 +15,7 @@ from fdbcore.report.html.values import Cell, Fact
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldCost
+    from fdbcore.measures.costs import HeldCost
     from fdbcore.recording.meta_types import Settings
 
 Evidence = Mapping[str, Sequence[Fact]]

@@ -20,7 +20,7 @@ from fdbcore.types import clock_text as clock_text
 if TYPE_CHECKING:
     from fdbcore.analysis.judging_types import JudgingSpent
     from fdbcore.analysis.summary_types import Measures, Summary
-    from fdbcore.measures.live_record_types import HeldCost
+    from fdbcore.measures.costs import HeldCost
     from fdbcore.recording.meta_types import Settings
 
 NONE: Final = "–"

@@ -18,12 +18,13 @@ from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements, Trend
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
-from fdbcore.measures.finding_types import Moment
+from fdbcore.measures.moments import Moment
+from fdbcore.recording.labels import Label
 from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
-from fdbcore.recording.word_types import SideWords
+from fdbcore.recording.words import SideWords
 from fdbcore.report.call.doctor_types import Checkup
-from fdbcore.report.call.document_types import Document, Event, Label, ReplayedCalls
+from fdbcore.report.call.document_types import Document, Event, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
 DOCUMENTS: Final = {
@@ -75,6 +76,8 @@ def schema(name: str) -> dict[str, Any]:
 def schema_of(document: type, title: str, closed: Collection[str]) -> dict[str, Any]:
     """The JSON schema of a type. title: its name and version. closed: types that have no other fields than theirs."""
     types = msgspec.json.schema(document)["$defs"]
+    for each in types.values():  # as msgspec orders the fields of a TypedDict, but not those of a Struct
+        each["properties"], each["required"] = dict(sorted(each["properties"].items())), sorted(each["required"])
     for name in types.keys() & closed:
         types[name]["additionalProperties"] = False
     return {

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import to_builtins
 
 from fdbcore.analysis.score import score
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
@@ -174,7 +175,7 @@ def replay_session(
                 write_json(recording.path / "derived" / f"{side}.json", with_places_from(recording.path, words))
             recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
             if left_out:
-                recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
+                recording.note(left_out=to_builtins(within_call(left_out, ticks)))
             if held is not None:
                 _keep_live_facts(recording, held)
         del recording  # what it still holds of each tick is written

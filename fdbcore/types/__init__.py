@@ -186,14 +186,6 @@ class TurnEvent:
             values["stop_ticks"] = self.stop_ticks  # None says something: the holder never stopped
         return values
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> TurnEvent:
-        """The event that `to_json` wrote."""
-        known = {name: values[name] for name in cls.__slots__ if name in values}
-        if "stretches" in known:
-            known["stretches"] = tuple((start, end) for start, end in known["stretches"])
-        return cls(**known)
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

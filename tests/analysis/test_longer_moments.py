@@ -44,7 +44,12 @@ class DrawnCall(Call):
 def drawn_side(name: str, lengths: Lengths) -> CallGroup:
     n_calls = len(next(iter(lengths.values())))
     found = [
-        [Moment(kind, "B", 0, int(t), 2.0, "") for kind, of in lengths.items() for t in of[k] if t > LIMIT_TICKS]
+        [
+            Moment(kind, "B", 0, int(t), 2.0, "", 0.0, t / 100)
+            for kind, of in lengths.items()
+            for t in of[k]
+            if t > LIMIT_TICKS
+        ]
         for k in range(n_calls)
     ]
     calls = [DrawnCall(f"call{k}", Path(f"/{name}/{k}"), found=each) for k, each in enumerate(found)]

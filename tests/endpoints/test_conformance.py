@@ -17,6 +17,7 @@ from fakes.fake_speech import KEY, FakeSpeech
 from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import SECRET, Behaviour, BurstConformance, EndpointConformance, RemoteConformance
+from msgspec import to_builtins
 
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.exec import CommandEndpoint
@@ -182,7 +183,7 @@ class TestExaminer(EndpointConformance):
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         goals = [Goal(name, ("a" * 50,), "", (), "en") for name in ("one", "two")]
         self.path = tmp_path / "brief.json"
-        self.path.write_text(json.dumps(Brief("a", "en", "", "", goals, "b" * 50, 20, 60.0).to_json()))
+        self.path.write_text(json.dumps(to_builtins(Brief("a", "en", "", "", goals, "b" * 50, 20, 60.0))))
         with FakeSpeech() as server:
             self.voice = quote(f"openai-tts:tts-1?{server.settings}", safe="")
             yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -22,6 +21,7 @@ from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place
 from fakes.ultravox_server import Quirks as UltravoxQuirks
 from fakes.ultravox_server import UltravoxServer
 from helpers.examiners import Answerer
+from msgspec import structs, to_builtins
 from scipy.io import wavfile
 
 from fdbcore.endpoints.examiner.brief import Brief, Goal
@@ -67,7 +67,7 @@ class Held:
         max_s: float = 15,
         opens: str = "either",
     ) -> None:
-        (folder / "brief.json").write_text(json.dumps(of.to_json()))
+        (folder / "brief.json").write_text(json.dumps(to_builtins(of)))
         party = endpoint(
             f"examiner:{folder / 'brief.json'}?pacing={pacing}&opens={opens}&actor={quote(actor, safe='')}"
         )
@@ -289,7 +289,7 @@ SAYINGS = [("I would like one latte.", "Do you have a latte for me?"), ("And mak
 def worded(n_goals: int = 2) -> Brief:
     """A brief with texts that are to be said word for word."""
     goals = [Goal(f"wish number {n}", said, "", (), "en") for n, said in enumerate(SAYINGS[:n_goals], 1)]
-    return replace(brief(n_goals), goals=goals)
+    return structs.replace(brief(n_goals), goals=goals)
 
 
 OWN = [
@@ -441,6 +441,6 @@ def test_an_examiner_that_is_lost_makes_the_call_invalid(tmp_path: Path) -> None
     ],
 )
 def test_who_cannot_play_the_examiner(tmp_path: Path, actor: str, told: str) -> None:
-    (tmp_path / "brief.json").write_text(json.dumps(brief().to_json()))
+    (tmp_path / "brief.json").write_text(json.dumps(to_builtins(brief())))
     with pytest.raises(SettingsError, match=f"^{told}"):
         endpoint(f"examiner:{tmp_path / 'brief.json'}?actor={quote(actor, safe='')}")

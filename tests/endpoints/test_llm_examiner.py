@@ -14,6 +14,7 @@ import pytest
 from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.fake_speech import FakeSpeech
 from helpers.examiners import Answerer, Stepped, answers, never
+from msgspec import structs, to_builtins
 
 from fdbcore.endpoints.examiner import llm_prompt, thought
 from fdbcore.endpoints.examiner.agenda import Agenda
@@ -62,7 +63,7 @@ class Servers:
 
     def party(self, of: Brief, pacing: str = "slow", **settings: object) -> Examiner:
         """The examiner at its address."""
-        (self.folder / "brief.json").write_text(json.dumps(of.to_json()))
+        (self.folder / "brief.json").write_text(json.dumps(to_builtins(of)))
         given = {
             "pacing": pacing,
             "actor": f"llm:openai:gpt-4o?{self.chat.settings}",
@@ -278,7 +279,7 @@ def test_all_that_its_models_count_is_logged(servers: Servers) -> None:
 
 
 def test_what_is_asked_for_wrongly_is_one_line(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    (servers.folder / "brief.json").write_text(json.dumps(brief().to_json()))
+    (servers.folder / "brief.json").write_text(json.dumps(to_builtins(brief())))
     address = f"examiner:{servers.folder / 'brief.json'}"
     with pytest.raises(SettingsError, match=r"actor llm:openai:x: expected a recogniser .*--ears"):
         endpoint(f"{address}?actor=llm:openai:x")
@@ -314,7 +315,7 @@ class TestPrompt:
 
     def test_the_language_of_a_goal_is_told_before_it_begins(self) -> None:
         goals = [Goal("Order.", (), "", (), "en"), Goal("値段を聞く。", (), "", (), "ja")]
-        of = replace(brief(), goals=goals)
+        of = structs.replace(brief(), goals=goals)
         agenda = Agenda(of, False, 3)
         agenda.say(0)
         asked = llm_prompt.request(of, agenda, [], "Fine.")

@@ -9,6 +9,7 @@ import pytest
 from helpers.drawn import Activity, activity
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 from oracles.turns import naive_turns
 
 from fdbcore.errors import FrameError
@@ -282,7 +283,7 @@ def test_a_sweep_is_one_detection_per_setting() -> None:
 def test_json_keeps_every_event() -> None:
     a, b = activity(DIALOGUES["two who start at nearly the same time"][0])
     for event in detect_turns(a, b):
-        assert TurnEvent.from_json(event.to_json()) == event
+        assert convert(event.to_json(), TurnEvent) == event
 
 
 def test_a_tick_out_of_order_is_refused() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fakes.recordings import drawn_recording
+from msgspec import to_builtins
 
 from fdbcore.measures.compat import WINDOW_S, Segment, compat, merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
@@ -54,7 +55,7 @@ def test_v1_counts_nothing_that_is_left_out(tmp_path: Path) -> None:
         ([LeftOut(50, 150, "x")], [(1.0, 1.5), (2.5, 4.0)], [500.0]),  # only the second word is left
         ([LeftOut(190, 250, "x")], [(1.0, 1.5), (2.5, 4.0)], None),  # what it counts from is left out
     ):
-        spans = [span.to_json() for span in left_out]
+        spans = to_builtins(left_out)
         path = tmp_path / str(len(list(tmp_path.iterdir())))
         reading = drawn_recording(path, "A 0-2 | B 2.5-4", annotations=TURN_TAKING, left_out=spans)
         told = [{"text": "x", "start_s": start_s, "end_s": end_s} for start_s, end_s in words]

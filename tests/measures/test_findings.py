@@ -107,11 +107,11 @@ def test_a_loud_side_without_speech_is_not_called_silent(tmp_path: Path) -> None
         kept["peaks"][chopped, 1] = peak
         np.savez(path, allow_pickle=False, **kept)
         (finding, *_) = findings(Reading(recording.path))
-        assert finding.id == "fell_silent"
-        assert finding.text.startswith(told)
+        assert finding["id"] == "fell_silent"
+        assert finding["text"].startswith(told)
     kept["peaks"][:, 1] = 8_000  # as even as noise
     np.savez(path, allow_pickle=False, **kept)
-    assert findings(Reading(recording.path))[0].text.startswith("B silent from 0:50")
+    assert findings(Reading(recording.path))[0]["text"].startswith("B silent from 0:50")
 
 
 @pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no answer")])

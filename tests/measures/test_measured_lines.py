@@ -158,8 +158,8 @@ def test_a_line_is_one_that_has_what_input_health_found(tmp_path: Path) -> None:
         assert placed is not None
         assert placed["A"] is not None
         assert placed["B"] is not None
-        assert placed["B"]["status"] == "like"
-        told.append(placed["A"]["status"])
+        assert placed["B"].status == "like"
+        told.append(placed["A"].status)
     assert told == ["unlike", "unlike", "like", "unlike"]
 
 
@@ -180,14 +180,14 @@ def test_a_room_is_named_by_what_a_room_does_to_each_sound(
         placed = placed_lines(Reading(recording.path))
         assert placed is not None
         assert placed["A"] is not None
-        like = placed["A"]["like"]
-        assert (like is not None and like["name"].startswith(may_be_like)) == is_like
+        like = placed["A"].like
+        assert (like is not None and like.name.startswith(may_be_like)) == is_like
     health["sides"]["A"]["tail_ms"] = 60.0
     write_json(recording.path / HEALTH, health)
     placed = placed_lines(Reading(recording.path))
     assert placed is not None
     assert placed["A"] is not None
-    assert placed["A"]["text"] == f"either a room, or a voice that ends slowly: {UNKNOWN}"
+    assert placed["A"].text == f"either a room, or a voice that ends slowly: {UNKNOWN}"
 
 
 def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fakes.recordings import drawn_recording, sample_recording
 from helpers.schema import validator
 from jsonschema import ValidationError
+from msgspec import convert
 
 from fdbcore.analysis.score import score
 from fdbcore.measures.reading import Reading
@@ -56,7 +57,7 @@ def test_the_schema_refuses_what_is_not_in_it(tmp_path: Path) -> None:
 def test_the_events_can_be_read_back(tmp_path: Path) -> None:
     recording = sample_recording(tmp_path / "sample")
     events = document_of(recording)["events"]
-    assert [TurnEvent.from_json(event) for event in events] == recording.turn_events
+    assert convert(events, list[TurnEvent]) == recording.turn_events
 
 
 def test_a_page_goes_through_its_events_one_by_one(tmp_path: Path) -> None:

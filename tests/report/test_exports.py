@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.recordings import drawn_recording, sample_recording
+from msgspec import convert
 
 from fdbcore.analysis.score import score
 from fdbcore.errors import InputError, RecordingError
@@ -152,7 +153,7 @@ def test_a_csv_row_is_an_event(recording: Reading, tmp_path: Path) -> None:
         assert row.pop("recording") == 'a "quoted", name'
         assert float(row["start_s"]) == int(row["start_tick"]) / 100
         known = {name: value(name, text) for name, text in row.items() if text}
-        read.append(TurnEvent.from_json({"end_tick": None, **known}))
+        read.append(convert({"end_tick": None, **known}, TurnEvent))
     assert read == recording.turn_events
 
 

@@ -86,7 +86,7 @@ def test_words_and_briefs_in_windows_1252_and_utf_16_are_read(tmp_path: Path) ->
         (tmp_path / "A.json").write_bytes(words.encode(encoding))
         assert chunks_in(tmp_path / "A.json").words == [("größer – 5 €", 1.0, 2.0)]
         (tmp_path / "b.json").write_bytes('{"schema": "größer – 5 €"}'.encode(encoding))
-        with pytest.raises(InputError, match=r"expected a brief of schema .*, got 'größer – 5 €'"):
+        with pytest.raises(InputError, match=r"expected a brief of schema .*, got: Invalid value 'größer – 5 €'"):
             read_brief(tmp_path / "b.json")
 
 

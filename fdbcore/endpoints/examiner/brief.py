@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
+
+from msgspec import Struct, ValidationError
 
 from fdbcore.endpoints.examiner.phrases import Alternatives, Pair, is_said
 from fdbcore.errors import SettingsError
+from fdbcore.recording.form import converted
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.texts import text_of
 
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that the examiner wants.
 
     goal: in words, as one tells an actor. sayings: what a scripted examiner says for it, the first one first; each of
@@ -39,8 +40,7 @@ class Goal:
         return is_said(words, self.heard, self.unless, self.pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
+class Brief(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema", tag=BRIEF_SCHEMA):
     """A brief as it was read. closing: the last thing that the examiner says. most_turns: of the examiner.
 
     most_s: after so many seconds it says the closing statement.
@@ -53,31 +53,15 @@ class Brief:
     goals: Sequence[Goal]
     closing: str
     most_turns: int
-    most_s: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The brief as `from_json` takes it."""
-        return {"schema": BRIEF_SCHEMA, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The brief that `to_json` gave. TypeError for missing and unknown fields."""
-        given = {name: value for name, value in values.items() if name != "schema"}
-        return cls(**{**given, "goals": tuple(Goal(**goal) for goal in values["goals"])})
+    most_s: int | float
 
 
 def read_brief(path: Path) -> Brief:
     """The brief in a file. SettingsError in one line if there is none."""
     try:
-        values = parsed_json(text_of(path))
-        if values["schema"] != BRIEF_SCHEMA:
-            raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got {values['schema']!r}")
-        expected, got = {"schema", *(each.name for each in fields(Brief))}, set(values)
-        if expected != got:
-            missing, unknown = (", ".join(sorted(each)) or "none" for each in (expected - got, got - expected))
-            raise SettingsError(f"{path}: expected the fields of a brief; missing: {missing}; unknown: {unknown}")
-        return Brief.from_json(values)
+        brief: Brief = converted(parsed_json(text_of(path)), Brief)
     except SettingsError:  # it is a ValueError, too
         raise
-    except (ValueError, TypeError, KeyError) as error:
-        raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got another form") from error
+    except (ValueError, ValidationError) as error:
+        raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got: {error}") from error
+    return brief

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import to_builtins
 
 from fdbcore import registry
 from fdbcore.audio.noise import ComfortNoise
@@ -365,7 +366,7 @@ class Examiner(Endpoint):
         return {
             "kind": "examiner",
             "actor": self._actor.name,
-            "brief": self._brief.to_json(),
+            "brief": to_builtins(self._brief),
             "pacing": {"name": self._pacing_name, **asdict(self._pacing), "mutes_ms": self._pacing.mutes_ms},
             **self._actor.describe(),
             "noise_dbov": self._noise_dbov,

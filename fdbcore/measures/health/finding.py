@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,15 +51,8 @@ class HealthFinding:
 
     def to_json(self) -> recorded_types.HealthFinding:
         """The finding as plain JSON values."""
-        return {
-            "id": self.id,
-            "side": self.side,
-            "severity": self.severity,
-            "text": self.text,
-            "means": self.means,
-            "figures": {name: round(value, 3) for name, value in self.figures.items()},
-            "spans": list(self.spans),
-        }
+        figures = {name: round(value, 3) for name, value in self.figures.items()}
+        return cast("recorded_types.HealthFinding", asdict(self) | {"figures": figures, "spans": list(self.spans)})
 
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
 
 from fdbcore.measures.health.figures import ROOM_TAIL_MS
+from fdbcore.recording.form import converted
+from fdbcore.recording.meta_types import Count
 
 if TYPE_CHECKING:
-    from fdbcore.measures import placed_line_types
     from fdbcore.recording.recorded_types import SideFigures
 
 TABLE: Final = "measured_lines.json"
@@ -33,7 +35,7 @@ MOST_SPREAD_DB: Final = 6.0
 ONE_LACKS: Final = 2.0
 """How far apart two sides are in a figure that only one of them shows; the unit is that of `VadTable.distance`."""
 
-Place: TypeAlias = Mapping[str, float | None]
+Place: TypeAlias = dict[str, float | None]
 """Where a side lies, by figure; None for what it does not show."""
 
 
@@ -61,27 +63,23 @@ def place(known: SideFigures) -> Place | None:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredLine:
-    """A line, and what it does to the edges that a detector finds. Errors are found less true, in ms.
-
-    what: the line in words. unit_f1: of stretches of speech; edges_within_ms: nine of ten starts and ends of those that
-    were found lie within it. start_ms, end_ms: medians; turn_start_ms, turn_end_ms: of those at which the floor passes.
-    premature_points: answers that came too early, above the truth, in points of a share; None if they are few more or
-    less. Each is None where nothing was found.
-    """
+class MeasuredLine(Struct, frozen=True):
+    """A line that was measured, and what it does to the edges that a detector finds. Errors are found less true."""
 
     name: str
     what: str
-    place: Place
-    units: int
-    unit_f1: float
-    edges_within_ms: float | None
-    start_ms: float | None
-    end_ms: float | None
-    turn_start_ms: float | None
-    turn_end_ms: float | None
-    premature_points: float | None
+    place: Annotated[Place, Meta(description="where its sides lie, by figure")]
+    units: Annotated[Count, Meta(description="stretches of speech that were said on it")]
+    unit_f1: Annotated[float, Meta(description="of stretches of speech")]
+    edges_within_ms: Annotated[float | None, Meta(description="nine of ten starts and ends lie within it")]
+    start_ms: Annotated[float | None, Meta(description="median of starts of speech")]
+    end_ms: Annotated[float | None, Meta(description="median of ends of speech")]
+    turn_start_ms: Annotated[float | None, Meta(description="of starts at which a side takes the floor")]
+    turn_end_ms: Annotated[float | None, Meta(description="of ends at which it gives the floor")]
+    premature_points: Annotated[
+        float | None,
+        Meta(description="premature answers above the truth, in points; null where there are a few at most"),
+    ]
 
     @property
     def is_room(self) -> bool:
@@ -95,25 +93,8 @@ class MeasuredLine:
         fall_ms = self.place["fall_ms"]
         return fall_ms is None or fall_ms >= ROOM_TAIL_MS
 
-    def to_json(self) -> placed_line_types.MeasuredLine:
-        """All of it as JSON values."""
-        return {
-            "name": self.name,
-            "what": self.what,
-            "place": dict(self.place),
-            "units": self.units,
-            "unit_f1": self.unit_f1,
-            "edges_within_ms": self.edges_within_ms,
-            "start_ms": self.start_ms,
-            "end_ms": self.end_ms,
-            "turn_start_ms": self.turn_start_ms,
-            "turn_end_ms": self.turn_end_ms,
-            "premature_points": self.premature_points,
-        }
 
-
-@dataclass(frozen=True)
-class VadTable:
+class VadTable(Struct, frozen=True):
     """What was measured of one detector.
 
     varies: by figure, how far the sides of one line lie from it (root of the mean square). like_within: nearly all
@@ -121,15 +102,9 @@ class VadTable:
     """
 
     version: str
-    varies: Mapping[str, float]
+    varies: dict[str, float]
     like_within: float
-    lines: Sequence[MeasuredLine]
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> VadTable:
-        """The table from its JSON values."""
-        lines = [MeasuredLine(**line) for line in content["lines"]]
-        return cls(content["version"], content["varies"], content["like_within"], lines)
+    lines: list[MeasuredLine]
 
     def distance(self, a: Place, b: Place) -> float:
         """How far two places lie apart: root of the mean square over figures, each in units of how much it varies."""
@@ -164,4 +139,5 @@ class VadTable:
 def measured_lines() -> Mapping[str, VadTable]:
     """The table that ships, by the name of the detector."""
     content = json.loads((files("fdbcore.measures.health") / "data" / TABLE).read_text(encoding="utf-8"))
-    return {name: VadTable.from_json(of_one) for name, of_one in content["detectors"].items()}
+    tables: dict[str, VadTable] = converted(content["detectors"], dict[str, VadTable])
+    return tables

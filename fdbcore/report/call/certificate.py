@@ -12,7 +12,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, other_side, ticks_to_s
 from fdbcore.types.session_events import SPOKE_MS
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import Deliveries, HeldMuted
+    from fdbcore.measures.live_record import Deliveries, HeldMuted
     from fdbcore.report.call.document_types import Document
     from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.measures.placed_line_types import PlacedLines
+from fdbcore.measures.placed_lines import PlacedLines
 from fdbcore.recording.recorded_types import HealthFinding, HealthSides, SuspectSpans
 from fdbcore.recording.run_types import TimingSelftest
 from fdbcore.types.timing_types import CallsAtOnce

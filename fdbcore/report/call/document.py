@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, cast
 
+from msgspec import to_builtins
+
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.heard_words import heard_lines
@@ -43,11 +45,11 @@ def page_document(reading: Reading, scores: Scores) -> Document:
         "recording": _described(reading),
         "settings": reading.meta["settings"],
         "health": reading.health,
-        "lines": placed_lines(reading),
+        "lines": to_builtins(placed_lines(reading)),
         "events": cast("list[Event]", _Events(reading)),
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [] if unscored else [moment.to_json() for moment in reading.moments],
+        "moments": [] if unscored else to_builtins(reading.moments),
         "labels": _labels(reading),
         "findings": scores["findings"],
         "warnings": [*scores["warnings"], *earlier([reading.meta["settings"]])],
@@ -106,12 +108,8 @@ def _left_out(recording: Recording) -> Unmeasured:
     if not recording.left_out:
         return {}
     spans: list[LeftOut] = [
-        {
-            **span.to_json(),
-            "start_s": ticks_to_s(span.start_tick),
-            "end_s": ticks_to_s(span.end_tick),
-            "text": span.text,
-        }
+        to_builtins(span)
+        | {"start_s": ticks_to_s(span.start_tick), "end_s": ticks_to_s(span.end_tick), "text": span.text}
         for span in recording.left_out
     ]
     return {"measured_s": ticks_to_s(recording.measured_ticks), "left_out": spans}
@@ -129,5 +127,4 @@ def _labels(recording: Recording) -> Labels | None:
     labels = recording.labels
     if labels is None:
         return None
-    told = [label.to_json() for label in labels.labels]
-    return cast("Labels", {"source": labels.source, "counts": labels.counts(), "labels": told})
+    return {"source": labels.source, "counts": labels.counts(), "labels": to_builtins(labels.labels)}

@@ -11,11 +11,13 @@ from msgspec import Meta
 
 from fdbcore.analysis.statement_types import Sensitivity
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
-from fdbcore.measures.finding_types import Finding, Moment
-from fdbcore.measures.live_record_types import HeardLine, Held
-from fdbcore.measures.placed_line_types import PlacedLines
+from fdbcore.measures.findings import Finding
+from fdbcore.measures.heard_words import HeardLine
+from fdbcore.measures.live_record import Held
+from fdbcore.measures.moments import Moment
+from fdbcore.measures.placed_lines import PlacedLines
 from fdbcore.recording.agent_log_types import AgentLog
-from fdbcore.recording.labels import LabelKind
+from fdbcore.recording.labels import Label
 from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Tick
 from fdbcore.recording.recorded_types import Health, LeftOutSpan, Parties, Source
 from fdbcore.types import Side, TurnKind
@@ -98,15 +100,6 @@ class Event(TypedDict):
             ),
         ]
     ]
-
-
-class Label(TypedDict):
-    """What somebody says of a span of one side; a moment is a span of no length."""
-
-    side: Side
-    kind: LabelKind
-    start_s: Seconds
-    end_s: Seconds
 
 
 class Labels(TypedDict):

@@ -17,7 +17,7 @@ from fdbcore.types import Side, TurnSettings, other_side
 if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import CallVerdict
     from fdbcore.analysis.summary_types import Measures
-    from fdbcore.measures.finding_types import Finding
+    from fdbcore.measures.findings import Finding
 
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
 

@@ -12,7 +12,8 @@ from fdbcore.report.html.values import Cell, Row
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall, HeldTools
+    from fdbcore.measures.live_record import HeldTools
+    from fdbcore.measures.tool_calls import HeldToolCall
     from fdbcore.report.call.document_types import Document
 
 LISTED: Final = 20

@@ -15,7 +15,8 @@ from fdbcore.types import Side, ticks_to_s
 from fdbcore.types.remarks import RemarkRow
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeardLine, HeldLine
+    from fdbcore.measures.heard_words import HeardLine
+    from fdbcore.measures.transcript import HeldLine
     from fdbcore.report.call.document_types import Document
 
 

@@ -21,9 +21,7 @@ def listed(run: Survey, page: Callable[[Call], str | None]) -> list[dict[str, An
     return [
         {
             "what": with_calls(name, [finding for _, finding in calls], len(run.scored)),
-            "calls": [
-                (call.name, page(call), ticks_to_s(finding.start_tick), finding.text) for call, finding in calls[:NAMED]
-            ],
+            "calls": [(call.name, page(call), finding["start_s"], finding["text"]) for call, finding in calls[:NAMED]],
             "more": len(calls) - NAMED,
         }
         for name, calls in run.amiss().items()
@@ -32,8 +30,8 @@ def listed(run: Survey, page: Callable[[Call], str | None]) -> list[dict[str, An
 
 def with_calls(name: str, found: Sequence[Finding], calls: int) -> str:
     """A finding of this name and how many of the scored calls have it; of calls that end unanswered, how they end."""
-    if found[0].id == ENDS_UNANSWERED:
-        return ends_unanswered([ticks_to_s(each.end_tick - each.start_tick) for each in found], calls)
+    if found[0]["id"] == ENDS_UNANSWERED:
+        return ends_unanswered([ticks_to_s(each["end_tick"] - each["start_tick"]) for each in found], calls)
     return f"{name}: {counted(len(found), 'call')}"
 
 

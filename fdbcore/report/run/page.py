@@ -209,6 +209,6 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: Sounds) -> dict[str, A
 def _notes(row: CallRow, sounds: Sounds) -> list[str]:
     """The notes on a call, each once: damage may be both a warning and the reason."""
     silent = sounds.silent(row.call)
-    found = [finding.text for finding in row.findings]
+    found = [finding["text"] for finding in row.findings]
     texts = [*found, *filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
     return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in texts))

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import to_builtins
+
 from fdbcore.errors import FdbError, InputError
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import query_of, split_query
@@ -46,7 +48,7 @@ def _labels(clip: Clip, sample: UserSample, user: User) -> UserLabels | None:
     """The labels of a sample, if there are any. InputError if none begins before its call ends."""
     if user.length_s is not None:
         sample.within(round(user.length_s * TICKS_PER_S))
-    labels = [label.to_json() for label in sample.labels]
+    labels = to_builtins(sample.labels)
     return UserLabels(str(clip.path.parent), labels) if labels else None
 
 

@@ -25,7 +25,7 @@ from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.measures.tool_calls import HeldToolCall
     from fdbcore.recording.run_types import PlannedCase
     from fdbcore.suites.fdb_v3.document_types import V3Verdicts
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry

@@ -14,7 +14,7 @@ from fdbcore.suites.fdb_v3.ours.rows import OursItem
 from fdbcore.types import TICKS_PER_S, Span
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.measures.tool_calls import HeldToolCall
     from fdbcore.suites.fdb_v3.document_types import V3Call, V3Item
 
 

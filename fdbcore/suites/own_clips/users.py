@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
+from msgspec import to_builtins
+
 from fdbcore.errors import SettingsError
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import query_of, split_query
@@ -77,9 +79,7 @@ def _told(
         _refuse_of_others([label.call for label in given.labels], known, path)
     found = given.by_call(known, lambda number: False, oddities)
     source = str(path.absolute())
-    kept = {
-        number: UserLabels(source, [label.to_json() for label in sorted(labels)]) for number, labels in found.items()
-    }
+    kept = {number: UserLabels(source, to_builtins(sorted(labels))) for number, labels in found.items()}
     return columns, kept, oddities
 
 

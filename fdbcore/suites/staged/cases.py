@@ -23,7 +23,7 @@ from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import ScoredMoment, timing_scores
-from fdbcore.recording.form import one_call
+from fdbcore.recording.form import converted, one_call
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import said_nothing
@@ -211,7 +211,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     examiner = recording.meta["parties"]["A"]
     if examiner["kind"] != "examiner":
         raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
-    brief = Brief.from_json(examiner["brief"])
+    brief: Brief = converted(examiner["brief"], Brief)
     recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]

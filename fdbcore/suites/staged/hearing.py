@@ -12,6 +12,7 @@ from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import MissingExtraError
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import converted
 from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.suites.staged.cases import MET, NOT_HEARD, UNMET, GoalResult, StagedCase
@@ -85,13 +86,13 @@ def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
 
 def language_of(recording: Reading) -> str:
     """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
-    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
 
 
 def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
     """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
-    brief = Brief.from_json(Reading(case.path).meta["parties"]["A"]["brief"])
+    brief: Brief = converted(Reading(case.path).meta["parties"]["A"]["brief"], Brief)
     found = []
     for result, goal in zip(case.goals, brief.goals, strict=True):
         start, end = result.stated_tick, result.end_tick

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Judge
+from fdbcore.recording.form import converted
 from fdbcore.runs.asking import (
     JUDGED,
     Desk,
@@ -117,6 +118,6 @@ def requests_of(
 def judged_dialogue(path: Path, heard: Heard) -> JudgedDialogue:
     """What a judge reads of the dialogue of a recording, up to A's closing statement."""
     recording = Reading(path)
-    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     until = closing_tick([each for each in recording.events if each["side"] == "A"], recording.n_ticks)
     return JudgedDialogue(evidence_of(recording, brief, heard, until), events_of(recording, until))

@@ -10,6 +10,8 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from msgspec import to_builtins
+
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
@@ -90,7 +92,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
     for scenario in _chosen(found.scenarios, options):
         brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
-        write_json(part_of(folder, "briefs", f"{scenario.id}.json"), brief.to_json())
+        write_json(part_of(folder, "briefs", f"{scenario.id}.json"), to_builtins(brief))
         numbers = range(options["examiner_seeds"])
         own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
         languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])

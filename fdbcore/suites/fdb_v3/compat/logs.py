@@ -12,7 +12,7 @@ from fdbcore.suites.fdb_v3.world.services import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.measures.tool_calls import HeldToolCall
 
 GAP_S: Final = 2.0
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {

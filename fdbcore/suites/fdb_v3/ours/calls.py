@@ -43,7 +43,7 @@ from fdbcore.suites.fdb_v3.world.services import (
 from fdbcore.worlds.faults import ERROR
 
 if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
+    from fdbcore.measures.tool_calls import HeldToolCall
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RollbackEntry
 
 REFUSED: Final = ("unknown", "malformed")

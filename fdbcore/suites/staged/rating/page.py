@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import converted
 from fdbcore.report.call.audio import CLIP_TYPE, clip
 from fdbcore.report.html.templates import environment
 from fdbcore.runtime.whole_files import whole_file
@@ -89,7 +90,7 @@ def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
     recording = Reading(Path(keyed["call"]))
     if (why := changed_source(recording)) is not None:
         raise InputError(f"{keyed['call']}: expected audio, got none: {why}")
-    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     return {
         "name": keyed["dialogue"],
         "family": keyed["family"],
