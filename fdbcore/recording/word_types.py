@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count, Seconds
+from fdbcore.recording.meta_types import Count, OfActivity, Seconds
 from fdbcore.types import Side
 
 
@@ -79,6 +79,7 @@ class SideWords(TypedDict):
 
     schema: Literal["fdbcore.words/1"]
     side: Side
+    activity_sha256: NotRequired[OfActivity]
     audio: NotRequired[HashedAudio]
     transcripts: Annotated[
         list[StoredTranscript],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from fdbcore.recording.files import WORDS, write_json
+from fdbcore.recording.files import WORDS, refuse_of_another, write_beside
 from fdbcore.recording.form import kept_of_form
 from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
 from fdbcore.runtime.redaction import clean
@@ -80,7 +80,9 @@ def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None
 
 def _read(path: Path, side: Side) -> SideWords | None:
     """The stored words of a side; None if there are none, or of another schema. RecordingError if they are damaged."""
-    return cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    found = cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    refuse_of_another(path, WORDS[side], cast("Mapping[str, object]", found or {}))
+    return found
 
 
 def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]) -> None:
@@ -100,7 +102,7 @@ def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]
         "audio": {"sha256": transcript.audio_sha256, "state": dict(state)},
         "transcripts": [_to_json(each) for each in (*others, transcript)],
     }
-    write_json(path / WORDS[transcript.side], content, in_one_line=True)
+    write_beside(path, WORDS[transcript.side], cast("Mapping[str, object]", content), in_one_line=True)
 
 
 def as_stored(described: Mapping[str, Any]) -> dict[str, Any]:

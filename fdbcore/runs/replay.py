@@ -24,6 +24,7 @@ from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
     AUDIO_END,
+    DERIVED,
     EVENTS,
     HEALTH,
     LABELS,
@@ -37,6 +38,7 @@ from fdbcore.recording.files import (
     file_sha256,
     part_of,
     settings_hash,
+    write_beside,
     write_json,
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
@@ -170,8 +172,6 @@ def replay_session(
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
-            for side, words in words_beside(session).items():
-                write_json(recording.path / "derived" / f"{side}.json", with_places_from(recording.path, words))
             recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
             if left_out:
                 recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
@@ -180,6 +180,8 @@ def replay_session(
         del recording  # what it still holds of each tick is written
         reading = Reading(path)
         keep_health(reading, probe)
+    for side, words in words_beside(session).items():
+        write_beside(path, f"{DERIVED}/{side}.json", with_places_from(path, words))
     reading.meta["sha256s"][HEALTH] = file_sha256(path / HEALTH) or ""
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
