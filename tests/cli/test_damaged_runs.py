@@ -316,10 +316,14 @@ def test_the_health_of_another_call_is_damage_without_figures_too(unlike: Path, 
         assert f"{run / 'c1' / HEALTH}: damaged: not the one that meta.json was written with" in errors
 
 
-def test_the_recording_says_whether_its_call_is_scored_and_not_the_list_of_calls(made: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_the_recording_says_whether_its_call_is_scored_and_not_the_list_of_calls(
+    status: str, made: Path, tmp_path: Path
+) -> None:
     run = shutil.copytree(made / "run", tmp_path / "run")
     corpus = json.loads((run / CORPUS).read_text())
-    corpus["calls"][1]["unscored"] = "nobody spoke"
+    corpus["calls"][1] |= {"unscored": "nobody spoke", "status": status, "reason": "nobody spoke"}
+    corpus["began"] = "2999-01-01T00:00:00Z"  # so that only its audio says that the recording is of this replay
     (run / CORPUS).write_text(json.dumps(corpus))
     for calls, errors, exit_code in [*counted(run, made / "old"), exported(run, tmp_path / "out")]:
         assert (calls, "damaged" in errors, exit_code) == (3, False, 0)
@@ -376,7 +380,8 @@ def test_audio_that_is_made_for_a_browser_is_bound_to_its_call(tmp_path: Path) -
     assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
     (path,) = tmp_path.glob("run/*/session.wav")
     assert told(["score", str(tmp_path / "run")])[1:] == ("", 0)
-    path.write_bytes(path.read_bytes()[::-1])
+    data = path.read_bytes()
+    path.write_bytes(data[:80] + data[:79:-1])
     found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
     assert f"{path}: damaged: " in found.stderr
 

@@ -95,6 +95,7 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 
 
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.recording.files import part_of
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
     from fdbcore.suites.dialogue_acts.writing.speak import ASSISTANT, default_speaker, speak_records
@@ -105,7 +106,7 @@ def _speak(options: Mapping[str, Any], console: Console) -> bool:
     with told_as("--tts", "tts"):
         voice = speaker(options["tts"] or default_speaker(locale_of(records)))
     if options["assistant"]:
-        folder /= ASSISTANT
+        folder = part_of(folder, ASSISTANT)
         records = [replace(record, user_text=record.references[0].text) for record in records]
     problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
@@ -133,7 +134,7 @@ def _what_is_there(folder: Path) -> str:
     for name, speaker in notes["speakers"].items():
         count = sum(file["speaker"] == name for file in done)
         credit = f"; credit: {speaker['credit']}" if "credit" in speaker else ""
-        lines.append(f"  {count} by {speaker['kind']}{credit}")
+        lines.append(f"  {count} by {speaker.get('kind', name)}{credit}")
     return "\n".join([*lines, str(folder / SPEAK)])
 
 
