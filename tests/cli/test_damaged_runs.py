@@ -7,7 +7,8 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from zipfile import ZipFile
 
 import av
@@ -32,8 +33,10 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.recording.run import CORPUS
+from fdbcore.recording.run_types import Outcome
 from fdbcore.recording.words import Transcript, keep_transcript
 from fdbcore.runs.amend import keep_log
+from fdbcore.runs.folder import RunFolder
 from fdbcore.sources.agent_logs import LogFile
 
 COUNTED = [META, EVENTS, ACTIVITY, TURNS, HEALTH, QUANTITIES, SCORES]
@@ -394,6 +397,18 @@ def test_the_figures_of_a_call_that_is_to_be_held_again_stand_until_then(live: P
     path.write_text(json.dumps(meta))
     score, errors, exit_code = told(["score", str(run)])
     assert (score["calls"], errors, exit_code) == (1, "", 0)
+
+
+def test_a_call_held_again_that_died_before_it_began_is_invalid_and_not_damaged(live: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(live, tmp_path / "run")
+    (path,) = run.glob("*/meta.json")
+    case: Any = SimpleNamespace(name=path.parent.name, to_json=lambda: json.loads(path.read_text())["case"])
+    died: Outcome = {"kind": "invalid", "side": None, "reason": "its process died", "transient": True}
+    RunFolder(run, cast("Any", None)).settle(case, died, [])
+    for command in (["score"], ["report"], ["report", "--baseline", str(live)]):
+        found = CliRunner().invoke(main, [command[0], str(run), *command[1:]], catch_exceptions=False)
+        assert "damaged" not in found.output
+        assert "its process died" in found.output
 
 
 def test_consistent_quantities_that_the_call_does_not_have_are_damage(unlike: Path, tmp_path: Path) -> None:
