@@ -73,8 +73,7 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     if asked.junit is not None:
         _write_own(asked.junit, junit.FORM, junit.junit(document))
     if asked.comment is not None:
-        told = comment.comment(document, run.path, asked.link, asked.comment.parent)
-        _write_own(asked.comment, comment.FORM, told)
+        _write_own(asked.comment, comment.FORM, comment.comment(document, run.path, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
     both = [sides.run, *([sides.baseline] if sides.baseline else [])]
     damaged = options.tell_damaged("fdbcore report", (call for each in both for call in each.calls))

@@ -244,9 +244,8 @@ def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
 
 
 def _made_whole(began: str, call: Call) -> Recording | None:
-    """The complete recording of a call whose replay was killed before it could note that, or of which the list of calls
-    alone says that it failed; None if there is none, or if it is of an earlier replay.
-    """
+    """The complete recording of a call that the list of calls has as failed, or as waiting, since its replay was killed
+    before it could note more; None if there is none, or if it is of an earlier replay."""
     with suppress(RecordingError, KeyError):
         recording = Recording(call.path)
         whole = recording.meta["status"] == "complete" and all((call.path / part).is_file() for part in SCORED)

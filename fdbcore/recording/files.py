@@ -135,7 +135,7 @@ def file_sha256(path: Path) -> str | None:
 
 def write_beside(recording: Path, part: str, value: Mapping[str, object], in_one_line: bool = False) -> None:
     """Write what others said of a call (its labels, its words, an agent's log), bound to the call by its activity."""
-    write_json(recording / part, {**value, OF_ACTIVITY: file_sha256(recording / ACTIVITY)}, in_one_line)
+    write_json(recording / part, {**value, OF_ACTIVITY: file_sha256(recording / ACTIVITY) or ""}, in_one_line)
 
 
 def refuse_of_another(recording: Path, part: str, value: Mapping[str, object]) -> None:

@@ -311,10 +311,9 @@ class Recording:
         path = self.path / DERIVED / f"{side}.json"
         if not path.is_file():
             return None
-        found = read_json(path)
-        of_form(path, found, KnownWords)
+        found = cast("Mapping[str, Any]", of_form(path, read_json(path), KnownWords))
         refuse_of_another(self.path, f"{DERIVED}/{side}.json", found)
-        return cast("Mapping[str, Any]", found)
+        return found
 
     @cached_property
     def labels(self) -> KeptLabels | None:

@@ -26,6 +26,7 @@ class KnownWords(TypedDict):
     known, although there is a file of them."""
 
     words: list[KnownWord]
+    activity_sha256: NotRequired[OfActivity]
     left_out: NotRequired[Count]
     unread: NotRequired[str]
 

@@ -342,7 +342,7 @@ def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes,
 
 
 @pytest.mark.parametrize(
-    "text", ["Müller, Größe", "déjà vu", "naïve – “façade”", "Señor ¿qué?", "Åse Bjørn", "5 €", "né"]
+    "text", ["Müller, Größe", "déjà vu", "naïve – “façade”", "Señor ¿qué?", "Åse Bjørn", "5 €", "né", "cœur", "and …so"]
 )
 def test_words_of_western_europe_are_read_in_windows_1252(tmp_path: Path, text: str) -> None:
     (tmp_path / "meta.csv").write_bytes(f"file;n\na.wav;{text}\n".encode("cp1252"))

@@ -96,6 +96,7 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.recording.files import part_of
+    from fdbcore.recording.form import one_call
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
     from fdbcore.suites.dialogue_acts.writing.speak import ASSISTANT, default_speaker, speak_records
@@ -111,7 +112,8 @@ def _speak(options: Mapping[str, Any], console: Console) -> bool:
     problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
         console.complain(line)
-    console.say(_what_is_there(folder))
+    with one_call(folder):
+        console.say(_what_is_there(folder))
     return not problems
 
 
@@ -134,7 +136,7 @@ def _what_is_there(folder: Path) -> str:
     for name, speaker in notes["speakers"].items():
         count = sum(file["speaker"] == name for file in done)
         credit = f"; credit: {speaker['credit']}" if "credit" in speaker else ""
-        lines.append(f"  {count} by {speaker.get('kind', name)}{credit}")
+        lines.append(f"  {count} by {speaker['kind']}{credit}")
     return "\n".join([*lines, str(folder / SPEAK)])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
 from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json
-from fdbcore.recording.form import of_form
-from fdbcore.recording.meta_types import Count, Seconds
+from fdbcore.recording.form import one_call
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
@@ -68,10 +67,12 @@ def speak_records(
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
     fit, problems = _fit(records, folder)
-    notes = _Notes(folder, speaker.describe(), fit)
+    with one_call(folder / SPEAK):
+        notes = _Notes(folder, speaker.describe(), fit)
+        lacking = {record.id for record in fit if notes.lacks(record)}
     try:
         for number, record in enumerate(fit, 1):
-            if not notes.lacks(record):
+            if record.id not in lacking:
                 continue
             show(f"speaking {number} of {len(fit)}: {record.id}")
             try:
@@ -129,27 +130,12 @@ def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Pr
     return fit, problems
 
 
-class _Clip(TypedDict):
-    text: str
-    speaker: str
-    samples: Count
-    length_s: Seconds
-
-
-class _Spoken(TypedDict):
-    """speak.json. files: by record; null of one that could not be spoken."""
-
-    speakers: dict[str, dict[str, Any]]
-    files: dict[str, _Clip | None]
-
-
 class _Notes:
     """speak.json: which files are ours, and who has spoken what in them."""
 
     def __init__(self, folder: Path, speaker: Mapping[str, Any], records: Sequence[Record]) -> None:
         self._folder = folder
         earlier = read_json(folder / SPEAK) if (folder / SPEAK).is_file() else {"files": {}, "speakers": {}}
-        of_form(folder / SPEAK, earlier, _Spoken)
         if earlier.setdefault("schema", SPEAK_SCHEMA) != SPEAK_SCHEMA:
             raise RecordingError(f"{folder / SPEAK}: expected schema {SPEAK_SCHEMA}, got {earlier['schema']!r}")
         self._refuse_foreign(records, earlier["files"])
