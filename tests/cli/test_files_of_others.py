@@ -220,11 +220,12 @@ def test_a_page_to_send_does_not_replace_that_of_somebody_else(here: Path) -> No
     assert [fdbcore("report", "R", "--call", "a", "--embed").exit_code for _ in range(2)] == [0, 0]
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"files": {"x": 1}, "speakers": {}}', '{"files": {}}'])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"files": {"ID": 1}, "speakers": {}}', '{"files": {}}'])
 def test_a_damaged_list_of_spoken_files_is_named(here: Path, content: str) -> None:
     (here / "E").mkdir()
-    (here / "E/speak.json").write_text(content)
-    shutil.copy(Path(acts).parent / "data/smoke/records.jsonl", here / "E")
+    records = Path(shutil.copy(Path(acts).parent / "data/smoke/records.jsonl", here / "E"))
+    first = json.loads(records.read_text().partition("\n")[0])["id"]
+    (here / "E/speak.json").write_text(content.replace("ID", first))
     told = fdbcore("dataset", "speak", "E", "--tts", "dir:calls")
     assert (told.exit_code, "E/speak.json: damaged: " in told.stderr) == (1, True)
 
