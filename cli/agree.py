@@ -54,10 +54,13 @@ def agree(
 
     Example: fdbcore agree hand.csv RUN
     """
+    from fdbcore.recording.form import one_call
+
     with one_line("fdbcore agree", usage=(SettingsError,)), Status(as_json) as show:
         suite = suite or _suite_of(paths, given(context, list(suite_options)))
         if suite is not None:
-            content, text = suite.agree(paths, suite_options, options.columns(), show)
+            with one_call(paths[0]):
+                content, text = suite.agree(paths, suite_options, options.columns(), show)
         else:
             content, text = _of_calls(paths, tolerance_ms)
     click.echo(json.dumps(content, ensure_ascii=False) if as_json else text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, SettingsError
 
 from . import options
 from .options import DONE, read_run
@@ -29,18 +29,28 @@ if TYPE_CHECKING:
 def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
     """Write an error into the JUnit file and the comment too: a CI system would take a missing file, or that of an
     earlier run, for a success."""
-    from fdbcore.recording.files import write_text
-    from fdbcore.report.comparison.comment import comment_of_error
-    from fdbcore.report.comparison.junit import junit_of_error
+    from fdbcore.report.comparison import comment, junit
 
     try:
         yield
     except FdbError as error:
-        if asked.junit is not None:
-            write_text(asked.junit, junit_of_error(asked.gate, str(error)))
-        if asked.comment is not None:
-            write_text(asked.comment, comment_of_error(str(error)))
+        for path, form, text in (
+            (asked.junit, junit.FORM, junit.junit_of_error(asked.gate, str(error))),
+            (asked.comment, comment.FORM, comment.comment_of_error(str(error))),
+        ):
+            if path is not None:
+                with suppress(SettingsError):  # what stands there now is no such file
+                    _write_own(path, form, text)
         raise
+
+
+def _write_own(path: Path, form: str, text: str) -> None:
+    """Write a file. SettingsError if one of another form stands there, perhaps since this command itself wrote it."""
+    from fdbcore.recording.files import write_text
+    from fdbcore.recording.others import keep_others
+
+    keep_others(path, form=form)
+    write_text(path, text)
 
 
 def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
@@ -50,9 +60,7 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     """
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
-    from fdbcore.recording.files import write_text
-    from fdbcore.report.comparison.comment import comment
-    from fdbcore.report.comparison.junit import junit
+    from fdbcore.report.comparison import comment, junit
 
     gates = None if asked.gate is None else read_gates(asked.gate)
     baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
@@ -63,9 +71,9 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     pages = _write_pages(document, run, asked, shown) if baseline or gates else []
     figures = [] if asked.figures is None else _write_figures(asked.figures, sides, document, asked)
     if asked.junit is not None:
-        write_text(asked.junit, junit(document))
+        _write_own(asked.junit, junit.FORM, junit.junit(document))
     if asked.comment is not None:
-        write_text(asked.comment, comment(document, run.path, asked.link, asked.comment.parent))
+        _write_own(asked.comment, comment.FORM, comment.comment(document, run.path, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
     both = [sides.run, *([sides.baseline] if sides.baseline else [])]
     damaged = options.tell_damaged("fdbcore report", (call for each in both for call in each.calls))

@@ -31,15 +31,16 @@ def rate(sample: Path, out: Path | None, quiet: bool) -> None:
     Example (needs such a folder): fdbcore rate fdbcore-sample
     """
     from fdbcore.recording.files import read_json
+    from fdbcore.recording.form import one_call
     from fdbcore.recording.others import keep_others
 
     out = out or sample / PAGE
     with one_line("fdbcore rate", "run the same command again"):
         key = read_json(sample / KEY) if (sample / KEY).is_file() else None
-        if not isinstance(key, dict) or "suite" not in key:
+        if not isinstance(key, dict) or not isinstance(key.get("suite"), str):
             raise InputError(f"{sample}: expected a folder made by fdbcore agree --sample, got none with {KEY}")
         keep_others(out)
-        with Status(quiet) as show:
+        with one_call(sample), Status(quiet) as show:
             told = suite_named(key["suite"]).rate(sample, out, show)
         if not quiet:
             click.echo(told)

@@ -104,6 +104,7 @@ def _report(path: Path, asked: ReportOptions) -> int:
     from fdbcore.recording.others import keep_others
     from fdbcore.report.comparison import comment, junit
     from fdbcore.report.html.values import PageParts
+    from fdbcore.sources.names import refuse_names_of_runs
 
     from .compare import compare, error_also_in_files
     from .report_pages import calls_named, lay_log, log_of, write_pages, write_run
@@ -114,6 +115,7 @@ def _report(path: Path, asked: ReportOptions) -> int:
     compared = done = DONE
     for written, form in ((asked.junit, junit.FORM), (asked.comment, comment.FORM)):
         if written is not None:
+            refuse_names_of_runs(written)
             keep_others(written, form=form)
     with error_also_in_files(asked):
         run = options.read_run(path, asked.since)

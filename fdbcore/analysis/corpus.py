@@ -237,18 +237,20 @@ def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
         sha256s = tuple(file["sha256"] for file in known["files"])
         standing_then = known["status"], known["reason"], known["unscored"]
         call = Call(known["name"], folder, *standing_then, columns, files, sha256s, table=table)
-        if call.status == WAITING and (made := _made_since(corpus.get("began"), folder)) is not None:
+        if call.status in (WAITING, FAILED) and (made := _made_whole(corpus["began"], call)) is not None:
             status, reason = standing(made)
             call = replace(call, status=status, reason=reason, unscored=None, columns={**held_columns(made), **columns})
         yield call
 
 
-def _made_since(began: str | None, path: Path) -> Recording | None:
-    """The complete recording of a call whose replay was killed before it could note that; None if there is none."""
+def _made_whole(began: str, call: Call) -> Recording | None:
+    """The complete recording of a call that the list of calls has as failed, or as waiting, since its replay was killed
+    before it could note more; None if there is none, or if it is of an earlier replay."""
     with suppress(RecordingError, KeyError):
-        recording = Recording(path)
-        whole = recording.meta["status"] == "complete" and all((path / part).is_file() for part in SCORED)
-        return recording if whole and began is not None and recording.meta["created"] >= began else None
+        recording = Recording(call.path)
+        whole = recording.meta["status"] == "complete" and all((call.path / part).is_file() for part in SCORED)
+        is_of_it = {*call.sha256s} - {None} and call.sha256s == tuple(file["sha256"] for file in recording.source_files)
+        return recording if whole and (is_of_it or recording.meta["created"] >= began) else None
     return None
 
 

@@ -30,6 +30,7 @@ from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.recording.files import (
     ACTIVITY,
+    AUDIO,
     HEALTH,
     LABELS,
     META,
@@ -118,6 +119,8 @@ def _hashes(reading: Reading) -> dict[str, str | None]:
             value = read_json(reading.path / part) if (reading.path / part).is_file() else None
             if part == META and isinstance(value, dict):
                 value = {name: each for name, each in value.items() if name not in _OF_NO_MATTER}
+                if "source" in value and isinstance(sha256s := value.get("sha256s"), dict):
+                    value["sha256s"] = {name: each for name, each in sha256s.items() if name != AUDIO}
                 if isinstance(outcome := value.get("outcome"), dict):
                     value["outcome"] = {name: each for name, each in outcome.items() if name not in _OF_LATER_CALLS}
             said = json.dumps(with_changed(value, lambda place: "", PLACES, ()))

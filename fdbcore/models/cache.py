@@ -31,6 +31,8 @@ from fdbcore.types.usage import Service
 
 _REPLY: Final[Mapping[str, type]] = {"text": str, "model": str, "tokens_in": int, "tokens_out": int}
 """What a line with a reply has."""
+_LINE: Final = b'{"key": "'
+"""How a line begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +183,10 @@ class KeptModel(Model):
             self._anew.discard(line["key"])
 
     def _read(self) -> None:
-        """Read the complete lines. A kill may have cut the last one, which is then removed."""
+        """Read the complete lines. A kill may have cut the last one, which is then removed; nothing else ever is."""
         self._file.seek(0)
         data = self._file.read()
         whole = data.rfind(b"\n") + 1
-        self._file.truncate(whole)
         for number, text in enumerate(data[:whole].split(b"\n")[:-1], 1):
             try:
                 line = parsed_json(text)
@@ -195,6 +196,10 @@ class KeptModel(Model):
                 self._lines.setdefault(line["key"], []).append(line)
             except (ValueError, TypeError, KeyError) as error:
                 raise RecordingError(
-                    f"{self._path}, line {number}: expected a stored reply, got something else"
+                    f"{self._path}, line {number}: expected a stored reply, got something else; without this line it "
+                    "is asked again"
                 ) from error
+        if not data[whole:].startswith(_LINE[: len(data) - whole]):
+            raise RecordingError(f"{self._path}: expected stored replies, got something else at its end")
+        self._file.truncate(whole)
         self._earlier = set(self._lines)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count, Seconds
+from fdbcore.recording.meta_types import Count, OfActivity, Seconds
 
 Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
 
@@ -63,6 +63,7 @@ class AgentLog(TypedDict):
     schema: Literal["fdbcore.marks/2"]
     source: Annotated[str | None, Meta(description="the file of the log")]
     sha256: Annotated[str | None, Meta(description="of that file")]
+    activity_sha256: NotRequired[OfActivity]
     given_offset_ms: Annotated[float | None, Meta(description="the offset that the user gave")]
     given_session: NotRequired[Annotated[str, Meta(description="only entries that hold this text were read")]]
     refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]

@@ -32,8 +32,9 @@ REFUSAL = "refusal"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS, LABELS = "derived/marks.json", "derived/labels.json"
-MADE_WITH_IT: Final = (EVENTS, ACTIVITY, TURNS)
+MADE_WITH_IT: Final = (EVENTS, AUDIO, ACTIVITY, TURNS)
 """The files whose hashes meta.json has, as they were when it was completed."""
+OF_ACTIVITY: Final = "activity_sha256"
 WORDS: Final[Mapping[Side, str]] = {"A": "derived/words_A.json", "B": "derived/words_B.json"}
 
 
@@ -124,10 +125,23 @@ def read_bytes(path: Path) -> bytes:
 
 
 def file_sha256(path: Path) -> str | None:
-    """SHA-256 of a file, in hex; None if it cannot be read."""
+    """SHA-256 of a file, in hex; None if it cannot be read, or is a pipe or a device. An hour of audio takes 0.4 s."""
     with suppress(OSError):
-        return hashlib.sha256(read_whole(path)).hexdigest()
+        if path.is_file():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
     return None
+
+
+def write_beside(recording: Path, part: str, value: Mapping[str, object], in_one_line: bool = False) -> None:
+    """Write what others said of a call (its labels, its words, an agent's log), bound to the call by its activity."""
+    write_json(recording / part, {**value, OF_ACTIVITY: file_sha256(recording / ACTIVITY) or ""}, in_one_line)
+
+
+def refuse_of_another(recording: Path, part: str, value: Mapping[str, object]) -> None:
+    """RecordingError if what `write_beside` wrote was of another call. What earlier versions wrote does not say."""
+    if value.get(OF_ACTIVITY) not in (None, file_sha256(recording / ACTIVITY)):
+        raise RecordingError(f"{recording / part}: damaged: of another call")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import Struct, to_builtins
 
 from fdbcore.errors import RecordingError
-from fdbcore.recording.files import LABELS, read_json, write_json
+from fdbcore.recording.files import LABELS, read_json, refuse_of_another, write_beside
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
 from fdbcore.recording.meta_types import Seconds
 from fdbcore.recording.places import with_places_from
@@ -81,7 +81,7 @@ def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
     source: the file that they came from.
     """
     values = {"schema": LABELS_SCHEMA, "source": source, "labels": to_builtins(sorted(labels))}
-    write_json(recording / LABELS, with_places_from(recording, values))
+    write_beside(recording, LABELS, with_places_from(recording, values))
 
 
 def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
@@ -96,6 +96,7 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
     try:
         if values["schema"] != LABELS_SCHEMA:
             raise RecordingError(f"{path}: expected schema {LABELS_SCHEMA}, got {values['schema']!r}")
+        refuse_of_another(recording, LABELS, values)
         source, labels = str(values["source"]), [of_form(path, label, Label) for label in values["labels"]]
     except (KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected labels of schema {LABELS_SCHEMA}, got another form") from error

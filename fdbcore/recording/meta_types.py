@@ -12,6 +12,7 @@ from msgspec import Meta
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Tick: TypeAlias = Annotated[int, Meta(ge=0, description="ticks of 10 ms from the start of the session")]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+OfActivity: TypeAlias = Annotated[str, Meta(description="of derived/activity.npz of the call that it is of")]
 Spans: TypeAlias = Annotated[list[tuple[Tick, Tick]], Meta(description="spans of ticks")]
 RecordingStatus: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
 

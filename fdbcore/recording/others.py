@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from fdbcore.errors import SettingsError, writes
-from fdbcore.recording.files import read_bytes, write_json
+from fdbcore.recording.files import file_sha256, part_of, read_bytes, write_json
 from fdbcore.recording.form import read_of_form
 
 WRITTEN: Final = ".fdbcore-written.json"  # in a folder of exports or figures: the hash of each, as it was written
@@ -67,22 +66,18 @@ def replacing(folder: Path) -> Iterator[Path]:
         with TemporaryDirectory(prefix=".fdbcore-", dir=folder) as made:
             yield Path(made)
             found = (path.relative_to(made).as_posix() for path in sorted(Path(made).rglob("*")) if path.is_file())
-            new = {name: _sha256(Path(made, name)) for name in found}
+            new = {name: file_sha256(Path(made, name)) for name in found}
             written = read_of_form(folder / WRITTEN, dict[str, str]) if os.path.lexists(folder / WRITTEN) else {}
             for name in new:
-                path, known = folder / name, (new[name], written.get(name))
-                if os.path.lexists(path) and (path.is_symlink() or not path.is_file() or _sha256(path) not in known):
+                part_of(folder, *Path(name).parts[:-1])
+                path, known = folder / name, {new[name], written.get(name)} - {None}
+                if os.path.lexists(path) and (path.is_symlink() or file_sha256(path) not in known):
                     raise _kept(path)
             for name in new:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(Path(made, name), folder / name)
             if new:
                 write_json(folder / WRITTEN, {**written, **new})
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _kept(path: Path) -> SettingsError:

@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
 from zipfile import BadZipFile
@@ -49,6 +49,7 @@ from fdbcore.recording.files import (
     part_of,
     read_bytes,
     read_json,
+    refuse_of_another,
     settings_hash,
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form, read_of_schema
@@ -241,6 +242,7 @@ class Recording:
         if found is None or (isinstance(found, dict) and found.get("schema") != MARKS_SCHEMA):
             return None
         of_form(path, found, AgentLog)
+        refuse_of_another(self.path, MARKS, found)
         return cast("AgentLog", found)
 
     @cached_property
@@ -305,10 +307,12 @@ class Recording:
         return found
 
     def _read_words(self, side: Side) -> Mapping[str, Any] | None:
-        path = self.path / "derived" / f"{side}.json"
+        path = self.path / DERIVED / f"{side}.json"
         if not path.is_file():
             return None
-        return cast("Mapping[str, Any]", of_form(path, read_json(path), GivenWords))
+        found = cast("Mapping[str, Any]", of_form(path, read_json(path), GivenWords))
+        refuse_of_another(self.path, f"{DERIVED}/{side}.json", found)
+        return found
 
     @cached_property
     def labels(self) -> KeptLabels | None:
@@ -390,16 +394,24 @@ class Recording:
                 raise damaged(self.path / ACTIVITY, f"{broken} is not as it was written")
         for part in (ACTIVITY, TURNS, HEALTH):
             self._refuse_another(part, file_sha256(self.path / part))
-        self.refuse_cut_audio()
+        self._refuse_cut_audio()
+        self.refuse_other_audio()
 
     def _refuse_another(self, part: str, sha256: str | None) -> None:
         """RecordingError if a file with this hash is not the one that meta.json was written with."""
         if self.meta.get("sha256s", {}).get(part, sha256) != sha256:
             raise damaged(self.path / part, f"not the one that {META} was written with")
 
-    def refuse_cut_audio(self) -> None:
+    def refuse_other_audio(self) -> None:
+        """RecordingError if session.wav is not the one that was written. A recording without its audio is whole."""
+        path = self.path / AUDIO
+        with suppress(FileNotFoundError):
+            found = path.stat()
+            self._refuse_another(AUDIO, _sha256_in(path, found.st_size, found.st_mtime_ns))
+
+    def _refuse_cut_audio(self) -> None:
         """RecordingError if session.wav is shorter than the call (words in the rest would count as not said), or of
-        another format than it was written in. A recording without its audio is whole.
+        another format than it was written in.
         """
         path = self.path / AUDIO
         if not path.is_file():
@@ -470,6 +482,12 @@ def _read_meta(path: Path) -> RecordingMeta:
     except (TypeError, ValueError) as error:  # another name, or a value that no detector takes
         raise damaged(path, f"expected settings of the turn detector, got others: {error}") from error
     return meta
+
+
+@lru_cache
+def _sha256_in(path: Path, size: int, mtime_ns: int) -> str | None:
+    """The hash of a file in this state: several parts of one command ask for that of the audio, which is long."""
+    return file_sha256(path)
 
 
 def _refuse_no_file(path: Path) -> None:

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
-from fdbcore.recording.files import WORDS, write_json
+from fdbcore.recording.files import WORDS, refuse_of_another, write_beside
 from fdbcore.recording.form import kept_of_form
-from fdbcore.recording.meta_types import Count, Seconds
+from fdbcore.recording.meta_types import Count, OfActivity, Seconds
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
 from fdbcore.types.words import TimedWord, as_text
@@ -37,6 +37,7 @@ class GivenWords(TypedDict):
     known, although there is a file of them."""
 
     words: list[GivenWord]
+    activity_sha256: NotRequired[OfActivity]
     left_out: NotRequired[Count]
     unread: NotRequired[str]
 
@@ -90,6 +91,7 @@ class SideWords(TypedDict):
 
     schema: Literal["fdbcore.words/1"]
     side: Side
+    activity_sha256: NotRequired[OfActivity]
     audio: NotRequired[HashedAudio]
     transcripts: Annotated[
         list[StoredTranscript],
@@ -157,7 +159,9 @@ def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None
 
 def _read(path: Path, side: Side) -> SideWords | None:
     """The stored words of a side; None if there are none, or of another schema. RecordingError if they are damaged."""
-    return cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    found = cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    refuse_of_another(path, WORDS[side], cast("Mapping[str, object]", found or {}))
+    return found
 
 
 def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]) -> None:
@@ -177,7 +181,7 @@ def keep_transcript(path: Path, transcript: Transcript, state: Mapping[str, Any]
         "audio": {"sha256": transcript.audio_sha256, "state": dict(state)},
         "transcripts": [_to_json(each) for each in (*others, transcript)],
     }
-    write_json(path / WORDS[transcript.side], content, in_one_line=True)
+    write_beside(path, WORDS[transcript.side], cast("Mapping[str, object]", content), in_one_line=True)
 
 
 def as_stored(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fdbcore.errors import AudioError, InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, MARKS, file_sha256, write_json
+from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_beside, write_json
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
@@ -128,7 +128,7 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
 
 
 def _write(reading: Reading, log: Mapping[str, object]) -> None:
-    write_json(reading.path / MARKS, with_places_from(reading.path, log))
+    write_beside(reading.path, MARKS, with_places_from(reading.path, log))
 
 
 def make_playable(recording: Recording) -> None:
@@ -140,3 +140,6 @@ def make_playable(recording: Recording) -> None:
     with whole_file(recording.path / AUDIO) as part, closing(WavWriter(Path(part.name), channels=2)) as wav:
         for block in stereo_blocks(recording):
             wav.write(block)
+    if (sha256s := recording.meta.get("sha256s")) is not None:
+        sha256s[AUDIO] = file_sha256(recording.path / AUDIO) or ""
+        write_json(recording.path / META, recording.meta)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,11 +71,14 @@ class JudgeAnswer:
 
 class KeptAnswers:
     """What judges have answered, on disk: in `JUDGED` of a recording, or in another file. Threads may share it, and
-    processes may write the same file. One that is damaged is set aside (FILE.damaged) when the next answer comes.
+    processes may write the same file. One that is damaged is set aside (FILE.damaged, FILE.damaged.damaged, ...) when
+    the next answer comes. damaged: whether that which was read was.
     """
 
+    damaged = False
+
     def __init__(self, file: Path) -> None:
-        self._path = file
+        self.path = file
         self._lock = threading.Lock()
         self._known: dict[str, Any] = {}
         self._text = ""
@@ -104,23 +108,26 @@ class KeptAnswers:
             yield self._text
 
         with self._lock:
-            write_pieces(self._path, pieces())
+            write_pieces(self.path, pieces())
 
     def _read(self, sets_aside: bool = False) -> None:
         """Take what is in the file, unless this object has written it. RecordingError if it cannot be read."""
         try:
-            text = read_whole(self._path).decode() if self._path.is_file() else ""
+            text = read_whole(self.path).decode() if self.path.is_file() else ""
             if text == self._text:
                 return
             known = parsed_json(text) if text else {}
             for usage in chain.from_iterable(known.get("usage", {}).values()):
                 cost_of([usage]), number_of(sum(ModelUsage.from_json(usage).counts.values()))
         except OSError as error:
-            raise RecordingError(f"{self._path}: cannot be read: {error.strerror}") from error
+            raise RecordingError(f"{self.path}: cannot be read: {error.strerror}") from error
         except NOT_OF_FORM:
-            known, text = {}, ""
+            known, text, self.damaged = {}, "", True
             if sets_aside:
-                self._path.replace(f"{self._path}.damaged")
+                aside = f"{self.path}.damaged"
+                while os.path.lexists(aside):
+                    aside += ".damaged"
+                self.path.replace(aside)
         self._known, self._text = known, text
 
 
@@ -208,19 +215,21 @@ class Desk:
 
 class AnswersOnce(NamedTuple):
     """Answers in the order of the requests. asked: how many questions were asked now; kept: answered before; unusable:
-    answered before, too, but in a way that cannot be used.
+    answered before, too, but in a way that cannot be used. damaged: files of answers that cannot be read.
     """
 
     answers: list[JudgeAnswer]
     asked: int
     kept: int
     unusable: int
+    damaged: Sequence[Path]
 
     @property
     def told(self) -> str:
         """The counts in words."""
         unusable = f"; {self.unusable:,} of the kept answers cannot be used" if self.unusable else ""
-        return f"questions to judges: {self.asked:,} asked now, {self.kept:,} answered before{unusable}"
+        damaged = "".join(f"; {path} is damaged: what it answers is asked again" for path in self.damaged)
+        return f"questions to judges: {self.asked:,} asked now, {self.kept:,} answered before{unusable}{damaged}"
 
 
 def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show: Callable[[str], None]) -> AnswersOnce:
@@ -241,7 +250,8 @@ def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show:
             answers[key] = answer
     unasked = sum(each.reason.startswith(NOT_ASKED) for each in answers.values())
     found = [answers[id(each.kept), each.key] for each in requests]
-    return AnswersOnce(found, len(unlike) - kept - unasked, kept, unusable)
+    damaged = sorted({each.kept.path for each in requests if each.kept.damaged})
+    return AnswersOnce(found, len(unlike) - kept - unasked, kept, unusable, damaged)
 
 
 def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:

@@ -22,7 +22,7 @@ from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.measures.costs import Cost, call_cost
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import META, RECORDING_SCHEMA, read_json, write_json, write_text
+from fdbcore.recording.files import META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json, write_text
 from fdbcore.recording.places import PLACES, located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import (
@@ -141,6 +141,8 @@ class RunFolder:
         minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
         failed = {"status": "failed", "reason": outcome["reason"], "outcome": outcome, "attempts": attempts}
         path = self.path / case.name
+        for of_earlier_attempt in (QUANTITIES, SCORES):
+            (path / of_earlier_attempt).unlink(missing_ok=True)
         write_json(path / META, with_places_from(path, minimal | meta | failed))
 
     def cost(self, case: Case) -> Cost | None:

@@ -25,6 +25,7 @@ from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
     AUDIO_END,
+    DERIVED,
     EVENTS,
     HEALTH,
     LABELS,
@@ -38,6 +39,7 @@ from fdbcore.recording.files import (
     file_sha256,
     part_of,
     settings_hash,
+    write_beside,
     write_json,
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
@@ -171,8 +173,6 @@ def replay_session(
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
-            for side, words in words_beside(session).items():
-                write_json(recording.path / "derived" / f"{side}.json", with_places_from(recording.path, words))
             recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
             if left_out:
                 recording.note(left_out=to_builtins(within_call(left_out, ticks)))
@@ -181,6 +181,8 @@ def replay_session(
         del recording  # what it still holds of each tick is written
         reading = Reading(path)
         keep_health(reading, probe)
+    for side, words in words_beside(session).items():
+        write_beside(path, f"{DERIVED}/{side}.json", with_places_from(path, words))
     reading.meta["sha256s"][HEALTH] = file_sha256(path / HEALTH) or ""
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)

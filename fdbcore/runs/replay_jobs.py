@@ -23,6 +23,7 @@ from fdbcore.recording.files import (
     LABELS,
     MARKS,
     META,
+    OF_ACTIVITY,
     part_of,
     read_json,
     settings_hash,
@@ -243,7 +244,8 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
 
 def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
     """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
-    kept = {path.stem: read_json(path) for path in (recording.path / "derived").glob("[AB].json")}
+    found = {path.stem: read_json(path) for path in (recording.path / DERIVED).glob("[AB].json")}
+    kept = {side: {name: each for name, each in words.items() if name != OF_ACTIVITY} for side, words in found.items()}
     beside: list[object] = with_places_from(recording.path, [words_beside(session), annotations_beside(session)])
     return [kept, recording.meta.get("annotations", [])] == beside
 

@@ -128,9 +128,9 @@ def converse(
         # Only after `close`: a party may set `left` while it leaves.
         _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
-        _label(a, b, path, meta.get("case"))
         if world is not None and (state := world.state()) is not None:
             recording.note(tools={**known["tools"], "state": state})
+    _label(a, b, path, meta.get("case"))
     writer.conclude(ruled(path, outcome))
     return Recording(path)
 

@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from fdbcore.errors import SettingsError
+from fdbcore.recording.files import AUDIO
+from fdbcore.recording.run import is_recorded
 
 FILE_COLUMNS: Final = ("file", "filename", "file_name", "path", "audio", "recording", "name", "call", "call_id", "id")
 """Names, in any case, of the column that names the file. The first of these that a table has is used."""
@@ -207,6 +209,12 @@ def file_name(name: str) -> str:
         return text
     kept = encoded[: MOST_NAME_BYTES - _DIGEST - 1].decode(errors="ignore")
     return f"{kept}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:_DIGEST]}"
+
+
+def refuse_names_of_runs(path: Path) -> None:
+    """SettingsError if a user's file would stand in a run, or in one of its calls, under a name of what they write."""
+    if any(map(is_recorded, path.absolute().parents[:2])) and (_OF_RUNS.fullmatch(path.name) or path.name == AUDIO):
+        raise SettingsError(f"{path}: expected a name that nothing of a run has, or another folder")
 
 
 def _numbered(names: list[str]) -> list[str]:

@@ -41,6 +41,7 @@ def open_recorded(path: Path) -> Recording:
         outcome = recording.meta.get("outcome")
         why = (outcome and outcome["reason"]) or recording.meta.get("reason") or f"it is {recording.meta.get('status')}"
         raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
+    recording.refuse_other_audio()
     return recording
 
 
@@ -72,9 +73,13 @@ def audio_state(recording: Recording) -> dict[str, Any]:
 def changed_source(recording: Recording) -> str | None:
     """How a recording's audio (its own, or the files that it links) has changed; None if it has not.
 
-    A file with the same size and modification time counts as unchanged; of any other file the content is compared.
+    A source with the same size and modification time counts as unchanged; of any other file the content is compared.
     """
     if (recording.path / AUDIO).is_file():
+        try:
+            recording.refuse_other_audio()
+        except RecordingError as error:
+            return str(error).removeprefix(f"{recording.path}/")
         return None
     for file, path in zip(recording.source_files, recording.source_paths, strict=True):
         try:

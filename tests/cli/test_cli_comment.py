@@ -144,6 +144,7 @@ def test_what_got_longer_is_no_markup(tmp_path: Path) -> None:
     assert not re.search(r"@everyone|https://evil", shown(text))
 
 
+@pytest.mark.usefixtures("compared")  # which writes index.html
 def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     link = "https://ci.example/jobs/7/artifacts/file/new/"
     options = ("--baseline", folder / "old", "--comment", folder / "sub" / "c.md", "--link", link)

@@ -7,16 +7,37 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from zipfile import ZipFile
 
+import av
 import pytest
 from click.testing import CliRunner
-from helpers.voices import DIALOGUE, voices, write
+from helpers.voices import DIALOGUE, RATE_HZ, voices, write
 
 from fdbcore.cli.main import main
-from fdbcore.recording.files import ACTIVITY, EVENTS, HEALTH, LABELS, MARKS, META, QUANTITIES, SCORES, TURNS, WORDS
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import (
+    ACTIVITY,
+    EVENTS,
+    HEALTH,
+    LABELS,
+    MARKS,
+    META,
+    QUANTITIES,
+    SCORES,
+    TURNS,
+    WORDS,
+    write_beside,
+)
+from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.recording.run import CORPUS
+from fdbcore.recording.run_types import Outcome
+from fdbcore.recording.words import Transcript, keep_transcript
+from fdbcore.runs.amend import keep_log
+from fdbcore.runs.folder import RunFolder
+from fdbcore.sources.agent_logs import LogFile
 
 COUNTED = [META, EVENTS, ACTIVITY, TURNS, HEALTH, QUANTITIES, SCORES]
 BESIDE = [LABELS, MARKS, WORDS["B"], "derived/A.json"]
@@ -226,6 +247,27 @@ def test_files_of_another_call_are_named_and_count_nowhere(
         assert f"{run / 'c1'}/" in errors
 
 
+@pytest.mark.parametrize("part", BESIDE)
+def test_what_was_said_of_another_call_is_named_and_not_used(part: str, unlike: Path, tmp_path: Path) -> None:
+    shutil.copytree(unlike / "in", tmp_path / "in")
+    run = shutil.copytree(unlike / "run", tmp_path / "run")
+    other = Reading(run / "c2")
+    keep_labels(other.path, "hand.csv", [Label("A", "turn_end", 3.0, 3.0)])
+    keep_transcript(other.path, Transcript("B", (), "x", {}, "", "0"), {})
+    (tmp_path / "log.jsonl").write_text('{"time": 3.0, "name": "user ends"}\n')
+    keep_log(other, LogFile(tmp_path / "log.jsonl", 0))
+    write_beside(other.path, "derived/A.json", {"words": []})
+    told(["score", str(run)])
+    for name, problem in (("c2", ""), ("c1", f"{run / 'c1' / part}: damaged: of another call: not used\n")):
+        if name == "c1":
+            shutil.copy(run / "c2" / part, run / "c1" / part)
+        for calls, errors, exit_code in counted(run, unlike / "old"):
+            assert (calls, exit_code) == (3, 0)
+            assert problem in errors
+            assert bool(errors) == bool(problem)
+    assert "turns_labelled" not in (run / "c1" / SCORES).read_text()
+
+
 def exported(run: Path, out: Path) -> tuple[int, str, int]:
     """How many files of turn events are exported, the errors, and the exit code."""
     found = CliRunner().invoke(main, ["export", str(run), "--format", "rttm", "--out", str(out)])
@@ -277,10 +319,14 @@ def test_the_health_of_another_call_is_damage_without_figures_too(unlike: Path, 
         assert f"{run / 'c1' / HEALTH}: damaged: not the one that meta.json was written with" in errors
 
 
-def test_the_recording_says_whether_its_call_is_scored_and_not_the_list_of_calls(made: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_the_recording_says_whether_its_call_is_scored_and_not_the_list_of_calls(
+    status: str, made: Path, tmp_path: Path
+) -> None:
     run = shutil.copytree(made / "run", tmp_path / "run")
     corpus = json.loads((run / CORPUS).read_text())
-    corpus["calls"][1]["unscored"] = "nobody spoke"
+    corpus["calls"][1] |= {"unscored": "nobody spoke", "status": status, "reason": "nobody spoke"}
+    corpus["began"] = "2999-01-01T00:00:00Z"  # so that only its audio says that the recording is of this replay
     (run / CORPUS).write_text(json.dumps(corpus))
     for calls, errors, exit_code in [*counted(run, made / "old"), exported(run, tmp_path / "out")]:
         assert (calls, "damaged" in errors, exit_code) == (3, False, 0)
@@ -308,6 +354,41 @@ def test_a_run_without_a_whole_call_says_why_in_one_line(change: dict[str, Any],
         assert f"{path}: damaged: " in line
 
 
+@pytest.mark.parametrize("at", [76, 1000], ids=["header", "samples"])
+def test_a_call_whose_audio_is_another_one_now_counts_nowhere(at: int, live: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(live, tmp_path / "run")
+    (path,) = run.glob("*/session.wav")
+    data = path.read_bytes()
+    path.write_bytes(data[:at] + bytes(4) + data[at + 4 :] if at == 76 else data[:80] + data[:79:-1])
+    for words in (
+        ["score", run], ["report", run], ["report", run, "--baseline", live], ["report", run, live],
+        ["transcribe", run, "--transcriber", "told"], ["replay", path.parent, "--out", tmp_path / "again"],
+        ["export", run, "--format", "rttm"],
+    ):  # fmt: skip
+        found = CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
+        assert found.exit_code == 1
+        assert "session.wav: damaged: not the one that meta.json was written with" in found.stderr
+    path.unlink()  # without its audio, a call is whole
+    assert told(["score", str(run)])[0]["calls"] == 1
+
+
+def test_audio_that_is_made_for_a_browser_is_bound_to_its_call(tmp_path: Path) -> None:
+    write(tmp_path / "c.wav", voices(DIALOGUE))
+    with av.open(str(tmp_path / "c.mka"), "w") as file:
+        stream: Any = file.add_stream("pcm_s16le", rate=RATE_HZ, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(voices(DIALOGUE).reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate = RATE_HZ
+        file.mux([*stream.encode(frame), *stream.encode(None)])
+    command = ["replay", str(tmp_path / "c.mka"), "--out", str(tmp_path / "run"), "--vad", "energy", "--quiet"]
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    (path,) = tmp_path.glob("run/*/session.wav")
+    assert told(["score", str(tmp_path / "run")])[1:] == ("", 0)
+    data = path.read_bytes()
+    path.write_bytes(data[:80] + data[:79:-1])
+    found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
+    assert f"{path}: damaged: " in found.stderr
+
+
 def test_the_figures_of_a_call_that_is_to_be_held_again_stand_until_then(live: Path, tmp_path: Path) -> None:
     run = shutil.copytree(live, tmp_path / "run")
     (path,) = run.glob("*/meta.json")
@@ -316,6 +397,18 @@ def test_the_figures_of_a_call_that_is_to_be_held_again_stand_until_then(live: P
     path.write_text(json.dumps(meta))
     score, errors, exit_code = told(["score", str(run)])
     assert (score["calls"], errors, exit_code) == (1, "", 0)
+
+
+def test_a_call_held_again_that_died_before_it_began_is_invalid_and_not_damaged(live: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(live, tmp_path / "run")
+    (path,) = run.glob("*/meta.json")
+    case: Any = SimpleNamespace(name=path.parent.name, to_json=lambda: json.loads(path.read_text())["case"])
+    died: Outcome = {"kind": "invalid", "side": None, "reason": "its process died", "transient": True}
+    RunFolder(run, cast("Any", None)).settle(case, died, [])
+    for command in (["score"], ["report"], ["report", "--baseline", str(live)]):
+        found = CliRunner().invoke(main, [command[0], str(run), *command[1:]], catch_exceptions=False)
+        assert "damaged" not in found.output
+        assert "its process died" in found.output
 
 
 def test_consistent_quantities_that_the_call_does_not_have_are_damage(unlike: Path, tmp_path: Path) -> None:

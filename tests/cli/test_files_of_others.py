@@ -20,6 +20,7 @@ from fdbcore import registry
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import settings_hash
+from fdbcore.suites.dialogue_acts.records import __file__ as acts
 from fdbcore.suites.fdb_v3.playing import SET, ship
 
 SECRETS = ("OWN_KEY", "OWN_TOKEN", "OWN_SECRET", "AWS_ACCESS_KEY_ID", "FDBCORE_TOKEN", "OWN_CREDENTIAL")
@@ -180,6 +181,55 @@ def test_nothing_is_written_through_links(here: Path, folder: str) -> None:
     assert "expected it in R" in told
 
 
+@pytest.mark.parametrize("command", ["export R --format fdb2 --out E", "dataset speak E --assistant --tts dir:calls"])
+def test_nothing_is_written_through_links_in_a_folder_of_exports(here: Path, command: str) -> None:
+    (here / "E").mkdir()
+    for name in ("a", "b", "assistant"):
+        (here / "E" / name).symlink_to(here / "precious")
+    shutil.copy(Path(acts).parent / "data/smoke/records.jsonl", here / "E")
+    told = fdbcore(*command.split())
+    assert is_left_alone(here)
+    assert (told.exit_code, "a link that leads out of it" in told.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [("--comment", "F/table.md"), ("--comment", "R/compare.html"), ("--junit", "R/scores.json"),
+     ("--junit", "R/a/session.wav"), ("--comment", "R/a/derived/labels.json"), ("--comment", "R/RUN.JSON")],
+)  # fmt: skip
+def test_no_comment_takes_the_place_of_a_file_of_the_run_or_of_another_output(
+    here: Path, option: str, file: str
+) -> None:
+    for _ in range(2):
+        told = fdbcore("report", "R", "--gate", "defaults", "--figures", "F", option, file)
+        assert (told.exit_code, f"{file}: expected a n" in told.stderr) == (2, True)
+        assert not (here / file).exists() or (here / file).read_text().startswith("Turn-taking")
+    assert fdbcore("report", "R", "--gate", "defaults", "--figures", "F", "--comment", "F/x.md").exit_code != 2
+
+
+def test_a_page_to_send_does_not_replace_that_of_somebody_else(here: Path) -> None:
+    page = here / "R/a/a.html"
+    page.write_text("mine")
+    told = fdbcore("report", "R", "--call", "a", "--embed")
+    assert (told.exit_code, page.read_text(), "R/a/a.html: expected a new" in told.stderr) == (
+        2,
+        "mine",
+        True,
+    )
+    page.unlink()
+    assert [fdbcore("report", "R", "--call", "a", "--embed").exit_code for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"files": {"ID": 1}, "speakers": {}}', '{"files": {}}'])
+def test_a_damaged_list_of_spoken_files_is_named(here: Path, content: str) -> None:
+    (here / "E").mkdir()
+    records = Path(shutil.copy(Path(acts).parent / "data/smoke/records.jsonl", here / "E"))
+    first = json.loads(records.read_text().partition("\n")[0])["id"]
+    (here / "E/speak.json").write_text(content.replace("ID", first))
+    told = fdbcore("dataset", "speak", "E", "--tts", "dir:calls")
+    assert (told.exit_code, "E/speak.json: damaged: " in told.stderr) == (1, True)
+
+
 WRITING = (
     ("report R --gate defaults --junit {}", "x.xml"),
     ("report R --gate defaults --comment {}", "calls/a.wav"),
@@ -242,7 +292,8 @@ def test_a_comment_and_junit_replace_only_their_own_kind(here: Path, option: str
     before = path.lstat(), path.is_file() and path.read_bytes()
     told = fdbcore("report", "R", "--gate", "defaults", option, path)
     assert told.exit_code == 2
-    assert re.search(f"{path}: expected a new file, or one that fdbcore wrote|got the pipe {path}", told.stderr)
+    expected = f"{path}: expected a (new file, or one that fdbcore wrote|name that)|got the pipe {path}"
+    assert re.search(expected, told.stderr)
     after = path.lstat(), path.is_file() and path.read_bytes()
     assert (before[0].st_ino, before[0].st_mode, before[1]) == (after[0].st_ino, after[0].st_mode, after[1])
 

@@ -125,21 +125,32 @@ def as_bytes(data: bytes, rng: Random) -> tuple[bytes, str]:
         "bit": data[:at] + bytes(each ^ 1 << rng.randrange(8) for each in data[at : at + 1]) + data[at + 1 :],
         "inserted": data[:at] + few + data[at:], "noise": rng.randbytes(len(data)), "zeros": bytes(len(data)),
         "noise inside": data[:at] + few + data[at + len(few) :], "a part twice": data[:at] + data[at // 2 :],
-        "UTF-16": b"\xff\xfe" + data,
+        "UTF-16": b"\xff\xfe" + data, "UTF-32": b"\xff\xfe\0\0" + data, "Shift-JIS": "表".encode("cp932") + data,
+        "backwards": data[:80] + data[:79:-1],
     }  # fmt: skip
     return changes[name := rng.choice(list(changes))], f"{name} at {at}"
 
 
 def place(path: Path, rng: Random) -> str:
-    """Something else stands at the path, in place of its folder, or where its next version is written."""
+    """Something else stands at the path, in place of its folder, where its next version is written, or where a command
+    writes into `out`."""
     victim = next(above for above in path.parents if (above / VICTIM).is_dir()) / VICTIM
-    how = rng.choice(("gone", "link", "dangling", "loop", "folder", "part", "parent"))
+    how = rng.choice(("gone", "link", "dangling", "loop", "folder", "part", "parent", "another call", "out"))
     how = "fifo" if rng.random() < 0.02 else how  # seldom, as who waits for it takes all its time
     if how == "part":
         for name in ("index.html", "report.html", "calls.csv", "facts.parquet", "scores.json", path.name):
             for part in {path.parent / f"{name}.part", path.parents[1] / f"{name}.part"}:
                 part.unlink(missing_ok=True)
                 part.symlink_to(victim / "own.txt")
+    elif how == "another call":
+        other = str(path).replace("/c0/", "/c1/") if "/c0/" in str(path) else str(path).replace("/c1/", "/c0/")
+        if Path(other).is_file():
+            path.write_bytes(Path(other).read_bytes())
+    elif how == "out":
+        (out := victim.parent / "work" / "out").mkdir(exist_ok=True)
+        for name in ("c0", "c1", "d1", "pages", "calls", "reference", "derived"):
+            if not (out / name).is_symlink():
+                (out / name).symlink_to(victim)
     elif how == "parent" and path.parents[1] not in (victim.parent, victim.parent / "work"):  # which users name
         if path.parent.is_symlink():  # by an earlier change
             path.parent.unlink()

@@ -46,3 +46,6 @@ def test_a_damaged_file_is_set_aside_when_the_next_answer_comes(tmp_path: Path) 
         kept.note("a", [], {"right": True})
         assert json.loads(file.read_text()) == {"a": {"right": True}}
         assert Path(f"{file}.damaged").read_text() == text
+        file.write_text("again")
+        KeptAnswers(file).note("a", [], {"right": True})
+        assert [Path(f"{file}.damaged{more}").read_text() for more in ("", ".damaged")] == [text, "again"]

@@ -302,7 +302,7 @@ def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "data",
     [
-        "file;n\na.wav;ü\n".encode("utf-16"),
+        *("file;n\na.wav;ü\n".encode(each) for each in ("utf-16", "utf-16-le", "utf-32", "utf-32-le", "utf-32-be")),
         "sep=;\r\nfile;n\r\na.wav;ü\r\n".encode("utf-8-sig"),
         '"sep=\t"\nfile\tn\nA.WAV\tü\n'.encode(),
     ],
@@ -320,6 +320,18 @@ def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
         (b"file,n\na,1\nb,\xe9\x81\n", "line 3: expected text in UTF-8 or Windows-1252, got the byte 0xE9: save it as"),
         (b"file,n\na,\xc3\xbc\nb,\xe9\n", "line 3: expected text in UTF-8 or Windows-1252, got the byte 0xE9"),
         ("file,n\na,ひらがな\n".encode("cp932"), "line 2: expected text in UTF-8 or Windows-1252, got the byte 0x82"),
+        *(
+            (f"file,n\na,{text}\n".encode(encoding), "line 2: expected text in UTF-8 or Windows-1252, got the byte 0x")
+            for text, encoding in (
+                ("東京", "cp932"),
+                ("表", "cp932"),
+                ("ﾃｽﾄ", "cp932"),
+                ("東京都", "euc_jp"),
+                ("中文", "gbk"),
+                ("中文", "big5"),
+                ("한국어", "cp949"),
+            )
+        ),
         (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
     ],
 )
@@ -327,6 +339,15 @@ def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes,
     (tmp_path / "meta.csv").write_bytes(data)
     with pytest.raises(SettingsError, match=expected):
         read_table(tmp_path / "meta.csv", Oddities())
+
+
+@pytest.mark.parametrize(
+    "text", ["Müller, Größe", "déjà vu", "naïve – “façade”", "Señor ¿qué?", "Åse Bjørn", "5 €", "né", "cœur", "and …so"]
+)
+def test_words_of_western_europe_are_read_in_windows_1252(tmp_path: Path, text: str) -> None:
+    (tmp_path / "meta.csv").write_bytes(f"file;n\na.wav;{text}\n".encode("cp1252"))
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), read_table(tmp_path / "meta.csv", Oddities()), Oddities())
+    assert call.columns["n"] == text
 
 
 @pytest.mark.parametrize("name", ["meta.csv", "hand.csv"])

@@ -136,6 +136,10 @@ def test_a_kept_answer_that_does_not_fit_any_more_is_asked_again() -> None:
         told = squeezed(score(*judge).output)
         assert "5 asked now, 1 answered before; 5 of the kept answers cannot be used" in told
         assert len(server.asked) == asked + 5
+        Path("OUT/judged.json").write_text("{")
+        told = squeezed(score(*judge).output)
+        assert "6 asked now, 0 answered before; OUT/judged.json is damaged: what it answers is asked again" in told
+        assert Path("OUT/judged.json.damaged").read_text() == "{"
     assert json.loads(Path("OUT/judged.json").read_text()).keys() == kept.keys()
 
 

@@ -19,6 +19,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_pieces, write_text
+from fdbcore.recording.others import keep_others
 from fdbcore.recording.places import with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.report import agent_logs
@@ -224,14 +225,15 @@ def write_alone(
     """Write the page of a recording with all that it needs, NAME/NAME.html; return its path and the bit rate.
 
     verdict: what gates say of the call. words: whether the page has what was said. The bit rate is the highest with
-    which the page stays below MOST_BYTES. Raises AudioError if there is none, or if the audio cannot be read, and
-    RecordingError if the page cannot be written. The caller must check that the source has not changed.
+    which the page stays below MOST_BYTES. Raises AudioError if there is none, or if the audio cannot be read,
+    SettingsError if a page of somebody else stands there, and RecordingError if it cannot be written. The caller must
+    check that the source has not changed.
     """
+    keep_others(path := reading.path / f"{reading.name}.html")
     seconds = ticks_to_s(reading.n_ticks)
     room = MOST_BYTES - len(page(reading, content, CallPage(words=words, sound=b"", verdict=verdict)).encode())
     for bit_rate in BIT_RATES:
         if seconds * bit_rate / 8 * _BASE64 <= room and len(sound := webm(reading, bit_rate)) * _BASE64 <= room:
-            path = reading.path / f"{reading.name}.html"
             write_text(path, page(reading, content, CallPage(words=words, sound=sound, verdict=verdict)))
             return path, bit_rate
     most_s = max(room, 0) * 8 / _BASE64 / BIT_RATES[-1]

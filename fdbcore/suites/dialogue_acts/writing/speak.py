@@ -22,6 +22,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
 from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json
+from fdbcore.recording.form import one_call
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
@@ -66,10 +67,12 @@ def speak_records(
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
     fit, problems = _fit(records, folder)
-    notes = _Notes(folder, speaker.describe(), fit)
+    with one_call(folder / SPEAK):
+        notes = _Notes(folder, speaker.describe(), fit)
+        lacking = {record.id for record in fit if notes.lacks(record)}
     try:
         for number, record in enumerate(fit, 1):
-            if not notes.lacks(record):
+            if record.id not in lacking:
                 continue
             show(f"speaking {number} of {len(fit)}: {record.id}")
             try:

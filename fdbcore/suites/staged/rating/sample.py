@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.form import of_form
 from fdbcore.runs.kept_scores import kept_scores
+from fdbcore.suites.staged.rating.rating_types import KeyedDialogue, RatingKey
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedItem
-    from fdbcore.suites.staged.rating.rating_types import KeyedDialogue, RatingKey
 
 KEY: Final = "key.json"
 KEY_SCHEMA: Final = "fdbcore.rating_key/1"
@@ -109,4 +110,5 @@ def read_key(path: Path) -> RatingKey:
     content = read_json(file) if file.is_file() else None
     if not isinstance(content, dict) or content.get("schema") != KEY_SCHEMA:
         raise InputError(f"{path}: expected the folder of a sample (fdbcore agree --sample), or its {KEY}, got none")
+    of_form(file, content, RatingKey)
     return cast("RatingKey", content)
