@@ -22,7 +22,7 @@ from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.quantities import Share, Values
-from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate
+from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
 
@@ -141,13 +141,14 @@ def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
     a, b = matched.pools(gate.measure)
     found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
     run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
-    reason = found.reason
+    reason = found["reason"]
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has this measure"
     elif reason == ONE_CLUSTER:
         with_one = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
         reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
-    told = Estimate(found.value, found.interval, found.clusters, reason)
+    interval = found["interval"] and Interval(*found["interval"])
+    told = Estimate(found["value"], interval, found["clusters"], reason)
     return _result(gate, level, told, run, baseline, matched.paired_by)
 
 

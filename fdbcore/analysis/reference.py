@@ -150,12 +150,7 @@ def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
     pools = {name: (pool(name, *run), pool(name, *reference)) for name in ours}
     compared = with_holm([difference(*pair) for pair in pools.values()])
     return {
-        name: {
-            "run": ours[name],
-            "reference": theirs[name],
-            "difference": found.to_json(),
-            "verdict": verdict(found, None),
-        }
+        name: {"run": ours[name], "reference": theirs[name], "difference": found, "verdict": verdict(found, None)}
         for name, found in zip(pools, compared, strict=True)
     }
 
