@@ -14,6 +14,7 @@ from fdbcore.analysis.order import by_day, in_order
 from fdbcore.analysis.score import check, current_quantities, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
 from fdbcore.errors import FdbError, InputError, nearest
+from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
@@ -144,6 +145,12 @@ def stated(group: CallGroup, chosen: Unit) -> StatedGroup:
     clusters = group.clusters(chosen)
     measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}
+
+
+def stated_headlines(group: CallGroup, chosen: Unit) -> StatedGroup:
+    """The same with the headline measures alone."""
+    quantities = [{name: found[name] for name in headlines() if name in found} for found in group.quantities]
+    return stated(CallGroup(group.name, group.calls, quantities), chosen)
 
 
 def check_column(calls: Sequence[Call], column: str, option: str) -> None:

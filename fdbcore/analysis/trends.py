@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.comparison import Sides, described, differing, read
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup, stated, unit
+from fdbcore.analysis.groups import stated_headlines, unit
 from fdbcore.analysis.order import in_order, positions
 from fdbcore.errors import InputError
-from fdbcore.measures.catalogue import headlines
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup, Trend
+    from fdbcore.analysis.statement_types import Trend
 
 TREND_SCHEMA: Final = "fdbcore.trend/1"
 
@@ -49,7 +49,10 @@ def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings
         "cluster": cluster,
         "notes": list(dict.fromkeys(notes)),
         "runs": [described(run) for run, _ in sources],
-        "points": [_point(name, group, cluster) for name, (_, group) in zip(named, sources, strict=True)],
+        "points": [
+            stated_headlines(replace(group, name=name), unit(group.calls, cluster))
+            for name, (_, group) in zip(named, sources, strict=True)
+        ],
         "latest": compared,
     }
 
@@ -63,8 +66,3 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
         raise InputError(f"expected different runs, got {', '.join(names)}")
     found = dict(zip(names, runs, strict=True))
     return {name: found[name] for name in (in_order(names) if positions(names) is not None else names)}
-
-
-def _point(name: str, group: CallGroup, cluster: str | None) -> StatedGroup:
-    quantities = [{each: found[each] for each in headlines() if each in found} for found in group.quantities]
-    return stated(CallGroup(name, group.calls, quantities), unit(group.calls, cluster))

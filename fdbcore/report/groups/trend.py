@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from fdbcore.analysis.breakdowns import GroupFigures
 from fdbcore.analysis.groups import units_text
 from fdbcore.analysis.order import positions
 from fdbcore.measures.catalogue import MEASURES, headlines
@@ -38,16 +37,18 @@ def write_trend(found: Trend) -> Path:
 
 def page(found: Trend, folder: Path) -> str:
     """The whole page. folder: the folder that its links are relative to."""
-    points, described = _points(found), found["runs"][-1]
+    points, described = found["points"], found["runs"][-1]
+    names, calls = [point["name"] for point in points], sum(point["calls"] for point in points)
+    places = dict(zip(names, map(float, positions(names) or range(len(names))), strict=True))  # or one step apart
     settings = TurnSettings(**described["settings"]["turns"]) if described["settings"] else TurnSettings()
     return render(
         "trend.html",
-        title=" to ".join([points[0].name, points[-1].name]),
-        facts=[counted(len(points), "run"), counted(sum(point.calls for point in points), "call"), _resampled(found)],
+        title=" to ".join([names[0], names[-1]]),
+        facts=[counted(len(points), "run"), counted(calls, "call"), _resampled(found)],
         lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
         warnings=notices(found),
         pages=_pages(found, folder),
-        charts=charts(points, least=2),
+        charts=charts(points, places, least=2),
         table=table(points, "run"),
         latest=compared_table(found["latest"], settings),
         longer=longer_lists(found["latest"], folder),
@@ -84,15 +85,6 @@ def verdict(found: Trend) -> str:
 
 def _resampled(found: Trend) -> str:
     return f"95 % intervals over {units_text(found['cluster'])}"
-
-
-def _points(found: Trend) -> list[GroupFigures]:
-    """The runs as points, at their dates or versions, otherwise one step apart."""
-    places = positions([point["name"] for point in found["points"]]) or range(len(found["points"]))
-    return [
-        GroupFigures(point["name"], point["calls"], point["measures"], float(at))
-        for point, at in zip(found["points"], places, strict=True)
-    ]
 
 
 def _pages(found: Trend, folder: Path) -> list[tuple[str, str]]:
