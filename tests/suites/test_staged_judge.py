@@ -184,7 +184,7 @@ def test_answers_are_kept_by_temperature_and_tell_which_was_sent(dialogue: Path)
             name, _, setting = model.partition("&")
             _, found = judged_of(dialogue, [judge(f"{server.address_of(f'openai:{name}')}&{setting}")])
             asked.append(len(server.asked))
-            sent.append(found.spent.to_json(1, "")["temperatures"])
+            sent.append(found.spent["temperatures"])
     assert asked == [1, 1, 2, 3, 4], "the second time it is kept"
     assert sent == [[0.2], [0.2], [1.0], [None], [None]]
 

@@ -144,7 +144,7 @@ def judge_all(
                 own_marks[path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
             else:
                 problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return found, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
+    return found, spent_on(requests, options.repeats, desk.stopped), problems, once.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
