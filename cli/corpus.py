@@ -20,7 +20,7 @@ from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summary_types import Measures, ReplaySummary
     from fdbcore.analysis.survey import Survey
     from fdbcore.runs.pages import OnCall

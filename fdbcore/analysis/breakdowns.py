@@ -14,7 +14,8 @@ from fdbcore.errors import InputError
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import GroupDifference, StatedGroup
+    from fdbcore.analysis.comparison_types import GroupDifference
+    from fdbcore.analysis.groups import StatedGroup
 
 MOST_UNORDERED: Final = 20
 MOST_ORDERED: Final = 60

@@ -55,6 +55,17 @@ class ComparedMeasure(MeasuredDifference):
     worst: Annotated[list[GateMoment], Meta(description="of a measure that is worse, what to listen to in a")]
 
 
+class GroupDifference(MeasuredDifference):
+    """A measure of group a less that of group b."""
+
+    measure: str
+    a: str
+    b: str
+    better: BetterWhen
+    verdict: VerdictOfA
+    paired_by: Annotated[str | None, Meta(description="a column; null where too few calls have their like")]
+
+
 class Exceeding(TypedDict):
     """How many calls of a side, or clusters of calls, have a moment that is as long, or longer by as much."""
 

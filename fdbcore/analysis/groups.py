@@ -6,28 +6,45 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
 from fdbcore.analysis.score import check, current_quantities, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
+from fdbcore.analysis.summary_types import Measures
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.form import one_call
+from fdbcore.recording.meta_types import Count
 from fdbcore.runtime.executor import Executor, results_in_order
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup
 
 MOST_GROUPS: Final = 20
 LINE: Final = "line"
 """The column of the lines that live calls went over: what one costs is a matter of each system by itself."""
 NO_VALUE: Final = "(none)"
+
+
+class StatedUnit(TypedDict):
+    """What intervals resample."""
+
+    column: Annotated[str | None, Meta(description="its values; null: the calls")]
+    own: Annotated[list[str], Meta(description="calls without a value there, each a unit of its own")]
+
+
+class StatedGroup(TypedDict):
+    """Calls and their measures."""
+
+    name: Annotated[str, Meta(description="the value of the column; empty for all calls")]
+    calls: Count
+    clusters: Annotated[Count, Meta(description="how many units the intervals resample")]
+    measures: Measures
 
 
 def units_text(column: str | None, n: int = 2) -> str:

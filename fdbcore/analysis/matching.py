@@ -19,8 +19,7 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.protocols import CLEAN
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedSide, MeasuredDifference
-    from fdbcore.analysis.statement_types import GroupDifference
+    from fdbcore.analysis.comparison_types import ComparedSide, GroupDifference, MeasuredDifference
 
 CALL_NAME: Final = "call name"
 ITEM_COLUMNS: Final = ("clip", "scenario")

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.endpoints.replay import replayed_sides
@@ -41,7 +42,6 @@ from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import FigureRange, OrderFlip, Sensitivity, VariedGroup
     from fdbcore.recording.meta_types import Settings
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
@@ -186,6 +186,52 @@ def _detected(recording: Recording, detector: str) -> Tracks:
         blame(detector, error, recording.n_ticks)
     a, b = (np.array((t + end)[-recording.n_ticks :], np.bool_) for t, end in zip(tracks, ends, strict=True))
     return a, b
+
+
+class SettingsVariant(TypedDict):
+    """Settings under which the activity was read again."""
+
+    name: str
+    changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
+    detector: Annotated[str | None, Meta(description="another detector; null for the run's own")]
+
+
+class FigureRange(TypedDict):
+    """The figures of a measure under the settings; null where there are no items."""
+
+    own: float | None
+    low: float | None
+    high: float | None
+    low_at: Annotated[str | None, Meta(description="the name of the variant")]
+    high_at: str | None
+    figures: Annotated[list[float | None], Meta(description="of each variant")]
+
+
+class VariedGroup(TypedDict):
+    """A group under the settings."""
+
+    name: str
+    measures: dict[str, FigureRange]
+
+
+class OrderFlip(TypedDict):
+    """Two groups that stand the other way round under some settings."""
+
+    measure: str
+    a: str
+    b: str
+    at: Annotated[list[str], Meta(description="the names of the variants")]
+
+
+class Sensitivity(TypedDict):
+    """What the figures owe to the settings."""
+
+    detectors: Annotated[list[str], Meta(min_length=1, description="its own, and the others")]
+    variants: list[SettingsVariant]
+    unheard: Annotated[dict[str, str], Meta(description="calls that another detector could not hear: why")]
+    unread: dict[str, str]
+    groups: list[VariedGroup]
+    flips: list[OrderFlip]
 
 
 class _Totals:

@@ -28,7 +28,7 @@ from fdbcore.runs.call_pages import LISTS, write_call_pages
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summary_types import ReplaySummary
 
 WRITTEN: Final = (

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.statement_types import Sensitivity
+from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
 from fdbcore.measures.live_record_types import HeardLine, Held

@@ -10,7 +10,8 @@ from fdbcore.report.format import MACHINE_MS, amount, counted, limits
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.agreement_types import AgreementEstimate, EdgeErrors, KindAgreement, LabelAgreement, RaterPair
+    from fdbcore.analysis.label_agreement import LabelAgreement, RaterPair
+    from fdbcore.analysis.span_agreement import AgreementEstimate, EdgeErrors, KindAgreement
 
 COLUMNS: Final = 100
 NAMED: Final = 3

@@ -14,7 +14,7 @@ from fdbcore.report.groups.words import Line
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Statements
+    from fdbcore.analysis.statements import Statements
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((?<!\S)(p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^][]*\]|[np] [=<] \S+)")

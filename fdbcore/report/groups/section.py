@@ -17,7 +17,8 @@ from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 
 if TYPE_CHECKING:
     from fdbcore.analysis.breakdowns import Breakdown
-    from fdbcore.analysis.statement_types import GroupDifference, StatedGroup
+    from fdbcore.analysis.comparison_types import GroupDifference
+    from fdbcore.analysis.groups import StatedGroup
     from fdbcore.analysis.summary_types import Summary
     from fdbcore.analysis.survey import Survey
 

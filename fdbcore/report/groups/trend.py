@@ -23,19 +23,19 @@ from fdbcore.report.terminal import laid_out
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Trend
+    from fdbcore.analysis.trends import RunTrend
 
 TREND: Final = "trend.html"
 
 
-def write_trend(found: Trend) -> Path:
+def write_trend(found: RunTrend) -> Path:
     """Write trend.html into the folder of the latest run and return its path. RecordingError if that fails."""
     path = Path(found["runs"][-1]["path"]) / TREND
     write_text(path, page(found, path.parent))
     return path
 
 
-def page(found: Trend, folder: Path) -> str:
+def page(found: RunTrend, folder: Path) -> str:
     """The whole page. folder: the folder that its links are relative to."""
     points, described = found["points"], found["runs"][-1]
     names, calls = [point["name"] for point in points], sum(point["calls"] for point in points)
@@ -57,7 +57,7 @@ def page(found: Trend, folder: Path) -> str:
     )
 
 
-def screen(found: Trend, width: int) -> str:
+def screen(found: RunTrend, width: int) -> str:
     """A row for each run, and what the latest changed: lines of at most `width`, without a final newline."""
     shown = [name for name in headlines() if any(p["measures"].get(name, {"n": 0})["n"] for p in found["points"])]
     rows = [["run", "calls", *(headlines()[name] for name in shown)]]
@@ -70,24 +70,24 @@ def screen(found: Trend, width: int) -> str:
     return "\n".join([*notes, *laid_out(rows, width), *told])
 
 
-def notices(found: Trend) -> list[str]:
+def notices(found: RunTrend) -> list[str]:
     """What a reader must see before any figure."""
     runs = zip((point["name"] for point in found["points"]), found["runs"], strict=True)
     return [*found["notes"], *unscored(runs)]
 
 
-def verdict(found: Trend) -> str:
+def verdict(found: RunTrend) -> str:
     """What the latest run changed, in a sentence."""
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
     return f"{latest['a']['name']} against {latest['b']['name']}: {words.verdicts(rows)}."
 
 
-def _resampled(found: Trend) -> str:
+def _resampled(found: RunTrend) -> str:
     return f"95 % intervals over {units_text(found['cluster'])}"
 
 
-def _pages(found: Trend, folder: Path) -> list[tuple[str, str]]:
+def _pages(found: RunTrend, folder: Path) -> list[tuple[str, str]]:
     """The name and the address of each run's own page, if it has one."""
     listed = []
     for point, described in zip(found["points"], found["runs"], strict=True):
