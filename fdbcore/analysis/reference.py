@@ -153,11 +153,8 @@ def beside_reference(
 ) -> BesideReference:
     """Compare groups of calls with a reference, all with the run's settings of the turn detector, as JSON values.
 
-    own: the settings of the run. on_call: called after each call. Keys: path, calls, unread {call: reason}, detectors
-    {"run", "reference"}, bins_ms {first, last, width}, floor {distance: [median, 95th percentile]} (of two halves of
-    the reference), groups [{name, rows {"ipu_per_min": {run, reference, difference}, ...}, floor_transfers {side: {n,
-    reference_n, jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of
-    the reference. Raises InputError if no call of the reference is scored.
+    own: the settings of the run. on_call: called after each call. The offsets of each side are compared with those of
+    both sides of the reference. Raises InputError if no call of the reference is scored.
     """
     settings = TurnSettings(**own["turns"])
     unread = {call.name: str(call.unscored) for call in reference.calls if call.is_unreadable}

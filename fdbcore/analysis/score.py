@@ -69,11 +69,7 @@ Quantities = Mapping[str, Quantity]
 
 def score(reading: Reading, keep: bool = True) -> Scores:
     """The scores of a recording; also written to its derived data, as are its quantities, and its health if none is
-    there, unless not `keep`. A function of the recording.
-
-    Keys: schema, settings, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings,
-    warnings; and unscored, the reason, if there are no measures. A measure that echo would change has a second summary,
-    with_echo. The scores depend on the recording alone.
+    there, unless not `keep`. They depend on the recording alone.
     """
     reason = unscored(reading)
     latencies_ms, eligible = ([], 0) if reason else response_curve(reading.dialogue)

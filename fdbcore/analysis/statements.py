@@ -156,10 +156,6 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
 
 def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = (), column: str = "") -> StatedGroups:
     """The pooled measures of a run and of its groups by `column`, and the differences between groups, as JSON values.
-
-    Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (what all
-    differences are paired by, or None), differences, longer (the moments that got longer, see `longer_moments`; of
-    too many groups none).
     """
     compared = match_groups(column, by, chosen.column)
     found = group_differences(compared)

@@ -181,10 +181,7 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
 def summarise(folder: RunFolder) -> RunSummary:
     """Write the summary of a run to its summary.json, and return it.
 
-    Each system has {"cases", "reasons", "recordings", "measures", "lines"}. cases: counts; "planned" is the
-    denominator, and "again" counts the cases that were held more than once. reasons: how often each reason occurred.
-    measures, lines: pooled over all recordings that can be scored, which includes calls that failed after their first
-    tick.
+    Measures are pooled over all recordings that can be scored, also of calls that failed after their first tick.
     """
     values: RunSummary = {
         "schema": RUN_SUMMARY_SCHEMA,
