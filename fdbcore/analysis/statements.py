@@ -155,8 +155,7 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
 
 
 def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = (), column: str = "") -> StatedGroups:
-    """The pooled measures of a run and of its groups by `column`, and the differences between groups, as JSON values.
-    """
+    """The pooled measures of a run and of its groups by `column`, and how the groups differ, as JSON values."""
     compared = match_groups(column, by, chosen.column)
     found = group_differences(compared)
     pairings = {each["paired_by"] for each in found}

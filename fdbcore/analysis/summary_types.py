@@ -1,4 +1,5 @@
-"""The types of what is pooled over sessions, as JSON values: the summary of a measure, and the scores of a recording.
+"""The types of what is pooled over sessions, as JSON values: the summary of a measure, the scores of a recording, and
+what judging took.
 
 They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
 """
@@ -160,3 +161,19 @@ class RunSummary(TypedDict):
     cost: NotRequired[Annotated[HeldCost, Meta(description="of all systems together")]]
     cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]
     confirmed_unlike: NotRequired[Annotated[list[str], Meta(description="as --like prints it; not in summary.json")]]
+
+
+class JudgingSpent(TypedDict):
+    """How often judges were asked, and what that took, whenever it was."""
+
+    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    requests: int
+    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
+    usd: Annotated[float, Meta(description="of the requests with a known price")]
+    unpriced: Annotated[int, Meta(description="requests without one")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    temperatures: Annotated[
+        list[float | None],
+        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
+    ]
+    stopped: Annotated[str | None, Meta(description="why not all was asked")]

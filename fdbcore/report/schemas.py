@@ -23,8 +23,7 @@ from fdbcore.measures.finding_types import Moment
 from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
 from fdbcore.recording.word_types import SideWords
-from fdbcore.report.call.doctor_types import Checkup
-from fdbcore.report.call.document_types import Document, Event, Label, ReplayedCalls
+from fdbcore.report.call.document_types import Checkup, Document, Event, Label, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
 DOCUMENTS: Final = {

@@ -34,7 +34,7 @@ from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
+    from fdbcore.analysis.summary_types import JudgingSpent
 
 JUDGED: Final = "derived/judged.json"
 """The answers of judges about a recording by what was asked, so that no judge is asked twice; and what they counted."""

@@ -28,7 +28,7 @@ from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
+    from fdbcore.analysis.summary_types import JudgingSpent
     from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {

@@ -19,7 +19,7 @@ from fdbcore.suites.staged.variants import Setup
 from fdbcore.types import SIDES
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
+    from fdbcore.analysis.summary_types import JudgingSpent
 
 
 class JudgedDialogue(NamedTuple):
