@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import date
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+import msgspec
 
 from fdbcore.analysis import score
 from fdbcore.measures import quantities as stored
@@ -22,6 +23,7 @@ from fdbcore.measures.opportunities import fto
 from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import converted
 from fdbcore.types import SIDES, TICK_MS, Side, TurnEvent, ticks_to_s
 
 T = TypeVar("T")
@@ -43,21 +45,6 @@ class Fact(Generic[T]):
     of: Callable[[Reading], T]
     to_json: Callable[[T], Any] = _same
     from_json: Callable[[Any], T] = _same
-
-
-def _moment(values: Mapping[str, Any]) -> Moment:
-    return Moment(**{name: values[name] for name in Moment.__slots__})
-
-
-def _cost_to_json(cost: Cost | None) -> Any:  # noqa: ANN401 - JSON
-    return cost and asdict(cost) | {"priced_on": cost.priced_on and cost.priced_on.isoformat()}
-
-
-def _cost_from_json(values: Mapping[str, Any] | None) -> Cost | None:
-    if values is None:
-        return None
-    day = values["priced_on"]
-    return Cost(**{**values, "priced_on": day and date.fromisoformat(day)})
 
 
 def fto_ms(dialogue: Dialogue) -> dict[Side, list[int]]:
@@ -100,10 +87,10 @@ MOMENTS: Final = Fact[Sequence[Moment]](
     "moments",
     lambda reading: reading.moments,
     lambda moments: [moment.to_json() for moment in moments],
-    lambda values: [*map(_moment, values)],
+    lambda values: converted(values, list[Moment]),
 )
 LINES: Final = Fact("lines", placed_lines)
-COST: Final = Fact("cost", call_cost, _cost_to_json, _cost_from_json)
+COST: Final = Fact("cost", call_cost, msgspec.to_builtins, lambda values: converted(values, Cost | None))
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
 FTO_MS: Final = Fact("fto_ms", lambda reading: fto_ms(reading.dialogue))
 """The floor transfer offsets to each side."""
