@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_limit, call_verdicts
+from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, difference, estimate, pooled_value
@@ -57,12 +57,6 @@ class Decision(NamedTuple):
     group: CallGroup
     result: GateResult
     baseline_calls: Sequence[Call] = ()
-
-    @property
-    def call_limit(self) -> CallLimit:
-        """What the gate demands of single calls."""
-        baseline = self.result["baseline"]
-        return call_limit(self.gate, baseline and baseline["value"], self.group)
 
 
 def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:
@@ -118,13 +112,9 @@ def _known(name: str, known: Sequence[str]) -> str:
     return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
 
 
-def _meets(call: Call, where: Mapping[str, str]) -> bool:
-    return all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
-
-
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group whose columns have these values."""
-    return group.only([number for number, call in enumerate(group.calls) if _meets(call, where)], group.name)
+    return group.only([number for number, call in enumerate(group.calls) if meets(call, where)], group.name)
 
 
 def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:
@@ -284,8 +274,7 @@ def decided(
         decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    limits = [each.call_limit for each in decisions]
-    return decisions, call_verdicts(sides.of_run, limits, gates.level)
+    return decisions, call_verdicts(sides.of_run, [each.result for each in decisions], gates.level)
 
 
 def moments_of(decisions: Sequence[Decision]) -> list[Sequence[GateMoment]]:
@@ -338,7 +327,7 @@ def _told(decision: Decision, moments: Sequence[GateMoment], shifts: LineShifts,
 
 
 def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
-    told = beside.told(decision.group.calls, [call for call in beside.unscored if _meets(call, decision.gate.where)])
+    told = beside.told(decision.group.calls, [call for call in beside.unscored if meets(call, decision.gate.where)])
     return told + _unanswered(decision.group) if decision.gate.measure == LATENCY else told
 
 
