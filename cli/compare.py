@@ -19,9 +19,8 @@ from .report_options import ReportOptions
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateMoment
+    from fdbcore.analysis.comparison_types import Comparison, GateMoment
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.gate_file import Gates
     from fdbcore.report.html.values import PageParts
 
 
@@ -50,16 +49,17 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     """
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
+    from fdbcore.analysis.gates import decided
     from fdbcore.recording.files import write_text
     from fdbcore.report.comparison.comment import comment
     from fdbcore.report.comparison.junit import junit
 
-    gates = None if asked.gate is None else read_gates(asked.gate)
+    gates = None if asked.gate is None else (asked.gate, read_gates(asked.gate))
     baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
     sides = Sides.of(run, baseline, asked.different_settings)
     document = sides.compared(asked.by, asked.cluster)
     if gates is not None:
-        document["gates"] = _decided(gates, asked, sides)
+        document["gates"] = decided(*gates, sides, asked.cluster)
     pages = _write_pages(document, run, asked, shown) if baseline or gates else []
     figures = [] if asked.figures is None else _write_figures(asked.figures, sides, document, asked)
     if asked.junit is not None:
@@ -99,14 +99,6 @@ def _other_run(path: Path, run: Run) -> Run:
     if path.resolve() == run.path.resolve():
         raise InputError(f"--baseline {path}: expected another run, got the one to compare")
     return read_run(path, run.since)
-
-
-def _decided(gates: Gates, asked: ReportOptions, sides: Sides) -> DecidedGates:
-    from fdbcore.analysis.gates import decided, gates_json, moments_of
-
-    assert asked.gate is not None
-    decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
-    return gates_json(asked.gate, gates, decisions, moments_of(decisions), verdicts, sides.run)
 
 
 def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         DecidedGates,
         ExitCode,
         GatedCall,
-        GateMoment,
         GateResult,
         GateSide,
     )
@@ -262,46 +261,23 @@ def gate(
         file, found = Path(gates), read_gates(Path(gates))
     else:
         file, found = Path("gates"), gates_of({"gates": list(gates)}, "gates")
-    decisions, calls = decided(file, found, Sides.of(run, baseline, different_settings), cluster)
-    return gates_json(file, found, decisions, moments_of(decisions), calls, run)
+    return decided(file, found, Sides.of(run, baseline, different_settings), cluster)
 
 
-def decided(
-    file: Path, gates: Gates, sides: Sides, cluster: str | None
-) -> tuple[list[Decision], dict[str, CallVerdict]]:
-    """Decide the gates of a file; also returns the verdict on each scored call, by its name."""
+def decided(file: Path, gates: Gates, sides: Sides, cluster: str | None) -> DecidedGates:
+    """The gates of a file, decided, and the verdict on each scored call, as JSON values."""
     try:
         decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    return decisions, call_verdicts(sides.of_run, [each.result for each in decisions], gates.level)
-
-
-def moments_of(decisions: Sequence[Decision]) -> list[Sequence[GateMoment]]:
-    """The worst moments of each gate; none unless it failed."""
-    return [
-        worst(each.group, each.gate.measure, each.gate.at_most) if each.result["status"] == "failed" else []
-        for each in decisions
-    ]
-
-
-def gates_json(
-    file: Path,
-    gates: Gates,
-    decisions: Sequence[Decision],
-    moments: Sequence[Sequence[GateMoment]],
-    calls: Mapping[str, CallVerdict],
-    run: Run,
-) -> DecidedGates:
-    """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
-    shifts, beside = LineShifts(), FindingsBeside([call for call in run.calls if call.unscored is not None])
-    results = [_told(one, found, shifts, beside) for one, found in zip(decisions, moments, strict=True)]
+    calls = call_verdicts(sides.of_run, [each.result for each in decisions], gates.level)
+    shifts, beside = LineShifts(), FindingsBeside([call for call in sides.run.calls if call.unscored is not None])
     return {
         "file": str(file),
         "level": gates.level,
         "cannot_tell": gates.cannot_tell,
         "exit_code": exit_code(decisions, gates),
-        "results": results,
+        "results": [_told(one, shifts, beside) for one in decisions],
         "calls": [_call(name, verdict) for name, verdict in calls.items()],
     }
 
@@ -315,10 +291,12 @@ def _call(name: str, verdict: CallVerdict) -> GatedCall:
     }
 
 
-def _told(decision: Decision, moments: Sequence[GateMoment], shifts: LineShifts, beside: FindingsBeside) -> GateResult:
-    """A result with its moments, what the lines of its calls do if that is more than it allows, and what is wrong with
-    the calls of a gate that passed."""
-    result: GateResult = {**decision.result, "worst": list(moments)}
+def _told(decision: Decision, shifts: LineShifts, beside: FindingsBeside) -> GateResult:
+    """A result with its worst moments if it failed, what the lines of its calls do if that is more than it allows, and
+    what is wrong with the calls of a gate that passed."""
+    gate, result = decision.gate, decision.result
+    if result["status"] == "failed":
+        result = {**result, "worst": worst(decision.group, gate.measure, gate.at_most)}
     if lines := _on_lines(decision, shifts):
         result["lines"] = lines
     if but := _but(decision, beside) if result["status"] == "passed" else []:
