@@ -16,7 +16,7 @@ from fdbcore.analysis.gate_file import gates_of
 from fdbcore.analysis.gates import decided
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.line_effects import pooled_text
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.score import score
 from fdbcore.analysis.survey import survey
 from fdbcore.measures.health.measured_lines import MeasuredLine, measured_lines
 from fdbcore.measures.quantities import Values
@@ -101,7 +101,7 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     shifts = [clean.turn_start_ms - end for end in (clean.turn_end_ms, room.turn_end_ms, clean.turn_end_ms)]
     assert found["answers_ms"] == pytest.approx((shifts[0], shifts[1], shifts[0]))
     text = pooled_text(found)
-    shown = run_screen([call.recording for call in calls], summary([call.recording for call in calls])["measures"])
+    shown = run_screen(survey(Run(tmp_path, calls)))
     assert f"lines: answers of B {-shifts[0]:.0f} ms early (median of 5 of 5 calls" in " ".join(shown.split())
     assert text.startswith(f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms")
     assert text.endswith("; 1 call unlike all lines that were measured: far")
