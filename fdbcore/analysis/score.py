@@ -48,13 +48,12 @@ from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, PooledRecordings, Summary
+    from fdbcore.analysis.summary_types import Measures, Summary
     from fdbcore.measures.measure import Unit
     from fdbcore.stats.bootstrap import Estimate
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
-SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 
 _SCORED_FROM: Final = (META, HEALTH, LABELS, "derived/B.json")
 """With the hashes that META has, all that quantities come from."""
@@ -258,16 +257,10 @@ def warnings(recording: Recording) -> list[str]:
     return found + recording.damaged_beside + caveats(recording) + list(labels.notes if labels else ())
 
 
-def summary(readings: Sequence[Reading]) -> PooledRecordings:
-    """The measures of a run, pooled over all its recordings, with intervals over recordings, as JSON values.
-
-    Recordings that cannot be scored are left out; "unscored" names them with the reasons.
-    """
-    reasons = {reading.name: reason for reading in readings if (reason := unscored(reading))}
-    pooled = [read_quantities(reading) for reading in readings if reading.name not in reasons]
-    measures = summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
-    names = [reading.name for reading in readings]
-    return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
+def pooled_measures(readings: Sequence[Reading]) -> Measures:
+    """The measures of those recordings that can be scored, pooled, with intervals over recordings."""
+    pooled = [read_quantities(reading) for reading in readings if unscored(reading) is None]
+    return summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
 
 
 def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> Measures:

@@ -88,15 +88,6 @@ class Scores(TypedDict):
     unscored: NotRequired[Annotated[str, Meta(description="why there are no measures")]]
 
 
-class PooledRecordings(TypedDict):
-    """Recordings and their measures, pooled."""
-
-    schema: Literal["fdbcore.summary/2"]
-    recordings: list[str]
-    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
-    measures: Measures
-
-
 class PooledLines(TypedDict):
     """What the lines of calls do to B's answer times, by lines like them that were measured."""
 
@@ -112,10 +103,14 @@ class PooledLines(TypedDict):
     ]
 
 
-class ReplaySummary(PooledRecordings):
+class ReplaySummary(TypedDict):
     """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
     given another meaning."""
 
+    schema: Literal["fdbcore.summary/2"]
+    recordings: list[str]
+    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
+    measures: Measures
     findings: Annotated[dict[str, list[str]], Meta(description="what must be known first, and of which calls")]
     warnings: Annotated[dict[str, list[str]], Meta(description="what must be known beside, and of which calls")]
     failed: Annotated[list[str], Meta(description="of each call that failed or is damaged: why")]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE, FactsTable, Row, has_tables, renew, row_of
 from fdbcore.analysis.kept import COMPARISON, GATES, forget_all_but, kept
-from fdbcore.analysis.score import SUMMARY_SCHEMA
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
 from fdbcore.recording.others import keep_others
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summary_types import ReplaySummary
 
+SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 WRITTEN: Final = (
     CORPUS, SUMMARY, INDEX, "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
     "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES, PAGES,
