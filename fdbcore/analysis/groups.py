@@ -62,11 +62,6 @@ class Unit:
     column: str | None = None
     own: Sequence[str] = ()
 
-    @property
-    def name(self) -> str:
-        """The name of the unit, in the plural."""
-        return units_text(self.column)
-
     def of(self, call: Call) -> str:
         """The unit that a call belongs to. "=" keeps values apart from names of calls."""
         value = call.columns.get(self.column, "") if self.column is not None else ""

@@ -42,11 +42,6 @@ class Kept:
     comparison: Comparison | None = None
     gates: Comparison | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the run was given neither."""
-        return self.comparison is None and self.gates is None
-
     def gated(self, run: Run) -> GatedRun | None:
         """The gates, and their verdicts on the calls of `run`: that run, or some of its calls."""
         if self.gates is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE, FactsTable, Row, has_tables, renew, row_of
-from fdbcore.analysis.kept import COMPARISON, GATES, forget_all_but, kept
+from fdbcore.analysis.kept import COMPARISON, GATES, Kept, forget_all_but, kept
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
 from fdbcore.recording.others import keep_others
@@ -66,7 +66,7 @@ def write_results(
     verdicts = gated.calls if gated else {}
     listed = write_call_pages(run, shown, executor, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, listed, given.comparison, detectors)
-    if given.is_empty:
+    if given == Kept():
         (run.path / COMPARE).unlink(missing_ok=True)
     else:
         write_comparison(given, run, shown)
