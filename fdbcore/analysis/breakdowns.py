@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fdbcore.analysis.groups import NO_VALUE, CallGroup, Unit, groups, stated_headlines
+from fdbcore.analysis.comparison_types import GroupDifference
+from fdbcore.analysis.groups import NO_VALUE, CallGroup, StatedGroup, Unit, groups, stated_headlines
 from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.survey import Survey
 from fdbcore.errors import InputError
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import GroupDifference
-    from fdbcore.analysis.groups import StatedGroup
 
 MOST_UNORDERED: Final = 20
 MOST_ORDERED: Final = 60

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateResult, Status
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import pooled_value
 from fdbcore.analysis.gate_file import Gate, parse
 from fdbcore.analysis.groups import NO_VALUE, CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateResult, Status
 
 VERDICTS: Final[Mapping[Status, str]] = {
     "failed": "fail",

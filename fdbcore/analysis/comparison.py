@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
+from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun, MeasuredDifference
 from fdbcore.analysis.corpus import Run, unreadable
 from fdbcore.analysis.differences import verdict
 from fdbcore.analysis.gate_moments import worsened
@@ -19,9 +20,6 @@ from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
 from fdbcore.types import clock_text, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun, MeasuredDifference
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 Names: TypeAlias = tuple[str, str]

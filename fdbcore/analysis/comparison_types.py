@@ -1,7 +1,4 @@
-"""The types of the document of a comparison, `fdbcore.comparison/2`, and of the gates in it.
-
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
-"""
+"""The types of the document of a comparison, `fdbcore.comparison/2`, and of the gates in it."""
 
 from __future__ import annotations
 

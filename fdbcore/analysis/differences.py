@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
 from fdbcore.analysis.score import share_by_cluster
+from fdbcore.measures.measure import Direction
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.bootstrap import ALL_ALIKE, LEVEL, ONE_CLUSTER, Estimate, Statistic
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import POWER, holm, permutation_p
 from fdbcore.stats.student import t_quantile
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
-    from fdbcore.measures.measure import Direction
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""

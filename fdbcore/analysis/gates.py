@@ -6,10 +6,11 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
+from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GatedCall, GateResult, GateSide
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
@@ -25,15 +26,6 @@ from fdbcore.measures.quantities import Share, Values
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        DecidedGates,
-        ExitCode,
-        GatedCall,
-        GateResult,
-        GateSide,
-    )
 
 PASSED: Final = 0
 FAILED: Final = 1

@@ -12,10 +12,11 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.call_verdicts import GatedRun, call_verdicts
 from fdbcore.analysis.comparison import COMPARISON_SCHEMA
+from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts import QUANTITIES_SHA256
 from fdbcore.analysis.groups import CallGroup
@@ -23,9 +24,6 @@ from fdbcore.clock import utc_now
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.places import located, place_from, with_changed
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison
 
 COMPARISON, GATES = "comparison.json", "gates.json"
 

@@ -7,13 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._version import __version__
-from fdbcore.analysis.summary_types import KeptQuantities, Scores
+from fdbcore.analysis.summary_types import KeptQuantities, Measures, Scores, Summary
 from fdbcore.errors import RecordingError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
@@ -24,6 +24,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import findings, nothing_to_measure
 from fdbcore.measures.health.finding import OFF_THE_CLOCK
 from fdbcore.measures.labelled import labelled
+from fdbcore.measures.measure import Unit
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
@@ -45,12 +46,8 @@ from fdbcore.recording.form import damaged, kept_of_form
 from fdbcore.recording.places import PLACES, with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
+from fdbcore.stats.bootstrap import Estimate
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
-    from fdbcore.measures.measure import Unit
-    from fdbcore.stats.bootstrap import Estimate
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"

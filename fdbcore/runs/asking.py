@@ -17,8 +17,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.errors import InputError, PartyError, RecordingError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
@@ -32,9 +33,6 @@ from fdbcore.runtime.numbers import number_of
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import JudgingSpent
 
 JUDGED: Final = "derived/judged.json"
 """The answers of judges about a recording by what was asked, so that no judge is asked twice; and what they counted."""

@@ -1,7 +1,4 @@
-"""The types of the document of one recording, `fdbcore.replay/2`, and of what `fdbcore doctor --json` prints.
-
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
-"""
+"""The types of the document of one recording, `fdbcore.replay/2`, and of what `fdbcore doctor --json` prints."""
 
 from __future__ import annotations
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, GateInCall
+from fdbcore.analysis.comparison_types import DecidedGates, Status
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.report.comparison import words
 from fdbcore.report.format import amount, limit_text
 from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import Limit
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, Status
 
 SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed": "✓", "not measured": "–"}
 """What tells a status apart without its colour."""

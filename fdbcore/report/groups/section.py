@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from fdbcore.analysis.breakdowns import breakdowns, repeated
-from fdbcore.analysis.groups import MOST_GROUPS, NO_VALUE
+from fdbcore.analysis.breakdowns import Breakdown, breakdowns, repeated
+from fdbcore.analysis.comparison_types import GroupDifference
+from fdbcore.analysis.groups import MOST_GROUPS, NO_VALUE, StatedGroup
 from fdbcore.analysis.order import positions
+from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled
 from fdbcore.report.groups import words
 from fdbcore.report.html.values import Cell, Row, Shown
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.breakdowns import Breakdown
-    from fdbcore.analysis.comparison_types import GroupDifference
-    from fdbcore.analysis.groups import StatedGroup
-    from fdbcore.analysis.summary_types import Summary
-    from fdbcore.analysis.survey import Survey
 
 LEAST_POINTS: Final = 3
 """Fewer points make no line."""

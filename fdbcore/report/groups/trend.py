@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from fdbcore.analysis.groups import units_text
 from fdbcore.analysis.order import positions
+from fdbcore.analysis.trends import RunTrend
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import compared_table, longer_lists
@@ -21,9 +22,6 @@ from fdbcore.report.groups.section import charts, table
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.terminal import laid_out
 from fdbcore.types import TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.trends import RunTrend
 
 TREND: Final = "trend.html"
 
