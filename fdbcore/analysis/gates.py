@@ -186,8 +186,8 @@ def _result(
         if _holds(worst, gate) or not _holds(best, gate):
             result["status"] = "passed" if _holds(worst, gate) else "failed"
         else:
-            error = abs((worst if _holds(found.value, gate) else best) - found.value)
-            result["calls_needed"], result["calls_range"] = _calls_needed(result, found.value, error, found.clusters)
+            reach = abs((worst if _holds(found.value, gate) else best) - found.value)
+            result["calls_needed"], result["calls_range"] = _calls_needed(result, found.value, reach, found.clusters)
     return result
 
 
@@ -196,18 +196,18 @@ def _holds(value: float, gate: Gate) -> bool:
 
 
 def _calls_needed(
-    result: GateResult, value: float, error: float, clusters: int
+    result: GateResult, value: float, reach: float, clusters: int
 ) -> tuple[int | None, tuple[int, int | None] | None]:
     """About how many calls of each side would decide a gate with a probability of 80 %, if the value stayed the same;
     and a range for that number that holds in 80 % of such runs, since the value will change.
 
-    error: how far the interval extends towards the limit: t standard errors, which shrink with the square root of the
+    reach: how far the interval extends towards the limit: t standard errors, which shrink with the square root of the
     number of calls.
     """
     margin = abs(result["limit"] - value)
     freedom = max(clusters, FEWEST_CLUSTERS) - 1
     t = t_quantile((1 + result["level"]) / 2, freedom)
-    error /= t
+    error = reach / t
     calls = float(result["run"]["calls"])
     if result["baseline"] is not None:
         calls = 2 / (1 / calls + 1 / result["baseline"]["calls"])  # as many calls on each side give the same precision
