@@ -16,9 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from benchmarks.harness import print_table
+from fdbcore.analysis.comparison_types import GateResult
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gates, parse
-from fdbcore.analysis.gates import Decision, decide
+from fdbcore.analysis.gates import decide
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 
@@ -68,7 +69,7 @@ def statuses(
     for _ in range(studies):
         run = group("a", measure, drawn(random, calls, change))
         (decision,) = decide(gates, run, group("b", measure, drawn(random, calls, 0.0)))
-        found.append(decision.status)
+        found.append(decision.result["status"])
     return found
 
 
@@ -97,14 +98,14 @@ def pilots(measure: str, drawn: Drawn, change: float, allowed: str) -> Iterator[
     for calls in PILOTS:
         random = np.random.Generator(np.random.PCG64(calls))
 
-        def one(each: int, random: np.random.Generator = random) -> Decision:
+        def one(each: int, random: np.random.Generator = random) -> GateResult:
             run = group("a", measure, drawn(random, each, change))
-            return decide(gates, run, group("b", measure, drawn(random, each, 0.0)))[0]
+            return decide(gates, run, group("b", measure, drawn(random, each, 0.0)))[0].result
 
-        told = [found for _ in range(PILOT_STUDIES) if (found := one(calls)).calls_needed]
-        needed = [found.calls_needed or 0 for found in told]
-        ranges = [found.calls_range or (0, None) for found in told]
-        then = [one(min(n, MOST_DRAWN)).status != "cannot tell" for n in needed]
+        told = [found for _ in range(PILOT_STUDIES) if (found := one(calls))["calls_needed"]]
+        needed = [found["calls_needed"] or 0 for found in told]
+        ranges = [found["calls_range"] or (0, None) for found in told]
+        then = [one(min(n, MOST_DRAWN))["status"] != "cannot tell" for n in needed]
         held = [least <= true <= (most or math.inf) for least, most in ranges]
         open_ended = [most is None for _, most in ranges]
         shares = [f"{100 * np.mean(of):.0f} %" for of in (then, held, open_ended)]

@@ -19,9 +19,8 @@ from .report_options import ReportOptions
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateMoment
+    from fdbcore.analysis.comparison_types import Comparison, GateMoment
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.gate_file import Gates
     from fdbcore.report.html.values import PageParts
 
 
@@ -60,14 +59,15 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
     """
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
+    from fdbcore.analysis.gates import decided
     from fdbcore.report.comparison import comment, junit
 
-    gates = None if asked.gate is None else read_gates(asked.gate)
+    gates = None if asked.gate is None else (asked.gate, read_gates(asked.gate))
     baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
     sides = Sides.of(run, baseline, asked.different_settings)
     document = sides.compared(asked.by, asked.cluster)
     if gates is not None:
-        document["gates"] = _decided(gates, asked, sides)
+        document["gates"] = decided(*gates, sides, asked.cluster)
     pages = _write_pages(document, run, asked, shown) if baseline or gates else []
     figures = [] if asked.figures is None else _write_figures(asked.figures, sides, document, asked)
     if asked.junit is not None:
@@ -107,14 +107,6 @@ def _other_run(path: Path, run: Run) -> Run:
     if path.resolve() == run.path.resolve():
         raise InputError(f"--baseline {path}: expected another run, got the one to compare")
     return read_run(path, run.since)
-
-
-def _decided(gates: Gates, asked: ReportOptions, sides: Sides) -> DecidedGates:
-    from fdbcore.analysis.gates import decided, gates_json, moments_of
-
-    assert asked.gate is not None
-    decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
-    return gates_json(asked.gate, gates, decisions, moments_of(decisions), verdicts, sides.run)
 
 
 def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:

@@ -20,7 +20,7 @@ from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summary_types import Measures, ReplaySummary
     from fdbcore.analysis.survey import Survey
     from fdbcore.runs.pages import OnCall
@@ -214,10 +214,9 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     from fdbcore.report.terminal import filled
 
     few = len(run.rows) <= options.MOST_LINES and not several(run)
-    readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
-    if readings:
+    if few and run.scored:
         columns = screen_columns()
-        click.echo("\n".join([run_screen(readings, run.measures, columns), *run_screen_lines(run, columns)]))
+        click.echo("\n".join([run_screen(run, columns), *run_screen_lines(run, columns)]))
         for row in run.rows:
             if row.length_s is None:
                 click.echo(filled(f"not scored: {row.call.name}: {row.call.unscored}", columns))

@@ -23,8 +23,7 @@ from .options import DONE, FAILED
 if TYPE_CHECKING:
     from fdbcore.protocols import Endpoint
     from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.report.call.doctor_types import CheckedModel, CheckedSession, Checkup, Probe
-    from fdbcore.report.call.document_types import Document
+    from fdbcore.report.call.document_types import CheckedModel, CheckedSession, Checkup, Document, Probe
     from fdbcore.types.timing_types import CallsAtOnce
 
 

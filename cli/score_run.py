@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.statement_types import Statements
+    from fdbcore.analysis.statements import Statements
     from fdbcore.recording.meta_types import Settings
     from fdbcore.runtime.executor import Executor
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fdbcore import clock
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import SettingsError
 from fdbcore.protocols.suite import Suite
 
 from . import options
@@ -127,15 +127,11 @@ def print_expected(
 
 def _check_folder(out: Path, suite: Suite) -> None:
     """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
-    from fdbcore.recording.files import read_json
+    from fdbcore.runs.kept_scores import kept_scores
 
     if not out.exists() or (out.is_dir() and {item.name for item in out.iterdir()} <= {*suite.kept, f"{SCORES}.part"}):
         return
-    try:
-        content = read_json(out / SCORES)
-    except FdbError:
-        content = None
-    if not isinstance(content, dict) or content.get("schema") != suite.schema:
+    if kept_scores(out / SCORES, suite.schema) is None:
         raise SettingsError(
             f"--out {out}: expected a new or empty folder, or one of an earlier score --suite {suite.name}, got "
             "something else"

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 
 import fdbcore
-from fdbcore.analysis.statement_types import Statements
+from fdbcore.analysis.statements import Statements
 from fdbcore.cli.main import main
 from fdbcore.recording.files import TURNS
 from fdbcore.registry import suites

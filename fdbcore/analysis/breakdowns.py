@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fdbcore.analysis.groups import NO_VALUE, CallGroup, groups
+from fdbcore.analysis.comparison_types import GroupDifference
+from fdbcore.analysis.groups import NO_VALUE, CallGroup, StatedGroup, Unit, groups, stated_headlines
 from fdbcore.analysis.matching import are_few, group_differences, match_groups
 from fdbcore.analysis.order import positions
-from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import Survey
 from fdbcore.errors import InputError
-from fdbcore.measures.catalogue import headlines
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import GroupDifference
-    from fdbcore.analysis.summary_types import Measures
 
 MOST_UNORDERED: Final = 20
 MOST_ORDERED: Final = 60
@@ -29,28 +24,13 @@ _OF_THE_RUN: Final = ("clip", "trial", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFigures:
-    """A group of calls: how many, and its headline measures. at: where it stands among dates or versions, None if it
-    has no place there."""
-
-    name: str
-    calls: int
-    measures: Measures
-    at: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The calls by one column. differences: as `match_groups` compares them; none if there are too many."""
+    """The calls by one column. points: each group with its headline measures. differences: as `match_groups` compares
+    them; none if there are too many."""
 
     column: str
-    points: Sequence[GroupFigures]
+    points: Sequence[StatedGroup]
     differences: Sequence[GroupDifference]
-
-    @property
-    def has_order(self) -> bool:
-        """Whether the groups are dates or versions."""
-        return any(point.at is not None for point in self.points)
 
 
 def breakdowns(run: Survey) -> list[Breakdown]:
@@ -62,7 +42,7 @@ def breakdowns(run: Survey) -> list[Breakdown]:
         by = _groups(calls, column)
         if len(by) > 1 and LEAST_CALLS * len(by) <= len(calls.calls):
             differences = group_differences(match_groups(column, by, None)) if are_few(column, by) else []
-            found.append(Breakdown(column, points(by), differences))
+            found.append(Breakdown(column, [stated_headlines(group, Unit()) for group in by], differences))
     return found
 
 
@@ -74,21 +54,6 @@ def _groups(calls: CallGroup, column: str) -> list[CallGroup]:
         return []
     has_order = positions([group.name for group in found if group.name != NO_VALUE]) is not None
     return found if has_order or len(found) <= MOST_UNORDERED else []
-
-
-def points(by: Sequence[CallGroup]) -> list[GroupFigures]:
-    """The headline measures of each group, with intervals over calls, and its place among dates or versions."""
-    names = [group.name for group in by if group.name != NO_VALUE]
-    places: Mapping[str, float] = dict(zip(names, positions(names) or [], strict=False))
-    return [
-        GroupFigures(
-            group.name,
-            len(group.calls),
-            summarise([{name: each[name] for name in headlines() if name in each} for each in group.quantities]),
-            places.get(group.name),
-        )
-        for group in by
-    ]
 
 
 def repeated(run: Survey) -> str | None:

@@ -9,17 +9,16 @@ call only if it has enough items for that quantile (`Gate.items_for_a_pass`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateResult, Status
+from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import pooled_value
-from fdbcore.analysis.gate_file import Gate
-from fdbcore.analysis.groups import CallGroup
+from fdbcore.analysis.gate_file import Gate, parse
+from fdbcore.analysis.groups import NO_VALUE, CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, Status
 
 VERDICTS: Final[Mapping[Status, str]] = {
     "failed": "fail",
@@ -28,19 +27,6 @@ VERDICTS: Final[Mapping[Status, str]] = {
     "not measured": "not measured",
 }
 """The words for what a call is: by the first of these that one of its gates is, so the worst one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimit:
-    """What a gate demands of single calls.
-
-    limit: in the unit of the measure; None if it depends on a baseline that does not have the measure. calls: the names
-    of the calls that it concerns.
-    """
-
-    gate: Gate
-    limit: float | None
-    calls: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +79,35 @@ class GatedRun:
         return self.document["gates"]
 
 
-def call_limit(gate: Gate, baseline: float | None, group: CallGroup) -> CallLimit:
-    """What a gate demands of the calls of a group. baseline: its statistic of the baseline, if the limit depends on it;
-    that of all calls then limits each."""
-    names = {call.name for call in group.calls}
-    if not gate.needs_baseline:
-        return CallLimit(gate, gate.plus, names)
-    return CallLimit(gate, None if baseline is None else gate.times * baseline + gate.plus, names)
-
-
-def call_verdicts(run: CallGroup, limits: Sequence[CallLimit], level: float) -> dict[str, CallVerdict]:
-    """The verdict on each call of a run, by its name. limits: one per gate. level: of one gate in one call."""
+def call_verdicts(run: CallGroup, results: Sequence[GateResult], level: float) -> dict[str, CallVerdict]:
+    """The verdict on each call of a run, by its name. results: of the gates. level: of one gate in one call."""
+    limits = [_limit(result) for result in results]
     found = {}
     for call, quantities in zip(run.calls, run.quantities, strict=True):
         gates = [
             None
-            if of.limit is None or call.name not in of.calls
-            else _in_call(of.gate, of.limit, quantities.get(of.gate.measure), level)
-            for of in limits
+            if limit is None or not meets(call, gate.where)
+            else _in_call(gate, limit, quantities.get(gate.measure), level)
+            for gate, limit in limits
         ]
         statuses = {each.status for each in gates if each is not None}
         found[call.name] = CallVerdict(next((s for s in VERDICTS if s in statuses), "not measured"), gates)
     return found
+
+
+def _limit(result: GateResult) -> tuple[Gate, float | None]:
+    """A gate, and its limit in the unit of the measure: the statistic of all calls of a baseline limits each call. None
+    if it depends on a baseline that does not have the measure."""
+    gate = parse(result["gate"], result["where"], "gates")
+    if not gate.needs_baseline:
+        return gate, gate.plus
+    baseline = result["baseline"] and result["baseline"]["value"]
+    return gate, None if baseline is None else gate.times * baseline + gate.plus
+
+
+def meets(call: Call, where: Mapping[str, str]) -> bool:
+    """Whether the columns of a call have these values."""
+    return all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
 
 
 def _in_call(gate: Gate, limit: float, quantity: Quantity | None, level: float) -> GateInCall:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.groups import units_text
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.measures.catalogue import headlines
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
 
 TOO_FEW: Final = f"with fewer than {FEW_CLUSTERS} an interval may be too narrow"
 

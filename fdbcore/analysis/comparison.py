@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
+from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun, MeasuredDifference
 from fdbcore.analysis.corpus import Run, unreadable
-from fdbcore.analysis.differences import PooledDifference, verdict
+from fdbcore.analysis.differences import verdict
 from fdbcore.analysis.gate_moments import worsened
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
@@ -19,9 +20,6 @@ from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.left_out import left_out_of
 from fdbcore.types import clock_text, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 Names: TypeAlias = tuple[str, str]
@@ -94,7 +92,7 @@ def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
     ]
 
 
-def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasure:
+def _row(name: str, matched: Matched, found: MeasuredDifference) -> ComparedMeasure:
     a, b = (
         summarise([{name: quantity} for quantity in pooled], clusters).get(name)
         for pooled, clusters in matched.pools(name)
@@ -107,7 +105,7 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
         "a": a,
         "b": b,
         "worst": worsened(matched, name) if told == "worse" else [],
-        **found.to_json(),
+        **found,
     }
 
 

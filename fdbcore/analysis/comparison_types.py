@@ -1,7 +1,4 @@
-"""The types of the document of a comparison, `fdbcore.comparison/2`, and of the gates in it.
-
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
-"""
+"""The types of the document of a comparison, `fdbcore.comparison/2`, and of the gates in it."""
 
 from __future__ import annotations
 
@@ -53,6 +50,17 @@ class ComparedMeasure(MeasuredDifference):
     a: Annotated[Summary | None, Meta(description="null where no call has the measure")]
     b: Annotated[Summary | None, Meta(description="null where no call has the measure")]
     worst: Annotated[list[GateMoment], Meta(description="of a measure that is worse, what to listen to in a")]
+
+
+class GroupDifference(MeasuredDifference):
+    """A measure of group a less that of group b."""
+
+    measure: str
+    a: str
+    b: str
+    better: BetterWhen
+    verdict: VerdictOfA
+    paired_by: Annotated[str | None, Meta(description="a column; null where too few calls have their like")]
 
 
 class Exceeding(TypedDict):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from dataclasses import replace
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
 from fdbcore.analysis.score import share_by_cluster
+from fdbcore.measures.measure import Direction
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.stats import bootstrap as stats
-from fdbcore.stats.bootstrap import ALL_ALIKE, LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic
+from fdbcore.stats.bootstrap import ALL_ALIKE, LEVEL, ONE_CLUSTER, Estimate, Statistic
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import POWER, holm, permutation_p
 from fdbcore.stats.student import t_quantile
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
-    from fdbcore.measures.measure import Direction
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""
@@ -34,45 +32,20 @@ FEWEST_CLUSTERS: Final = 4
 """With fewer clusters there is no detectable difference."""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledDifference:
-    """A pooled measure of one group minus that of another: of medians, shares or rates, in the unit of the measure.
-
-    interval, p: as in `stats.Estimate`. If all clusters of a side agree, there is no interval, and p is that of
-    `permutation_p`. Of clusters so few that an exact test never shows a difference, p is no smaller than its smallest.
-    p_holm: p corrected for its family of comparisons (Holm 1979). clusters: how many were resampled, of both groups.
-    shared: how many of them have sessions of both groups; if any, the comparison is paired. detectable: the smallest
-    true difference for which such an interval excludes 0 in 80 % of all studies. reason: why there is no value or no
-    interval, or TOO_FEW_TO_TELL.
-    """
-
-    value: float | None
-    interval: Interval | None
-    clusters: int
-    shared: int
-    p: float | None = None
-    p_holm: float | None = None
-    detectable: float | None = None
-    reason: str = ""
-
-    def to_json(self) -> MeasuredDifference:
-        """All of it as JSON values."""
-        return cast("MeasuredDifference", asdict(self))
-
-
 def difference(
     a: Pool, b: Pool, *, statistic: Statistic | None = None, times: float = 1.0, level: float = LEVEL
-) -> PooledDifference:
+) -> MeasuredDifference:
     """The measure pooled over the sessions of `a`, minus `times` the measure pooled over those of `b`.
 
     It is paired if some clusters (such as clips) have sessions of both: a resample then draws them for both. Shares
     have the square-and-add interval with the design effect of clusters, everything else a bootstrap interval. Without
-    sessions of one side there is no value. statistic: of the items of Values; None for their median.
+    sessions of one side there is no value. If all clusters of a side agree, there is no interval, and p is that of
+    `permutation_p`; p_holm comes later. statistic: of the items of Values; None for their median.
     """
     clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})
     if not a[0] or not b[0]:
-        return PooledDifference(None, None, clusters, shared, reason="no items")
-    if isinstance(a[0][0], Share):
+        found = Estimate(None, None, clusters, "no items")
+    elif isinstance(a[0][0], Share):
         names = sorted({*a[1], *b[1]})
         (successes_a, n_a), (successes_b, n_b) = (
             share_by_cluster(cast(Sequence[Share], pooled), clusters_of, names) for pooled, clusters_of in (a, b)
@@ -80,13 +53,19 @@ def difference(
         found = wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
     else:
         found = _bootstrapped(a, b, statistic, times, level)
-    detectable = _detectable(found, a, b, shared, level)
     # An interval of very few clusters is too narrow. Where even an exact test could not exclude chance, it must not.
     smallest = _smallest_p(_clusters_with_items(a), _clusters_with_items(b))
-    p, reason = found.p, found.reason
-    if p is not None and smallest > 1 - level:
-        p, reason = max(p, smallest), TOO_FEW_TO_TELL
-    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, reason)
+    is_told = found.p is None or smallest <= 1 - level
+    return {
+        "value": found.value,
+        "interval": found.interval,
+        "clusters": clusters,
+        "shared": shared,
+        "p": found.p if is_told or found.p is None else max(found.p, smallest),
+        "p_holm": None,
+        "detectable": _detectable(found, a, b, shared, level),
+        "reason": found.reason if is_told else TOO_FEW_TO_TELL,
+    }
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
@@ -114,26 +93,26 @@ def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None
     return None if math.isnan(value) else value
 
 
-def with_holm(family: Iterable[PooledDifference]) -> list[PooledDifference]:
+def with_holm(family: Iterable[MeasuredDifference]) -> list[MeasuredDifference]:
     """The differences of one family with corrected p values. One without a p value is not a part of the family."""
     members = list(family)
-    corrected = iter(holm([each.p for each in members if each.p is not None]))
-    return [each if each.p is None else replace(each, p_holm=next(corrected)) for each in members]
+    corrected = iter(holm([p for each in members if (p := each["p"]) is not None]))
+    return [each if each["p"] is None else {**each, "p_holm": next(corrected)} for each in members]
 
 
-def verdict(found: PooledDifference, better: Direction | None) -> Verdict:
+def verdict(found: MeasuredDifference, better: Direction | None) -> Verdict:
     """ "better", "worse", or without a direction "different", if the difference is significant after Holm's correction.
 
     Otherwise "no difference found"; "undecided" if it could not be tested, or if no test of so few clusters could find
     a difference. better: which direction users prefer.
     """
-    if found.value is None or found.p_holm is None or found.reason == TOO_FEW_TO_TELL:
+    if found["value"] is None or found["p_holm"] is None or found["reason"] == TOO_FEW_TO_TELL:
         return "undecided"
-    if found.p_holm >= SIGNIFICANT:
+    if found["p_holm"] >= SIGNIFICANT:
         return "no difference found"
     if better is None:
         return "different"
-    return "better" if (found.value < 0) == (better == "less") else "worse"
+    return "better" if (found["value"] < 0) == (better == "less") else "worse"
 
 
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:

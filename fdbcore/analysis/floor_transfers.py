@@ -20,7 +20,7 @@ BANDWIDTH_MS: Final = 100
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SystemTransfers:
     """A group of calls: how many, the floor transfer offsets to each side (ms), the latencies of B's answers (ms), and
     the number of all opportunities to answer."""
@@ -35,15 +35,14 @@ class SystemTransfers:
 def system(name: str, group: CallGroup) -> SystemTransfers:
     """Read the turn events of all calls of a group. Raises RecordingError if a recording cannot be read."""
     found = SystemTransfers(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
-    eligible = 0
     for call in group.calls:
         dialogue = call.recording.dialogue
         for side, offsets_ms in fto_ms(dialogue).items():
             found.fto_ms[side].extend(offsets_ms)
         latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
-        eligible += opportunities
-    return SystemTransfers(name, found.calls, found.fto_ms, found.latencies_ms, eligible)
+        found.eligible += opportunities
+    return found
 
 
 def density(values_ms: Sequence[float], at_ms: Floats) -> Floats:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.comparison_types import GateMoment
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import pooled_value
 from fdbcore.analysis.facts import MOMENTS
@@ -18,9 +19,6 @@ from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.files import REPORT
 from fdbcore.sources.recorded import settings_of
 from fdbcore.types import ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import GateMoment
 
 WORST: Final = 5
 MOST_CALLS: Final = 100

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
-from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_limit, call_verdicts
+from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
+from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GatedCall, GateResult, GateSide
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
+from fdbcore.analysis.differences import FEWEST_CLUSTERS, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import worst
@@ -27,17 +27,6 @@ from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        DecidedGates,
-        ExitCode,
-        GatedCall,
-        GateMoment,
-        GateResult,
-        GateSide,
-        Status,
-    )
-
 PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
@@ -50,38 +39,15 @@ LIKELY: Final = 0.8
 """How often the range for the number of calls needed contains the true number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The result of a gate.
-
-    status: "not measured" without any item, "cannot tell" if there are too few. value, interval: of what `limit`
-    limits: the statistic of the run, or the statistic minus `times` that of the baseline. level: of the interval.
-    paired_by: as in Matched. calls_needed: about how many calls of each side would decide the gate with a probability
-    of 80 %, if the value stayed the same; None if unknown. calls_range: a range for that number that holds in 80 % of
-    such runs, since the value will change; its second limit is None if there is none. reason: why there is no value or
-    interval. group: the calls that the gate concerns; baseline_calls: those of the baseline.
+class Decision(NamedTuple):
+    """A decided gate. group: the calls that it concerns; baseline_calls: those of the baseline. result: what is told of
+    it, as yet without moments and without what is wrong beside it.
     """
 
     gate: Gate
-    status: Status
-    level: float
-    run: GateSide
-    baseline: GateSide | None = None
-    value: float | None = None
-    interval: Interval | None = None
-    limit: float = 0.0
-    paired_by: str | None = None
-    calls_needed: int | None = None
-    calls_range: tuple[int, int | None] | None = None
-    reason: str = ""
-    group: CallGroup | None = None
+    group: CallGroup
+    result: GateResult
     baseline_calls: Sequence[Call] = ()
-
-    @property
-    def call_limit(self) -> CallLimit:
-        """What the gate demands of single calls."""
-        baseline = self.baseline["value"] if self.baseline else None
-        return call_limit(self.gate, baseline, self.group or CallGroup("", [], []))
 
 
 def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:
@@ -93,7 +59,7 @@ def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: st
 
 def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
     """0: all passed; 1: one failed; 3: none failed, and one could not be measured or told."""
-    statuses = {decision.status for decision in decisions}
+    statuses = {decision.result["status"] for decision in decisions}
     undecided = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
     codes = {FAILED} if "failed" in statuses else set()
     codes |= {undecided} if "cannot tell" in statuses else set()
@@ -137,13 +103,9 @@ def _known(name: str, known: Sequence[str]) -> str:
     return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
 
 
-def _meets(call: Call, where: Mapping[str, str]) -> bool:
-    return all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
-
-
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group whose columns have these values."""
-    return group.only([number for number, call in enumerate(group.calls) if _meets(call, where)], group.name)
+    return group.only([number for number, call in enumerate(group.calls) if meets(call, where)], group.name)
 
 
 def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:
@@ -151,35 +113,24 @@ def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | Non
     if not gate.needs_baseline or baseline is None:
         clusters = of_run.clusters(unit(run.calls, cluster or items_over_lines(of_run)))
         found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
-        side = _side(gate, of_run, clusters)
-        decision = Decision(gate, "passed", level, side, limit=gate.plus, group=of_run)
-        return _with(decision, found)
+        return Decision(gate, of_run, _result(gate, level, found, _side(gate, of_run, clusters)))
     matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
-    return _against(gate, level, matched)
+    return Decision(gate, of_run, _against(gate, level, matched), matched.b.calls)
 
 
-def _against(gate: Gate, level: float, matched: Matched) -> Decision:
+def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
     a, b = matched.pools(gate.measure)
     found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
     run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
-    reason = found.reason
+    reason = found["reason"]
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has this measure"
     elif reason == ONE_CLUSTER:
         with_one = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
         reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
-    decision = Decision(
-        gate,
-        "passed",
-        level,
-        run,
-        baseline,
-        limit=gate.plus,
-        paired_by=matched.paired_by,
-        group=matched.a,
-        baseline_calls=matched.b.calls,
-    )
-    return _with(decision, replace(found, reason=reason))
+    interval = found["interval"] and Interval(*found["interval"])
+    told = Estimate(found["value"], interval, found["clusters"], reason)
+    return _result(gate, level, told, run, baseline, matched.paired_by)
 
 
 def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
@@ -199,43 +150,67 @@ def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
     }
 
 
-def _with(decision: Decision, found: Estimate | PooledDifference) -> Decision:
-    """The decision that follows from the estimate."""
-    if found.value is None:
-        empty = any(side is not None and not side["n"] for side in (decision.run, decision.baseline))
-        return replace(decision, status="not measured" if empty else "cannot tell", reason=found.reason)
-    interval = found.interval
-    decision = replace(decision, value=found.value, interval=interval)
-    if interval is None:
-        return replace(decision, status="cannot tell", reason=found.reason)
-    best, worst = interval if decision.gate.at_most else interval[::-1]
-    if _holds(worst, decision):
-        return decision
-    if not _holds(best, decision):
-        return replace(decision, status="failed")
-    needed, between = _calls_needed(decision, best, worst, found.clusters)
-    return replace(decision, status="cannot tell", calls_needed=needed, calls_range=between)
+def _result(
+    gate: Gate,
+    level: float,
+    found: Estimate,
+    run: GateSide,
+    baseline: GateSide | None = None,
+    paired_by: str | None = None,
+) -> GateResult:
+    """What follows from the estimate. "not measured" without any item, "cannot tell" if there are too few."""
+    result: GateResult = {
+        "gate": gate.text,
+        "where": dict(gate.where),
+        "source": gate.source,
+        "measure": gate.measure,
+        "status": "cannot tell",
+        "unit": run["unit"],
+        "value": found.value,
+        "interval": found.interval,
+        "level": level,
+        "limit": gate.plus,
+        "times": gate.times,
+        "run": run,
+        "baseline": baseline,
+        "paired_by": paired_by,
+        "calls_needed": None,
+        "calls_range": None,
+        "reason": "" if found.interval else found.reason,
+        "worst": [],
+    }
+    if found.value is None and not all(side["n"] for side in (run, baseline) if side is not None):
+        result["status"] = "not measured"
+    elif found.value is not None and found.interval is not None:
+        best, worst = found.interval if gate.at_most else found.interval[::-1]
+        if _holds(worst, gate) or not _holds(best, gate):
+            result["status"] = "passed" if _holds(worst, gate) else "failed"
+        else:
+            reach = abs((worst if _holds(found.value, gate) else best) - found.value)
+            result["calls_needed"], result["calls_range"] = _calls_needed(result, found.value, reach, found.clusters)
+    return result
 
 
-def _holds(value: float, decision: Decision) -> bool:
-    return value <= decision.limit if decision.gate.at_most else value >= decision.limit
+def _holds(value: float, gate: Gate) -> bool:
+    return value <= gate.plus if gate.at_most else value >= gate.plus
 
 
 def _calls_needed(
-    decision: Decision, best: float, worst: float, clusters: int
+    result: GateResult, value: float, reach: float, clusters: int
 ) -> tuple[int | None, tuple[int, int | None] | None]:
-    """calls_needed and calls_range of `Decision`.
+    """About how many calls of each side would decide a gate with a probability of 80 %, if the value stayed the same;
+    and a range for that number that holds in 80 % of such runs, since the value will change.
 
-    An interval extends t standard errors to each side, and these shrink with the square root of the number of calls.
+    reach: how far the interval extends towards the limit: t standard errors, which shrink with the square root of the
+    number of calls.
     """
-    assert decision.value is not None
-    margin = abs(decision.limit - decision.value)
+    margin = abs(result["limit"] - value)
     freedom = max(clusters, FEWEST_CLUSTERS) - 1
-    t = t_quantile((1 + decision.level) / 2, freedom)
-    error = abs((worst if _holds(decision.value, decision) else best) - decision.value) / t
-    calls = float(decision.run["calls"])
-    if decision.baseline is not None:
-        calls = 2 / (1 / calls + 1 / decision.baseline["calls"])  # as many calls on each side give the same precision
+    t = t_quantile((1 + result["level"]) / 2, freedom)
+    error = reach / t
+    calls = float(result["run"]["calls"])
+    if result["baseline"] is not None:
+        calls = 2 / (1 / calls + 1 / result["baseline"]["calls"])  # as many calls on each side give the same precision
 
     def needed(margin: float) -> int | None:
         found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
@@ -278,50 +253,23 @@ def gate(
         file, found = Path(gates), read_gates(Path(gates))
     else:
         file, found = Path("gates"), gates_of({"gates": list(gates)}, "gates")
-    decisions, calls = decided(file, found, Sides.of(run, baseline, different_settings), cluster)
-    return gates_json(file, found, decisions, moments_of(decisions), calls, run)
+    return decided(file, found, Sides.of(run, baseline, different_settings), cluster)
 
 
-def decided(
-    file: Path, gates: Gates, sides: Sides, cluster: str | None
-) -> tuple[list[Decision], dict[str, CallVerdict]]:
-    """Decide the gates of a file; also returns the verdict on each scored call, by its name."""
+def decided(file: Path, gates: Gates, sides: Sides, cluster: str | None) -> DecidedGates:
+    """The gates of a file, decided, and the verdict on each scored call, as JSON values."""
     try:
         decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    limits = [each.call_limit for each in decisions]
-    return decisions, call_verdicts(sides.of_run, limits, gates.level)
-
-
-def moments_of(decisions: Sequence[Decision]) -> list[Sequence[GateMoment]]:
-    """The worst moments of each gate; none unless it failed."""
-    return [
-        worst(each.group, each.gate.measure, each.gate.at_most) if each.status == "failed" and each.group else []
-        for each in decisions
-    ]
-
-
-def gates_json(
-    file: Path,
-    gates: Gates,
-    decisions: Sequence[Decision],
-    moments: Sequence[Sequence[GateMoment]],
-    calls: Mapping[str, CallVerdict],
-    run: Run,
-) -> DecidedGates:
-    """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
-    shifts, beside = LineShifts(), FindingsBeside([call for call in run.calls if call.unscored is not None])
-    results = [
-        _result(one, worst_ones, _on_lines(one, shifts), _but(one, beside))
-        for one, worst_ones in zip(decisions, moments, strict=True)
-    ]
+    calls = call_verdicts(sides.of_run, [each.result for each in decisions], gates.level)
+    shifts, beside = LineShifts(), FindingsBeside([call for call in sides.run.calls if call.unscored is not None])
     return {
         "file": str(file),
         "level": gates.level,
         "cannot_tell": gates.cannot_tell,
         "exit_code": exit_code(decisions, gates),
-        "results": results,
+        "results": [_told(one, shifts, beside) for one in decisions],
         "calls": [_call(name, verdict) for name, verdict in calls.items()],
     }
 
@@ -335,11 +283,21 @@ def _call(name: str, verdict: CallVerdict) -> GatedCall:
     }
 
 
+def _told(decision: Decision, shifts: LineShifts, beside: FindingsBeside) -> GateResult:
+    """A result with its worst moments if it failed, what the lines of its calls do if that is more than it allows, and
+    what is wrong with the calls of a gate that passed."""
+    gate, result = decision.gate, decision.result
+    if result["status"] == "failed":
+        result = {**result, "worst": worst(decision.group, gate.measure, gate.at_most)}
+    if lines := _on_lines(decision, shifts):
+        result["lines"] = lines
+    if but := _but(decision, beside) if result["status"] == "passed" else []:
+        result["but"] = but
+    return result
+
+
 def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
-    """What is wrong with the calls of a gate that passed."""
-    if decision.status != "passed" or decision.group is None:
-        return []
-    told = beside.told(decision.group.calls, [call for call in beside.unscored if _meets(call, decision.gate.where)])
+    told = beside.told(decision.group.calls, [call for call in beside.unscored if meets(call, decision.gate.where)])
     return told + _unanswered(decision.group) if decision.gate.measure == LATENCY else told
 
 
@@ -351,39 +309,9 @@ def _unanswered(group: CallGroup) -> list[str]:
 
 
 def _on_lines(decision: Decision, shifts: LineShifts) -> str:
-    """What the lines of its calls do to a gate, if that is more than it allows."""
-    if decision.value is None or decision.group is None:
+    value, baseline = decision.result["value"], decision.result["baseline"]
+    if value is None:
         return ""
-    calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if decision.baseline else {})
+    calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if baseline else {})
     found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
-    baseline = decision.baseline["value"] if decision.baseline else None
-    return gate_note(decision.gate, decision.value, decision.limit, baseline, found)
-
-
-def _result(decision: Decision, moments: Sequence[GateMoment], lines: str, but: list[str]) -> GateResult:
-    gate = decision.gate
-    result: GateResult = {
-        "gate": gate.text,
-        "where": dict(gate.where),
-        "source": gate.source,
-        "measure": gate.measure,
-        "status": decision.status,
-        "unit": decision.run["unit"],
-        "value": decision.value,
-        "interval": decision.interval,
-        "level": decision.level,
-        "limit": decision.limit,
-        "times": gate.times,
-        "run": decision.run,
-        "baseline": decision.baseline,
-        "paired_by": decision.paired_by,
-        "calls_needed": decision.calls_needed,
-        "calls_range": decision.calls_range,
-        "reason": decision.reason,
-        "worst": list(moments),
-    }
-    if lines:
-        result["lines"] = lines
-    if but:
-        result["but"] = but
-    return result
+    return gate_note(decision.gate, value, decision.gate.plus, baseline and baseline["value"], found)

@@ -6,27 +6,45 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
 from fdbcore.analysis.score import check, current_quantities, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
+from fdbcore.analysis.summary_types import Measures
 from fdbcore.errors import FdbError, InputError, nearest
+from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.form import one_call
+from fdbcore.recording.meta_types import Count
 from fdbcore.runtime.executor import Executor, results_in_order
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup
 
 MOST_GROUPS: Final = 20
 LINE: Final = "line"
 """The column of the lines that live calls went over: what one costs is a matter of each system by itself."""
 NO_VALUE: Final = "(none)"
+
+
+class StatedUnit(TypedDict):
+    """What intervals resample."""
+
+    column: Annotated[str | None, Meta(description="its values; null: the calls")]
+    own: Annotated[list[str], Meta(description="calls without a value there, each a unit of its own")]
+
+
+class StatedGroup(TypedDict):
+    """Calls and their measures."""
+
+    name: Annotated[str, Meta(description="the value of the column; empty for all calls")]
+    calls: Count
+    clusters: Annotated[Count, Meta(description="how many units the intervals resample")]
+    measures: Measures
 
 
 def units_text(column: str | None, n: int = 2) -> str:
@@ -43,11 +61,6 @@ class Unit:
 
     column: str | None = None
     own: Sequence[str] = ()
-
-    @property
-    def name(self) -> str:
-        """The name of the unit, in the plural."""
-        return units_text(self.column)
 
     def of(self, call: Call) -> str:
         """The unit that a call belongs to. "=" keeps values apart from names of calls."""
@@ -144,6 +157,12 @@ def stated(group: CallGroup, chosen: Unit) -> StatedGroup:
     clusters = group.clusters(chosen)
     measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}
+
+
+def stated_headlines(group: CallGroup, chosen: Unit) -> StatedGroup:
+    """The same with the headline measures alone."""
+    quantities = [{name: found[name] for name in headlines() if name in found} for found in group.quantities]
+    return stated(CallGroup(group.name, group.calls, quantities), chosen)
 
 
 def check_column(calls: Sequence[Call], column: str, option: str) -> None:

@@ -12,22 +12,18 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fdbcore.analysis.call_verdicts import CallLimit, GatedRun, call_limit, call_verdicts
+from fdbcore.analysis.call_verdicts import GatedRun, call_verdicts
 from fdbcore.analysis.comparison import COMPARISON_SCHEMA
+from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts import QUANTITIES_SHA256
-from fdbcore.analysis.gate_file import parse
-from fdbcore.analysis.gates import chosen
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.clock import utc_now
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.places import located, place_from, with_changed
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison, GateResult
 
 COMPARISON, GATES = "comparison.json", "gates.json"
 
@@ -44,18 +40,12 @@ class Kept:
     comparison: Comparison | None = None
     gates: Comparison | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the run was given neither."""
-        return self.comparison is None and self.gates is None
-
     def gated(self, run: Run) -> GatedRun | None:
         """The gates, and their verdicts on the calls of `run`: that run, or some of its calls."""
         if self.gates is None:
             return None
-        decided, group = self.gates["gates"], _group(run)
-        limits = [_limit(result, group) for result in decided["results"]]
-        return GatedRun(self.gates, call_verdicts(group, limits, decided["level"]))
+        decided = self.gates["gates"]
+        return GatedRun(self.gates, call_verdicts(_group(run), decided["results"], decided["level"]))
 
 
 def keep(run: Run, document: Comparison) -> None:
@@ -119,10 +109,3 @@ def _group(run: Run) -> CallGroup:
         with suppress(FdbError):
             found.append((call, call.quantities))
     return CallGroup("", [call for call, _ in found], [quantities for _, quantities in found])
-
-
-def _limit(result: GateResult, run: CallGroup) -> CallLimit:
-    """What a decided gate demands of single calls."""
-    gate = parse(result["gate"], result["where"], GATES)
-    baseline = result["baseline"]
-    return call_limit(gate, baseline and baseline["value"], chosen(run, gate.where))

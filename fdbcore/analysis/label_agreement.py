@@ -13,22 +13,31 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, Literal, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.span_agreement import PAIRED_WITHIN_S, Call, alpha, kind_agreement, span_agreement
+from fdbcore.analysis.span_agreement import (
+    PAIRED_WITHIN_S,
+    AlphaEstimate,
+    Call,
+    KindAgreement,
+    SpanAgreement,
+    alpha,
+    kind_agreement,
+    span_agreement,
+)
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import CONTRIBUTIONS, KINDS, Label, LabelKind, within_session
+from fdbcore.recording.meta_types import Count
 from fdbcore.recording.places import located
 from fdbcore.recording.run import is_planned, is_recorded, read_plan
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.label_set import LabelSet
 from fdbcore.sources.names import Oddities
 from fdbcore.types import SIDES, Side, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.agreement_types import LabelAgreement, RaterPair
 
 SCHEMA: Final = "fdbcore.label_agreement/1"
 KINDS_OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")
@@ -38,6 +47,30 @@ Named = tuple[str, tuple[Path, ...]]
 """A clip by its name and its file."""
 _Labels = Callable[[int], Sequence[Label] | None]
 _Recordings = Callable[[int], Reading | None]
+
+
+class RaterPair(TypedDict):
+    """Two raters compared."""
+
+    first: str
+    second: str
+    spans: Annotated[dict[LabelKind, SpanAgreement], Meta(description="by kind, of those that both have looked for")]
+    kinds: KindAgreement | None
+
+
+class LabelAgreement(TypedDict):
+    """How far raters agree on the same calls. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.label_agreement/1"]
+    raters: Annotated[list[str], Meta(description="their files, or runs")]
+    calls: Annotated[list[str], Meta(description="that all have labelled")]
+    calls_not_labelled_by_all: Count
+    tolerance_ms: Count
+    paired_within_ms: Count
+    pairs: list[RaterPair]
+    alpha: AlphaEstimate | None
+    problems: Annotated[dict[str, list[str]], Meta(description="what was left out, and of which calls")]
 
 
 @dataclass(frozen=True, slots=True)

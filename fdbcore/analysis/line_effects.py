@@ -119,7 +119,7 @@ def gate_note(
 ) -> str:
     """What to know of a gate that allows less than the lines of its calls do to its measure; "" for others.
 
-    value, limit: as of a `Decision`. baseline: the statistic of the baseline, if the limit depends on it. shifts: as of
+    value, limit: of its result. baseline: the statistic of the baseline, if the limit depends on it. shifts: as of
     `LineShifts.median_of`, by the name of the run. What a tick or two points can do is said of no gate.
     """
     is_share = gate.measure == PREMATURE

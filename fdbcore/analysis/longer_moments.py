@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from fdbcore.analysis.comparison_types import Exceeding, LongerBetween, LongerMoments
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.facts import MOMENTS
@@ -22,9 +23,6 @@ from fdbcore.measures.moments import KINDS, Moment, limit_ticks
 from fdbcore.sources.recorded import settings_of
 from fdbcore.stats.largest import Largest
 from fdbcore.types import ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Exceeding, LongerBetween, LongerMoments
 
 RARE: Final = 0.1
 """A limit is one that at most this share of the clusters exceed: what got worse in more of them shows in measures."""

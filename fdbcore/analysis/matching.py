@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.analysis.differences import Pool, PooledDifference, difference, verdict, with_holm
+from fdbcore.analysis.differences import Pool, difference, verdict, with_holm
 from fdbcore.analysis.groups import LINE, NO_VALUE, CallGroup, Unit, unit
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.score import pool
@@ -19,8 +19,7 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.protocols import CLEAN
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedSide
-    from fdbcore.analysis.statement_types import GroupDifference
+    from fdbcore.analysis.comparison_types import ComparedSide, GroupDifference, MeasuredDifference
 
 CALL_NAME: Final = "call name"
 ITEM_COLUMNS: Final = ("clip", "scenario")
@@ -145,7 +144,7 @@ def side(name: str, clusters: Sequence[str]) -> ComparedSide:
     return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
-def tested(compared: Sequence[Matched]) -> list[dict[str, PooledDifference]]:
+def tested(compared: Sequence[Matched]) -> list[dict[str, MeasuredDifference]]:
     """The difference of each headline measure in each comparison; together they are one family for Holm's
     correction."""
     found = [(of, name) for of in compared for name in headlines()]
@@ -164,7 +163,7 @@ def group_differences(compared: Sequence[Matched]) -> list[GroupDifference]:
             "better": MEASURES[name].better,
             "verdict": verdict(measured[name], MEASURES[name].better),
             "paired_by": of.paired_by,
-            **measured[name].to_json(),
+            **measured[name],
         }
         for name in headlines()
         for of, measured in zip(compared, found, strict=True)

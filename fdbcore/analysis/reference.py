@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
+from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference, verdict, with_holm
 from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.groups import CallGroup, Unit
 from fdbcore.analysis.score import pool, summarise
+from fdbcore.analysis.summary_types import Interval, Summary
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.quantities import Quantity, Ratio
 from fdbcore.measures.timing import composition
+from fdbcore.recording.meta_types import Count
 from fdbcore.stats.distances import BIN_MS, FIRST_MS, LAST_MS, Comparison, Sample, compare, split_half_distances
 from fdbcore.types import SIDES, Side, TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import (
-        BesideReference,
-        DistanceEstimate,
-        FloorTransfers,
-        HalfDistances,
-        ReferencedGroup,
-        ReferenceRow,
-    )
     from fdbcore.recording.meta_types import Settings
 
 ROWS: Final = ("ipu", "pause", "gap", "overlap")
@@ -38,6 +34,80 @@ _UNITS: Final = ("per_min", "s_per_min")
 
 Panel: TypeAlias = Mapping[str, Quantity]
 _Panels: TypeAlias = tuple[Sequence[Panel], Sequence[str]]
+
+
+class ReferenceDetectors(TypedDict):
+    """The voice activity detectors of both."""
+
+    run: str
+    reference: str
+
+
+class Bins(TypedDict):
+    """The bins of the histograms of floor transfer offsets, in ms; the outer ones are open."""
+
+    first: int
+    last: int
+    width: int
+
+
+class HalfDistances(TypedDict):
+    """How far two halves of the reference are apart: the median, and the 95th percentile."""
+
+    jensen_shannon: list[float]
+    wasserstein_ms: list[float]
+
+
+class DistanceEstimate(TypedDict):
+    """A distance with its interval."""
+
+    value: float
+    ci95: Interval
+
+
+class FloorTransfers(TypedDict):
+    """How far floor transfer offsets of a side are from those of the reference; null where there are too few calls."""
+
+    n: Count
+    reference_n: Count
+    jensen_shannon: DistanceEstimate | None
+    wasserstein_ms: DistanceEstimate | None
+
+
+class FloorTransfersOfSides(TypedDict):
+    """Of the turns of each side after the other's."""
+
+    A: FloorTransfers
+    B: FloorTransfers
+
+
+class ReferenceRow(TypedDict):
+    """How the time is filled with something, here and in the reference."""
+
+    run: Summary
+    reference: Summary
+    difference: MeasuredDifference
+    verdict: Annotated[Verdict, Meta(description="whether they are different; neither is better")]
+
+
+class ReferencedGroup(TypedDict):
+    """A group beside the reference."""
+
+    rows: dict[str, ReferenceRow]
+    floor_transfers: FloorTransfersOfSides
+    name: str
+
+
+class BesideReference(TypedDict):
+    """A run beside a reference corpus."""
+
+    path: str
+    calls: Count
+    detectors: ReferenceDetectors
+    bins_ms: Bins
+    floor: HalfDistances | None
+    groups: list[ReferencedGroup]
+    unread: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +153,8 @@ def beside_reference(
 ) -> BesideReference:
     """Compare groups of calls with a reference, all with the run's settings of the turn detector, as JSON values.
 
-    own: the settings of the run. on_call: called after each call. Keys: path, calls, unread {call: reason}, detectors
-    {"run", "reference"}, bins_ms {first, last, width}, floor {distance: [median, 95th percentile]} (of two halves of
-    the reference), groups [{name, rows {"ipu_per_min": {run, reference, difference}, ...}, floor_transfers {side: {n,
-    reference_n, jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of
-    the reference. Raises InputError if no call of the reference is scored.
+    own: the settings of the run. on_call: called after each call. The offsets of each side are compared with those of
+    both sides of the reference. Raises InputError if no call of the reference is scored.
     """
     settings = TurnSettings(**own["turns"])
     unread = {call.name: str(call.unscored) for call in reference.calls if call.is_unreadable}
@@ -150,12 +217,7 @@ def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
     pools = {name: (pool(name, *run), pool(name, *reference)) for name in ours}
     compared = with_holm([difference(*pair) for pair in pools.values()])
     return {
-        name: {
-            "run": ours[name],
-            "reference": theirs[name],
-            "difference": found.to_json(),
-            "verdict": verdict(found, None),
-        }
+        name: {"run": ours[name], "reference": theirs[name], "difference": found, "verdict": verdict(found, None)}
         for name, found in zip(pools, compared, strict=True)
     }
 

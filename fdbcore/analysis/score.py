@@ -7,13 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._version import __version__
-from fdbcore.analysis.summary_types import KeptQuantities, Scores
+from fdbcore.analysis.summary_types import KeptQuantities, Measures, Scores, Summary
 from fdbcore.errors import RecordingError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
@@ -24,6 +24,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import findings, nothing_to_measure
 from fdbcore.measures.health.finding import OFF_THE_CLOCK
 from fdbcore.measures.labelled import labelled
+from fdbcore.measures.measure import Unit
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
@@ -46,16 +47,11 @@ from fdbcore.recording.form import damaged, kept_of_form
 from fdbcore.recording.places import PLACES, with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
+from fdbcore.stats.bootstrap import Estimate
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, PooledRecordings, Summary
-    from fdbcore.measures.measure import Unit
-    from fdbcore.stats.bootstrap import Estimate
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
-SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 
 _SCORED_FROM: Final = (META, HEALTH, LABELS, "derived/B.json")
 """With the hashes that META has, all that quantities come from."""
@@ -70,11 +66,7 @@ Quantities = Mapping[str, Quantity]
 
 def score(reading: Reading, keep: bool = True) -> Scores:
     """The scores of a recording; also written to its derived data, as are its quantities, and its health if none is
-    there, unless not `keep`. A function of the recording.
-
-    Keys: schema, settings, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings,
-    warnings; and unscored, the reason, if there are no measures. A measure that echo would change has a second summary,
-    with_echo. The scores depend on the recording alone.
+    there, unless not `keep`. They depend on the recording alone.
     """
     reason = unscored(reading)
     latencies_ms, eligible = ([], 0) if reason else response_curve(reading.dialogue)
@@ -265,16 +257,10 @@ def warnings(recording: Recording) -> list[str]:
     return found + recording.damaged_beside + caveats(recording) + list(labels.notes if labels else ())
 
 
-def summary(readings: Sequence[Reading]) -> PooledRecordings:
-    """The measures of a run, pooled over all its recordings, with intervals over recordings, as JSON values.
-
-    Recordings that cannot be scored are left out; "unscored" names them with the reasons.
-    """
-    reasons = {reading.name: reason for reading in readings if (reason := unscored(reading))}
-    pooled = [read_quantities(reading) for reading in readings if reading.name not in reasons]
-    measures = summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
-    names = [reading.name for reading in readings]
-    return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
+def pooled_measures(readings: Sequence[Reading]) -> Measures:
+    """The measures of those recordings that can be scored, pooled, with intervals over recordings."""
+    pooled = [read_quantities(reading) for reading in readings if unscored(reading) is None]
+    return summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
 
 
 def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> Measures:

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.endpoints.replay import replayed_sides
@@ -41,7 +42,6 @@ from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import FigureRange, OrderFlip, Sensitivity, VariedGroup
     from fdbcore.recording.meta_types import Settings
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
@@ -62,28 +62,29 @@ Tracks: TypeAlias = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 Headlines: TypeAlias = Mapping[str, Quantity]
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class SettingsVariant(TypedDict):
+    """Settings under which the activity was read again."""
+
+    name: str
+    changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
+    detector: Annotated[str | None, Meta(description="another detector; null for the run's own")]
+
+
+def variant(changes: Mapping[str, int], detector: str | None = None) -> SettingsVariant:
     """Changes of a call's own settings. detector: use the activity that the one of this name finds."""
-
-    changes: Mapping[str, int] = field(default_factory=dict)
-    detector: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The variant in words, such as "min_silence 300 ms, energy"."""
-        changed = [f"{name.removesuffix('_ms')} {value} ms" for name, value in self.changes.items()]
-        return ", ".join([*changed, *([self.detector] if self.detector else [])]) or "as scored"
+    changed = [f"{name.removesuffix('_ms')} {value} ms" for name, value in changes.items()]
+    name = ", ".join([*changed, *([detector] if detector else [])]) or "as scored"
+    return {"name": name, "changes": dict(changes), "detector": detector}
 
 
-def variants(own: TurnSettings, detectors: Sequence[str], alone: bool = False) -> list[Variant]:
+def variants(own: TurnSettings, detectors: Sequence[str], alone: bool = False) -> list[SettingsVariant]:
     """All variants to read a run under; the first is its own settings. alone: vary the detector, and no setting."""
     if alone:
-        return [Variant(), *(Variant({}, detector) for detector in detectors)]
+        return [variant({}), *(variant({}, detector) for detector in detectors)]
     silences = [{"min_silence_ms": ms} for ms in MIN_SILENCES_MS if ms != own.min_silence_ms]
     changes = [c for c in ({}, *silences, *ALONE) if not c or _differs(own, c)]
-    by_others = [Variant(c, detector) for detector in detectors for c in ({}, *silences) if c in changes]
-    return [*(Variant(c) for c in changes), *by_others]
+    by_others = [variant(c, detector) for detector in detectors for c in ({}, *silences) if c in changes]
+    return [*(variant(c) for c in changes), *by_others]
 
 
 def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
@@ -109,7 +110,7 @@ class Reread(NamedTuple):
     unheard: Mapping[str, str]
 
 
-def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
+def reread(path: Path, chosen: Sequence[SettingsVariant]) -> Reread:
     """Read the recording in `path` under each variant, without speech that is echo.
 
     Raises RecordingError if its activity cannot be read, SettingsError if a variant does not fit its own settings.
@@ -118,7 +119,7 @@ def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
     own = settings_of(reading)
     tracks: dict[str | None, Tracks] = {None: reading.activity}
     unheard: dict[str, str] = {}
-    for detector in dict.fromkeys(variant.detector for variant in chosen if variant.detector):
+    for detector in filter(None, dict.fromkeys(each["detector"] for each in chosen)):
         try:
             tracks[detector] = activity_by(reading, detector)
         except (AudioError, RecordingError) as error:
@@ -126,8 +127,10 @@ def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
     found: dict[int, Headlines] = {}
     for by, activity in tracks.items():
         a, b = echo_free_activity(activity, reading.suspect_spans)
-        members = [n for n, each in enumerate(chosen) if (None if each.detector in unheard else each.detector) == by]
-        settings = [replace(own, **chosen[number].changes) for number in members]
+        members = [
+            n for n, each in enumerate(chosen) if (None if each["detector"] in unheard else each["detector"]) == by
+        ]
+        settings = [replace(own, **chosen[number]["changes"]) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings, kept=reading.kept), strict=True):
             found[number] = headline_quantities(replace(reading.dialogue, detected=events, settings=one))
     return Reread([found[number] for number in range(len(chosen))], unheard)
@@ -188,6 +191,44 @@ def _detected(recording: Recording, detector: str) -> Tracks:
     return a, b
 
 
+class FigureRange(TypedDict):
+    """The figures of a measure under the settings; null where there are no items."""
+
+    own: float | None
+    low: float | None
+    high: float | None
+    low_at: Annotated[str | None, Meta(description="the name of the variant")]
+    high_at: str | None
+    figures: Annotated[list[float | None], Meta(description="of each variant")]
+
+
+class VariedGroup(TypedDict):
+    """A group under the settings."""
+
+    name: str
+    measures: dict[str, FigureRange]
+
+
+class OrderFlip(TypedDict):
+    """Two groups that stand the other way round under some settings."""
+
+    measure: str
+    a: str
+    b: str
+    at: Annotated[list[str], Meta(description="the names of the variants")]
+
+
+class Sensitivity(TypedDict):
+    """What the figures owe to the settings."""
+
+    detectors: Annotated[list[str], Meta(min_length=1, description="its own, and the others")]
+    variants: list[SettingsVariant]
+    unheard: Annotated[dict[str, str], Meta(description="calls that another detector could not hear: why")]
+    unread: dict[str, str]
+    groups: list[VariedGroup]
+    flips: list[OrderFlip]
+
+
 class _Totals:
     """Accumulates the items of one measure over many calls, as far as its figure needs them."""
 
@@ -224,10 +265,8 @@ def sensitivity(
     """The headline measures of groups of calls under each of `variants`, as JSON values.
 
     own: the settings of the run. on_call: called after each call. detectors: the others to compare
-    with; by default `other_detector`. alone: vary no setting. Keys: detectors (the run's, and the others), variants
-    [{name, changes, detector}], unheard {call: reason} (see `Reread`), unread {call: reason}, groups [{name, measures
-    {id: {own, low, high, low_at, high_at, figures}}}], flips [{measure, a, b, at}]: the variants under which two
-    groups change places. SettingsError or MissingExtraError for a detector that cannot be used.
+    with; by default `other_detector`. alone: vary no setting. SettingsError or MissingExtraError for a detector that
+    cannot be used.
     """
     own_name = own["vad"]["B"]["name"]
     others = [name for name in dict.fromkeys(detectors) if name != own_name] or ([] if alone else [other_detector(own)])
@@ -252,9 +291,9 @@ def sensitivity(
             for name, quantity in quantities.items():
                 into[name].add(quantity)
     read = len(calls) - len(unread)
-    is_heard = [variant.detector is None or unheard_by[variant.detector] < read for variant in chosen]
-    heard = [variant for variant, there in zip(chosen, is_heard, strict=True) if there]
-    names = [variant.text for variant in heard]
+    is_heard = [(by := each["detector"]) is None or unheard_by[by] < read for each in chosen]
+    heard = [each for each, there in zip(chosen, is_heard, strict=True) if there]
+    names = [each["name"] for each in heard]
     groups: list[VariedGroup] = [
         {
             "name": group.name,
@@ -267,10 +306,7 @@ def sensitivity(
     ]
     return {
         "detectors": [own_name, *others],
-        "variants": [
-            {"name": name, "changes": dict(variant.changes), "detector": variant.detector}
-            for name, variant in zip(names, heard, strict=True)
-        ],
+        "variants": heard,
         "unheard": unheard,
         "unread": unread,
         "groups": groups,
@@ -278,7 +314,7 @@ def sensitivity(
     }
 
 
-def _reread_or_error(path: Path, chosen: Sequence[Variant]) -> Reread | str:
+def _reread_or_error(path: Path, chosen: Sequence[SettingsVariant]) -> Reread | str:
     """`reread`, or its error as text, which can leave a worker process. A detector that fails ends all."""
     try:
         with one_call(path):

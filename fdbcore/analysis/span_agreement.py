@@ -14,25 +14,19 @@ Intervals resample calls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Annotated, Final, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
+from fdbcore.analysis.summary_types import Interval
 from fdbcore.recording.labels import CONTRIBUTIONS, Label, LabelKind
+from fdbcore.recording.meta_types import Count
 from fdbcore.stats import raters
 from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Quantile, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.types import Side
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.agreement_types import (
-        AgreementEstimate,
-        AlphaEstimate,
-        EdgeErrors,
-        KindAgreement,
-        SpanAgreement,
-    )
 
 PAIRED_WITHIN_S: Final = 1.0
 NONE: Final = len(CONTRIBUTIONS)
@@ -42,6 +36,59 @@ Call: TypeAlias = Sequence[Sequence[Label]]
 
 Ratings: TypeAlias = npt.NDArray[np.int64]
 """(items, raters): the index of a kind in CONTRIBUTIONS, or raters.MISSING."""
+
+
+class AgreementEstimate(TypedDict):
+    """A statistic with its interval over calls; null where it cannot be given, and why."""
+
+    value: float | None
+    ci95: Interval | None
+    reason: str
+
+
+class EdgeErrors(TypedDict):
+    """How far an edge of the second is behind that of the first, of spans that are each other's nearest."""
+
+    pairs: Count
+    median_ms: Annotated[AgreementEstimate, Meta(description="of the size of the errors")]
+    p90_ms: Annotated[AgreementEstimate, Meta(description="of the size of the errors")]
+    bias_ms: Annotated[AgreementEstimate, Meta(description="their mean")]
+
+
+class SpanAgreement(TypedDict):
+    """How far two raters agree on the spans of a kind."""
+
+    sides: list[Side]
+    n: Annotated[list[Count], Meta(min_length=2, max_length=2, description="spans of the first, and of the second")]
+    f1: Annotated[AgreementEstimate, Meta(description="a span is found if both edges are within the tolerance")]
+    moment: NotRequired[Annotated[EdgeErrors, Meta(description="of a kind that has no length")]]
+    onset: NotRequired[EdgeErrors]
+    offset: NotRequired[EdgeErrors]
+
+
+class ShareOfItems(TypedDict):
+    """A share with its interval."""
+
+    value: float
+    ci95: Interval | None
+
+
+class KindAgreement(TypedDict):
+    """How far two raters agree on what contributions are."""
+
+    labelled_by_both: Count
+    only_first: Count
+    only_second: Count
+    both_share: Annotated[ShareOfItems, Meta(description="of all items, those that both have labelled")]
+    kappa: Annotated[AgreementEstimate, Meta(description="Cohen's, over the items that both have labelled")]
+    kinds: Annotated[list[str], Meta(description="the rows and columns of the table, none the last")]
+    confusion: Annotated[list[list[Count]], Meta(description="rows: the first; columns: the second")]
+
+
+class AlphaEstimate(AgreementEstimate):
+    """Krippendorff's alpha over all raters."""
+
+    n: Annotated[Count, Meta(description="items that at least two have labelled")]
 
 
 def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side], tolerance_ms: int) -> SpanAgreement:

@@ -5,25 +5,70 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
+from msgspec import Meta
+
+from fdbcore.analysis.comparison_types import GroupDifference, LongerBetween
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, stated, unit
+from fdbcore.analysis.groups import (
+    CallGroup,
+    StatedGroup,
+    StatedUnit,
+    Unit,
+    check_column,
+    groups,
+    rescored,
+    stated,
+    unit,
+)
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_between
 from fdbcore.analysis.matching import are_few, group_differences, match_groups
-from fdbcore.analysis.reference import beside_reference
+from fdbcore.analysis.reference import BesideReference, beside_reference
+from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import write_json
+from fdbcore.recording.meta_types import Count, Settings
 from fdbcore.runtime.executor import Executor, Workers
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Evidence, StatedGroups, Statements
-    from fdbcore.recording.meta_types import Settings
 
 STATEMENTS: Final = "scores.json"
 STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"
+
+
+class Evidence(TypedDict):
+    """What the statements rest on, and which calls are in none of them."""
+
+    schema: Literal["fdbcore.statements/1"]
+    run: Annotated[str, Meta(description="the name of its folder")]
+    by: Annotated[str | None, Meta(description="the column whose values are the groups")]
+    unscored: Annotated[dict[str, str], Meta(description="calls that are in no figure: why")]
+    unread: Annotated[dict[str, str], Meta(description="those of them that could not be read")]
+    settings: Annotated[Settings, Meta(description="those of most calls")]
+    settings_sha256s: Annotated[dict[str, Count], Meta(description="how many calls have each settings")]
+    versions: Annotated[dict[str, list[str]], Meta(description="of each package, the most common first")]
+
+
+class StatedGroups(StatedGroup):
+    """All calls, their groups and how these differ; where asked for, under many settings and beside a reference."""
+
+    unit: StatedUnit
+    groups: list[StatedGroup]
+    paired_by: Annotated[str | None, Meta(description="what all differences are paired by, if they are")]
+    differences: Annotated[list[GroupDifference], Meta(description="of each pair of groups, measure by measure")]
+    longer: Annotated[
+        list[LongerBetween], Meta(description="pairs of groups of which one has longer moments; none of many groups")
+    ]
+    sensitivity: NotRequired[Sensitivity]
+    reference: NotRequired[BesideReference]
+
+
+class Statements(Evidence, StatedGroups):
+    """What holds of a run: its measures, its groups, how these differ. Fields may be added under the same version; a
+    field is never given another meaning."""
+
+    input: Annotated[list[str], Meta(description="what must be known of the audio")]
 
 
 def score(
@@ -110,12 +155,7 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
 
 
 def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = (), column: str = "") -> StatedGroups:
-    """The pooled measures of a run and of its groups by `column`, and the differences between groups, as JSON values.
-
-    Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (what all
-    differences are paired by, or None), differences, longer (the moments that got longer, see `longer_moments`; of
-    too many groups none).
-    """
+    """The pooled measures of a run and of its groups by `column`, and how the groups differ, as JSON values."""
     compared = match_groups(column, by, chosen.column)
     found = group_differences(compared)
     pairings = {each["paired_by"] for each in found}

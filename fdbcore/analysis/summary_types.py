@@ -1,4 +1,5 @@
-"""The types of what is pooled over sessions, as JSON values: the summary of a measure, and the scores of a recording.
+"""The types of what is pooled over sessions, as JSON values: the summary of a measure, the scores of a recording, and
+what judging took.
 
 They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
 """
@@ -87,15 +88,6 @@ class Scores(TypedDict):
     unscored: NotRequired[Annotated[str, Meta(description="why there are no measures")]]
 
 
-class PooledRecordings(TypedDict):
-    """Recordings and their measures, pooled."""
-
-    schema: Literal["fdbcore.summary/2"]
-    recordings: list[str]
-    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
-    measures: Measures
-
-
 class PooledLines(TypedDict):
     """What the lines of calls do to B's answer times, by lines like them that were measured."""
 
@@ -111,10 +103,14 @@ class PooledLines(TypedDict):
     ]
 
 
-class ReplaySummary(PooledRecordings):
+class ReplaySummary(TypedDict):
     """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
     given another meaning."""
 
+    schema: Literal["fdbcore.summary/2"]
+    recordings: list[str]
+    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
+    measures: Measures
     findings: Annotated[dict[str, list[str]], Meta(description="what must be known first, and of which calls")]
     warnings: Annotated[dict[str, list[str]], Meta(description="what must be known beside, and of which calls")]
     failed: Annotated[list[str], Meta(description="of each call that failed or is damaged: why")]
@@ -160,3 +156,19 @@ class RunSummary(TypedDict):
     cost: NotRequired[Annotated[HeldCost, Meta(description="of all systems together")]]
     cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]
     confirmed_unlike: NotRequired[Annotated[list[str], Meta(description="as --like prints it; not in summary.json")]]
+
+
+class JudgingSpent(TypedDict):
+    """How often judges were asked, and what that took, whenever it was."""
+
+    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    requests: int
+    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
+    usd: Annotated[float, Meta(description="of the requests with a known price")]
+    unpriced: Annotated[int, Meta(description="requests without one")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    temperatures: Annotated[
+        list[float | None],
+        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
+    ]
+    stopped: Annotated[str | None, Meta(description="why not all was asked")]

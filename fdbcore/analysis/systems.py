@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
 
 OUTCOMES: Final = (DONE, FAILED, INVALID)
 FALSE_CUT_OFFS: Final = "cut_off_per_labelled_a_pause"

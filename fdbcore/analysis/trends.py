@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Annotated, Final, Literal, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.comparison import Sides, described, differing, read
+from fdbcore.analysis.comparison_types import ComparedCalls, DescribedRun
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup, stated, unit
+from fdbcore.analysis.groups import StatedGroup, stated_headlines, unit
 from fdbcore.analysis.order import in_order, positions
 from fdbcore.errors import InputError
-from fdbcore.measures.catalogue import headlines
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import StatedGroup, Trend
 
 TREND_SCHEMA: Final = "fdbcore.trend/1"
 
 
-def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings: bool = False) -> Trend:
+class RunTrend(TypedDict):
+    """Several runs of a system, one after the other. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.trend/1"]
+    cluster: Annotated[str | None, Meta(description="the column whose values intervals resample; null: the calls")]
+    notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    runs: Annotated[list[DescribedRun], Meta(description="in the order of the trend, the latest last")]
+    points: Annotated[list[StatedGroup], Meta(description="the headline measures of each run")]
+    latest: Annotated[ComparedCalls, Meta(description="the latest run less the one before")]
+
+
+def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings: bool = False) -> RunTrend:
     """Several runs one after the other, as JSON values: the headline measures of each, and the latest against the one
     before.
 
@@ -49,7 +61,10 @@ def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings
         "cluster": cluster,
         "notes": list(dict.fromkeys(notes)),
         "runs": [described(run) for run, _ in sources],
-        "points": [_point(name, group, cluster) for name, (_, group) in zip(named, sources, strict=True)],
+        "points": [
+            stated_headlines(replace(group, name=name), unit(group.calls, cluster))
+            for name, (_, group) in zip(named, sources, strict=True)
+        ],
         "latest": compared,
     }
 
@@ -63,8 +78,3 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
         raise InputError(f"expected different runs, got {', '.join(names)}")
     found = dict(zip(names, runs, strict=True))
     return {name: found[name] for name in (in_order(names) if positions(names) is not None else names)}
-
-
-def _point(name: str, group: CallGroup, cluster: str | None) -> StatedGroup:
-    quantities = [{each: found[each] for each in headlines() if each in found} for found in group.quantities]
-    return stated(CallGroup(name, group.calls, quantities), unit(group.calls, cluster))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.measures.catalogue import MEASURES, columns
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.html.values import ALL, NO_LINKS, Links
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
 
 
 def titles(with_intervals: bool = False) -> list[str]:

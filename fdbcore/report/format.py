@@ -18,8 +18,7 @@ from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
-    from fdbcore.analysis.summary_types import Measures, Summary
+    from fdbcore.analysis.summary_types import JudgingSpent, Measures, Summary
     from fdbcore.measures.costs import HeldCost
     from fdbcore.recording.meta_types import Settings
 

@@ -7,9 +7,10 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
+from fdbcore.analysis.comparison_types import GateMoment
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import CLIP_TICKS, CallMoment, around, clip_ticks
 from fdbcore.errors import FdbError
@@ -18,9 +19,6 @@ from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
 from fdbcore.report.format import clock_text
 from fdbcore.report.html.values import PageParts
 from fdbcore.types import SIDES, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import GateMoment
 
 CLIPS: Final = "clips"
 

@@ -14,17 +14,17 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
-from fdbcore.analysis.statement_types import Statements, Trend
+from fdbcore.analysis.label_agreement import LabelAgreement
+from fdbcore.analysis.statements import Statements
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
+from fdbcore.analysis.trends import RunTrend
 from fdbcore.measures.moments import Moment
 from fdbcore.recording.labels import Label
 from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
 from fdbcore.recording.words import SideWords
-from fdbcore.report.call.doctor_types import Checkup
-from fdbcore.report.call.document_types import Document, Event, ReplayedCalls
+from fdbcore.report.call.document_types import Checkup, Document, Event, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
 DOCUMENTS: Final = {
@@ -33,7 +33,7 @@ DOCUMENTS: Final = {
     "run_summary": RunSummary,
     "comparison": Comparison,
     "statements": Statements,
-    "trend": Trend,
+    "trend": RunTrend,
     "scorecard": ScorecardDocument,
     "corpus": Corpus,
     "run": PlannedRun,

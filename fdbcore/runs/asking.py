@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.errors import InputError, PartyError, RecordingError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
@@ -34,9 +34,6 @@ from fdbcore.runtime.numbers import number_of
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Unit
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
 
 JUDGED: Final = "derived/judged.json"
 """The answers of judges about a recording by what was asked, so that no judge is asked twice; and what they counted."""
@@ -288,49 +285,27 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     return JudgeAnswer(None, reason)
 
 
-@dataclass(slots=True)
-class Spent:
-    """What answers took, all their requests included, whenever they were sent.
+def spent_on(requests: Iterable[JudgeRequest], repeats: int, stopped: str) -> JudgingSpent:
+    """What the answers took, all their requests included, whenever they were sent. stopped: as of the desk.
 
-    usd: of those with a known price. unpriced: how many requests have none, or did not say what they counted.
-    temperatures: that they were sent; None among them if some were sent none.
+    A request is unpriced if its price is not known, or if it did not say what it counted.
     """
-
-    requests: int = 0
-    counts: Counter[Unit] = field(default_factory=Counter)
-    usd: float = 0.0
-    unpriced: int = 0
-    priced_on: date | None = None
-    temperatures: set[float | None] = field(default_factory=set)
-
-    def to_json(self, repeats: int, stopped: str) -> JudgingSpent:
-        """It as JSON values. repeats: how often each question was asked. stopped: as of the desk."""
-        return {
-            "repeats": repeats,
-            "requests": self.requests,
-            "counts": {unit: count for unit, count in self.counts.items() if count},
-            "usd": self.usd,
-            "unpriced": self.unpriced,
-            "priced_on": None if self.priced_on is None else self.priced_on.isoformat(),
-            "temperatures": sorted(self.temperatures, key=lambda each: (each is None, each)),
-            "stopped": stopped or None,
-        }
-
-
-def spent_on(requests: Iterable[JudgeRequest]) -> Spent:
-    """What the answers to these requests took."""
-    found = Spent()
     unlike = {(id(each.kept), each.key): each for each in requests}.values()
-    for usage in (usage for each in unlike for usage in each.kept.usages(each.key)):
-        cost = cost_of([usage])
-        found.requests += 1
-        found.counts.update(ModelUsage.from_json(usage).counts)
-        found.usd += cost.usd
-        found.unpriced += cost.unpriced
-        found.temperatures.add(usage.get("temperature"))
-        if cost.priced_on is not None:
-            found.priced_on = min(found.priced_on or cost.priced_on, cost.priced_on)
-    return found
+    usages = [usage for each in unlike for usage in each.kept.usages(each.key)]
+    costs = [cost_of([usage]) for usage in usages]
+    counts: Counter[Unit] = Counter()
+    for usage in usages:
+        counts.update(ModelUsage.from_json(usage).counts)
+    return {
+        "repeats": repeats,
+        "requests": len(usages),
+        "counts": {unit: count for unit, count in counts.items() if count},
+        "usd": sum((cost.usd for cost in costs), 0.0),
+        "unpriced": sum(cost.unpriced for cost in costs),
+        "priced_on": min((cost.priced_on.isoformat() for cost in costs if cost.priced_on), default=None),
+        "temperatures": sorted({usage.get("temperature") for usage in usages}, key=lambda each: (each is None, each)),
+        "stopped": stopped or None,
+    }
 
 
 def cost_of(usages: Sequence[Mapping[str, Any]]) -> Cost:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.line_effects import pooled_lines
-from fdbcore.analysis.score import read_scores, score, summary, unscored
+from fdbcore.analysis.score import pooled_measures, read_scores, score, unscored
 from fdbcore.analysis.survey import Survey
 from fdbcore.endpoints.webrtc.endpoint import opened_early
 from fdbcore.errors import SettingsError
@@ -181,10 +181,7 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
 def summarise(folder: RunFolder) -> RunSummary:
     """Write the summary of a run to its summary.json, and return it.
 
-    Each system has {"cases", "reasons", "recordings", "measures", "lines"}. cases: counts; "planned" is the
-    denominator, and "again" counts the cases that were held more than once. reasons: how often each reason occurred.
-    measures, lines: pooled over all recordings that can be scored, which includes calls that failed after their first
-    tick.
+    Measures are pooled over all recordings that can be scored, also of calls that failed after their first tick.
     """
     values: RunSummary = {
         "schema": RUN_SUMMARY_SCHEMA,
@@ -211,7 +208,6 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
     reasons = Counter(f"{folder.ending(case)}: {outcome['reason']}" for case, outcome in ended if outcome["reason"])
     again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
-    pooled = summary(recordings)
     found: SystemSummary = {
         "cases": {
             "planned": len(cases),
@@ -223,8 +219,8 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
             "again": again,
         },
         "reasons": dict(reasons.most_common()),
-        "recordings": pooled["recordings"],
-        "measures": pooled["measures"],
+        "recordings": [reading.name for reading in recordings],
+        "measures": pooled_measures(recordings),
         "lines": pooled_lines(
             (reading.path.name, placed_lines(reading)) for reading in recordings if unscored(reading) is None
         ),

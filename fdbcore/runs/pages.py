@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE, FactsTable, Row, has_tables, renew, row_of
-from fdbcore.analysis.kept import COMPARISON, GATES, forget_all_but, kept
-from fdbcore.analysis.score import SUMMARY_SCHEMA
+from fdbcore.analysis.kept import COMPARISON, GATES, Kept, forget_all_but, kept
 from fdbcore.analysis.survey import Survey
 from fdbcore.recording.files import write_json
 from fdbcore.recording.others import keep_others
@@ -28,9 +27,10 @@ from fdbcore.runs.call_pages import LISTS, write_call_pages
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summary_types import ReplaySummary
 
+SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 WRITTEN: Final = (
     CORPUS, SUMMARY, INDEX, "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
     "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES, PAGES,
@@ -66,7 +66,7 @@ def write_results(
     verdicts = gated.calls if gated else {}
     listed = write_call_pages(run, shown, executor, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, listed, given.comparison, detectors)
-    if given.is_empty:
+    if given == Kept():
         (run.path / COMPARE).unlink(missing_ok=True)
     else:
         write_comparison(given, run, shown)

@@ -24,7 +24,7 @@ def group(calls: Mapping[str, Mapping[str, Quantity]], **columns: str) -> CallGr
 
 def verdicts(run: CallGroup, *lines: str, baseline: CallGroup | None = None, **where: str) -> dict[str, CallVerdict]:
     gates = Gates(tuple(parse(line, where, "gate") for line in lines))
-    return call_verdicts(run, [each.call_limit for each in decide(gates, run, baseline)], gates.level)
+    return call_verdicts(run, [each.result for each in decide(gates, run, baseline)], gates.level)
 
 
 def cut(count: int, n: int) -> dict[str, Quantity]:

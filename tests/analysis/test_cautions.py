@@ -32,8 +32,7 @@ def run_of(folder: Path, calls: int) -> Survey:
 
 def told(run: Survey) -> list[str]:
     """The screen of a few sessions, that of many, and the page; white space as one blank."""
-    recordings = [row.call.recording for row in run.rows]
-    texts = run_screen(recordings, run.measures), corpus_screen(run, 90), write_index(run).read_text(encoding="utf-8")
+    texts = run_screen(run), corpus_screen(run, 90), write_index(run).read_text(encoding="utf-8")
     return [" ".join(unescape(text).split()) for text in texts]
 
 

@@ -139,7 +139,7 @@ def test_shares_of_one_cluster_are_not_told_apart() -> None:
     several = [Share(k, 20) for k in (3, 1, 4, 2)]
     for clusters_a in (["x"] * 4, list("abcd")):
         found = difference((several, clusters_a), (several, ["y"] * 4))
-        assert (found.value, found.interval, found.p, found.reason) == (0.0, None, None, ONE_CLUSTER)
+        assert (found["value"], found["interval"], found["p"], found["reason"]) == (0.0, None, None, ONE_CLUSTER)
     alone = estimate((several, ["x"] * 4))
     assert (alone.value, alone.interval, alone.reason) == (0.125, None, ONE_CLUSTER)
 
@@ -153,15 +153,15 @@ def latencies(seed: int, clusters: int, shift_ms: float, prefix: str = "") -> Po
 def test_clusters_in_common_make_it_paired() -> None:
     a, b = latencies(1, 30, 0.0), latencies(2, 30, 60.0)
     paired, unpaired = difference(a, b), difference(a, latencies(2, 30, 60.0, "other"))
-    assert (paired.shared, paired.clusters) == (30, 30)
-    assert (unpaired.shared, unpaired.clusters) == (0, 60)
-    assert paired.value == unpaired.value == pytest.approx(-60, abs=40)
-    assert paired.p is not None
-    assert unpaired.p is not None
-    assert paired.p < 0.01 < unpaired.p
-    assert paired.detectable is not None
-    assert unpaired.detectable is not None
-    assert paired.detectable < unpaired.detectable
+    assert (paired["shared"], paired["clusters"]) == (30, 30)
+    assert (unpaired["shared"], unpaired["clusters"]) == (0, 60)
+    assert paired["value"] == unpaired["value"] == pytest.approx(-60, abs=40)
+    assert paired["p"] is not None
+    assert unpaired["p"] is not None
+    assert paired["p"] < 0.01 < unpaired["p"]
+    assert paired["detectable"] is not None
+    assert unpaired["detectable"] is not None
+    assert paired["detectable"] < unpaired["detectable"]
 
 
 def test_what_is_compared_is_what_stats_compares() -> None:
@@ -170,11 +170,11 @@ def test_what_is_compared_is_what_stats_compares() -> None:
     clusters = [np.repeat(np.arange(n), 8) for n in (12, 9)]
     found = difference(a, b)
     expected = difference_ci(values[0], clusters[0], values[1], clusters[1], MEDIAN, paired=True)
-    assert found.value == expected.value
-    assert found.interval == pytest.approx(expected.interval, abs=25)  # other names, so other draws
+    assert found["value"] == expected.value
+    assert found["interval"] == pytest.approx(expected.interval, abs=25)  # other names, so other draws
     other = difference(a, (b[0], [f"o{name}" for name in b[1]]))
     independent = difference_ci(values[0], clusters[0], values[1], clusters[1] + 100, MEDIAN, paired=False)
-    assert other.interval == pytest.approx(independent.interval, abs=25)
+    assert other["interval"] == pytest.approx(independent.interval, abs=25)
 
 
 def test_independent_means_are_welchs() -> None:
@@ -189,9 +189,9 @@ def test_independent_means_are_welchs() -> None:
 @pytest.mark.parametrize("shift_ms", [0.0, 20.0, 40.0, 60.0, 80.0])
 def test_p_of_a_bootstrap_agrees_with_its_interval(shift_ms: float) -> None:
     found = difference(latencies(3, 14, 0.0), latencies(4, 14, shift_ms))
-    assert found.interval is not None
-    assert found.p is not None
-    assert (found.p < 0.05) == (found.interval.low > 0 or found.interval.high < 0)
+    assert found["interval"] is not None
+    assert found["p"] is not None
+    assert (found["p"] < 0.05) == (found["interval"][0] > 0 or found["interval"][1] < 0)
 
 
 def test_the_detectable_difference_of_a_mean_is_that_of_a_t_test() -> None:
@@ -200,7 +200,7 @@ def test_the_detectable_difference_of_a_mean_is_that_of_a_t_test() -> None:
     pools: list[Pool] = [([Ratio("1/min", float(t), 1.0, 1) for t in of], list(map(str, range(40)))) for of in totals]
     found = difference(*pools)
     sd = float(np.std(totals[0] - totals[1], ddof=1))
-    assert found.detectable == pytest.approx(detectable_difference(sd, 40), rel=0.1)
+    assert found["detectable"] == pytest.approx(detectable_difference(sd, 40), rel=0.1)
 
 
 def test_what_is_detectable_is_found_in_four_of_five_studies() -> None:
@@ -216,19 +216,19 @@ def test_holm_is_over_those_that_have_a_p() -> None:
     family = [difference(latencies(k, 10, 0.0), latencies(k + 50, 10, 20.0 * k)) for k in range(4)]
     nothing = difference(([], []), latencies(1, 10, 0.0))
     corrected = with_holm([family[0], nothing, *family[1:]])
-    assert (nothing.value, nothing.reason) == (None, "no items")
-    assert corrected[1].p_holm is None
+    assert (nothing["value"], nothing["reason"]) == (None, "no items")
+    assert corrected[1]["p_holm"] is None
     of = [corrected[0], *corrected[2:]]
-    assert [each.p_holm for each in of] == holm([each.p for each in of if each.p is not None])
+    assert [each["p_holm"] for each in of] == holm([each["p"] for each in of if each["p"] is not None])
 
 
 def test_shares_without_any_success_have_an_interval() -> None:
     pools: list[Pool] = [([Share(0, 20), Share(0, 30)], ["x", "y"]), ([Share(0, 25), Share(0, 9)], ["x", "z"])]
     found = difference(*pools)
-    assert found.value == 0.0
-    assert found.interval is not None
-    assert found.interval.low < 0 < found.interval.high
-    assert found.p == pytest.approx(1.0)
+    assert found["value"] == 0.0
+    assert found["interval"] is not None
+    assert found["interval"][0] < 0 < found["interval"][1]
+    assert found["p"] == pytest.approx(1.0)
 
 
 def test_more_successes_than_trials_are_refused() -> None:
@@ -261,7 +261,7 @@ def test_too_few_calls_show_no_difference_as_no_exact_test_would(of_a: int, of_b
     smallest = 2 / math.comb(of_a + of_b, of_a)
     assert exact.pvalue == pytest.approx(smallest)
     found = difference(a, b)
-    assert found.p == pytest.approx(smallest)
+    assert found["p"] == pytest.approx(smallest)
 
 
 @pytest.mark.parametrize(("clips", "smallest"), [(3, 0.25), (5, 0.0625)])
@@ -272,7 +272,7 @@ def test_too_few_pairs_show_no_difference_as_no_test_of_signs_would(clips: int, 
     signs = scipy_stats.wilcoxon([800.0 + k for k in range(clips)], method="exact")
     assert signs.pvalue == pytest.approx(smallest)
     found = difference(a, b)
-    assert found.p == pytest.approx(smallest)
+    assert found["p"] == pytest.approx(smallest)
 
 
 def rates(events: Sequence[float], prefix: str) -> Pool:
@@ -283,16 +283,16 @@ def rates(events: Sequence[float], prefix: str) -> Pool:
 def test_events_on_one_side_alone_are_told_by_the_test_that_needs_no_spread() -> None:
     """Eight calls of ten with an event, against none: a bootstrap of the side without any shows no spread."""
     found = difference(rates([1] * 8 + [0] * 2, "a"), rates([0] * 10, "b"))
-    assert (found.value, found.interval, found.reason) == (0.4, None, ALIKE_ON_A_SIDE)
+    assert (found["value"], found["interval"], found["reason"]) == (0.4, None, ALIKE_ON_A_SIDE)
     exact = scipy_stats.fisher_exact([[8, 2], [0, 10]]).pvalue
-    assert found.p == pytest.approx(exact, abs=0.001)
+    assert found["p"] == pytest.approx(exact, abs=0.001)
     (corrected,) = with_holm([found])
     assert verdict(corrected, "less") == "worse"
     assert verdict(corrected, None) == "different"
     few = with_holm([difference(rates([1, 0, 0, 0, 0], "a"), rates([0] * 6, "b"))])[0]
     assert verdict(few, "less") == "no difference found"
     fewer = with_holm([difference(rates([4, 4, 4], "a"), rates([0] * 2, "b"))])[0]
-    assert (verdict(fewer, "less"), fewer.reason) == ("undecided", TOO_FEW_TO_TELL)
+    assert (verdict(fewer, "less"), fewer["reason"]) == ("undecided", TOO_FEW_TO_TELL)
 
 
 @pytest.mark.parametrize(("calls", "rate"), [((10, 10), 0.03), ((10, 10), 0.1), ((12, 30), 0.05)])
@@ -311,8 +311,8 @@ def test_rare_events_that_are_as_common_are_rarely_told_apart(calls: tuple[int, 
                 )
             )
         found = difference(*pools)
-        told += found.p is not None and found.p < 0.05
-        alike += found.reason == ALIKE_ON_A_SIDE
+        told += found["p"] is not None and found["p"] < 0.05
+        alike += found["reason"] == ALIKE_ON_A_SIDE
     assert alike > 15
     assert told / 150 < 0.08
 
@@ -339,4 +339,4 @@ def test_p_of_medians_is_that_of_a_bootstrap_by_hand(shift_ms: float) -> None:
     a, (values, names) = latencies(3, 16, 0.0), latencies(4, 16, shift_ms)
     found = difference(a, (values, [f"other {name}" for name in names]))
     # the effective number of clusters of two sides lies between that of one and that of both
-    assert found.p == pytest.approx(naive_p(a, (values, names)), abs=0.05)
+    assert found["p"] == pytest.approx(naive_p(a, (values, names)), abs=0.05)

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pytest
 from fakes.recordings import drawn_recording
 
-from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.comparison_types import GateResult
+from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gate, Gates, parse, read_gates
 from fdbcore.analysis.gate_moments import worst
-from fdbcore.analysis.gates import Decision, decide, exit_code, gates_json, rounded
+from fdbcore.analysis.gates import decide, exit_code, rounded
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
@@ -55,9 +56,9 @@ def latencies(rng: np.random.Generator, calls: int, median_ms: float = 800.0, pr
     return group([{LATENCY: Values("ms", row.tolist())} for row in drawn], prefix)
 
 
-def one(gates: Gates, run: CallGroup, baseline: CallGroup | None = None) -> Decision:
+def one(gates: Gates, run: CallGroup, baseline: CallGroup | None = None) -> GateResult:
     (decision,) = decide(gates, run, baseline)
-    return decision
+    return decision.result
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,8 @@ def test_an_allowance_beside_a_share_is_below_1() -> None:
             decide(gate(text), run, run)
 
 
-def told(decision: Decision) -> str:
+def told(gate: GateResult) -> str:
     """What is shown of a gate."""
-    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
     return " | ".join(filter(None, (gate_finding(gate), gate_advice(gate))))
 
 
@@ -183,16 +183,15 @@ def test_a_gate_is_told_as_it_was_written_and_decided() -> None:
 def test_a_gate_of_few_calls_says_that_its_interval_may_be_too_narrow() -> None:
     for calls, few in ((5, True), (12, False)):
         decision = one(gate("premature_per_turn <= 0.9"), shares(np.arange(calls) % 3, 8))
-        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
-        assert decision.status == "passed"
-        assert gate_basis(result).endswith("; with fewer than 10 an interval may be too narrow") == few
+        assert decision["status"] == "passed"
+        assert gate_basis(decision).endswith("; with fewer than 10 an interval may be too narrow") == few
 
 
 def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None:
     many = shares(np.arange(12) % 3, 8)
     run = replace(many, calls=[replace(call, columns={"caller": str(k % 4)}) for k, call in enumerate(many.calls)])
     (decision,) = decide(gate("premature_per_turn <= 0.9"), run, None, cluster="caller")
-    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {}, Run(Path(), []))["results"]
+    result = decision.result
     assert (result["run"]["calls"], result["run"]["clusters"]) == (12, 4)
     assert gate_basis(result).endswith("; only 4 clusters: with fewer than 10 an interval may be too narrow")
 
@@ -201,9 +200,9 @@ def test_clips_over_several_lines_are_as_many_as_clips() -> None:
     many = shares(np.arange(12) % 3, 8)
     columns = [{"clip": f"c{k % 6}", "line": ("clean", "babble:10")[k // 6]} for k in range(12)]
     run = replace(many, calls=[replace(call, columns=own) for call, own in zip(many.calls, columns, strict=True)])
-    over_both = one(gate("premature_per_turn <= 0.9"), run).run
+    over_both = one(gate("premature_per_turn <= 0.9"), run)["run"]
     assert (over_both["calls"], over_both["clusters"]) == (12, 6)
-    clean = one(gate("premature_per_turn <= 0.9", line="clean"), run).run
+    clean = one(gate("premature_per_turn <= 0.9", line="clean"), run)["run"]
     assert (clean["calls"], clean["clusters"]) == (6, 6)
 
 
@@ -217,18 +216,18 @@ def test_a_share_is_decided_on_its_interval() -> None:
     rng = np.random.default_rng(1)
     old, new = shares(rng.binomial(8, 0.02, 1000), 8), shares(rng.binomial(8, 0.06, 1000), 8)
     failed = one(gate(PREMATURE), new, old)
-    assert failed.status == "failed"
-    assert failed.value is not None
-    assert failed.interval is not None
-    assert failed.interval.low < 0.04 < failed.interval.high
-    assert failed.interval == pytest.approx(_resampled(new, old), abs=0.001)
-    assert one(gate("premature_per_turn <= baseline + 0.06"), new, old).status == "passed"
-    assert one(gate("premature_per_turn <= baseline + 0.04"), new, old).status == "cannot tell"
-    assert one(gate("premature_per_turn >= baseline + 0.06"), new, old).status == "failed"
-    assert one(gate("premature_per_turn <= 0.04"), old).status == "passed"
-    assert one(gate("premature_per_turn <= 0.04"), new).status == "failed"
-    assert one(gate("premature_per_turn <= baseline * 2"), new, old).status == "failed"
-    assert one(gate("premature_per_turn <= baseline * 5"), new, old).status == "passed"
+    assert failed["status"] == "failed"
+    assert failed["value"] is not None
+    assert failed["interval"] is not None
+    assert failed["interval"][0] < 0.04 < failed["interval"][1]
+    assert failed["interval"] == pytest.approx(_resampled(new, old), abs=0.001)
+    assert one(gate("premature_per_turn <= baseline + 0.06"), new, old)["status"] == "passed"
+    assert one(gate("premature_per_turn <= baseline + 0.04"), new, old)["status"] == "cannot tell"
+    assert one(gate("premature_per_turn >= baseline + 0.06"), new, old)["status"] == "failed"
+    assert one(gate("premature_per_turn <= 0.04"), old)["status"] == "passed"
+    assert one(gate("premature_per_turn <= 0.04"), new)["status"] == "failed"
+    assert one(gate("premature_per_turn <= baseline * 2"), new, old)["status"] == "failed"
+    assert one(gate("premature_per_turn <= baseline * 5"), new, old)["status"] == "passed"
 
 
 def _resampled(new: CallGroup, old: CallGroup) -> tuple[float, float]:
@@ -244,65 +243,65 @@ def _resampled(new: CallGroup, old: CallGroup) -> tuple[float, float]:
 def test_items_are_decided_by_their_statistic() -> None:
     rng = np.random.default_rng(3)
     old, new = latencies(rng, 300), latencies(rng, 300, 1000.0)
-    assert one(gate(f"{LATENCY} <= 900"), old).status == "passed"
-    assert one(gate(f"{LATENCY}.median <= 900"), new).status == "failed"
-    assert one(gate(f"{LATENCY}.p90 <= baseline * 1.1"), new, old).status == "failed"
-    assert one(gate(f"{LATENCY}.p90 <= baseline * 1.5"), new, old).status == "passed"
+    assert one(gate(f"{LATENCY} <= 900"), old)["status"] == "passed"
+    assert one(gate(f"{LATENCY}.median <= 900"), new)["status"] == "failed"
+    assert one(gate(f"{LATENCY}.p90 <= baseline * 1.1"), new, old)["status"] == "failed"
+    assert one(gate(f"{LATENCY}.p90 <= baseline * 1.5"), new, old)["status"] == "passed"
     decision = one(gate(f"{LATENCY}.mean <= baseline + 100"), new, old)
     items = [np.concatenate([q[LATENCY].values for q in of.quantities]) for of in (new, old)]  # type: ignore[union-attr]
-    assert decision.value == pytest.approx(items[0].mean() - items[1].mean())
-    assert decision.run["value"] == pytest.approx(items[0].mean())
+    assert decision["value"] == pytest.approx(items[0].mean() - items[1].mean())
+    assert decision["run"]["value"] == pytest.approx(items[0].mean())
     rates = group([{"overlap_per_min": Ratio("1/min", k % 3, 1.0, k % 3)} for k in range(60)])
-    assert one(gate("overlap_per_min <= 2"), rates).status == "passed"
+    assert one(gate("overlap_per_min <= 2"), rates)["status"] == "passed"
 
 
 def test_without_items_nothing_is_measured() -> None:
     empty, some = group([{LATENCY: Values("ms", [])}] * 5), latencies(np.random.default_rng(4), 20)
-    assert one(gate(f"{LATENCY} <= 900"), empty).status == "not measured"
+    assert one(gate(f"{LATENCY} <= 900"), empty)["status"] == "not measured"
     absent = one(gate("compat_v1_latency_ms <= baseline"), some, some)
-    assert (absent.status, absent.reason) == ("not measured", "no call of the run has this measure")
+    assert (absent["status"], absent["reason"]) == ("not measured", "no call of the run has this measure")
     few = one(gate(f"{LATENCY}.p99 <= 5000"), some)
-    assert (few.status, few.reason) == ("cannot tell", "p99 needs 500 items, got 200")
+    assert (few["status"], few["reason"]) == ("cannot tell", "p99 needs 500 items, got 200")
     fewer = one(
         gate(f"{LATENCY}.p9 <= 5000"),
         group([{LATENCY: Values("ms", list(map(float, range(30 * k, 30 * k + 30))))} for k in (0, 1)]),
     )
-    assert (fewer.status, fewer.reason) == ("cannot tell", "no interval: p9 needs 112 items, got 60")
+    assert (fewer["status"], fewer["reason"]) == ("cannot tell", "no interval: p9 needs 112 items, got 60")
     where = group([{LATENCY: Values("ms", [500.0])}] * 5, language="ja")
     assert (
-        one(gate(f"{LATENCY} <= baseline", language="ja"), where, some).reason
+        one(gate(f"{LATENCY} <= baseline", language="ja"), where, some)["reason"]
         == "no call of the baseline has this measure"
     )
 
 
 def test_many_calls_that_agree_are_an_interval() -> None:
     same = group([{LATENCY: Values("ms", [800.0])}] * 200)
-    assert one(gate(f"{LATENCY} <= 900"), same).status == "passed"
-    assert one(gate(f"{LATENCY} <= 700"), same).status == "failed"
+    assert one(gate(f"{LATENCY} <= 900"), same)["status"] == "passed"
+    assert one(gate(f"{LATENCY} <= 700"), same)["status"] == "failed"
     few = one(gate(f"{LATENCY} <= 900"), group([{LATENCY: Values("ms", [800.0])}] * 20))
-    assert few.status == "cannot tell"
-    assert "all clusters agree" in few.reason
+    assert few["status"] == "cannot tell"
+    assert "all clusters agree" in few["reason"]
 
 
 def test_one_cluster_passes_no_gate() -> None:
     one_call, calls = shares(np.array([0]), 400), shares(np.zeros(30, np.int64), 40, "old")
     for text, run in (("premature_per_turn <= 0.1", one_call), (PREMATURE, calls)):
         decision = one(gate(text), run, one_call)
-        assert (decision.status, decision.interval) == ("cannot tell", None)
-        assert decision.reason.startswith(ONE_CLUSTER)
-    assert decision.reason.endswith("(of the baseline)")
-    assert one(gate("premature_per_turn <= 0.1"), calls).status == "passed"
+        assert (decision["status"], decision["interval"]) == ("cannot tell", None)
+        assert decision["reason"].startswith(ONE_CLUSTER)
+    assert decision["reason"].endswith("(of the baseline)")
+    assert one(gate("premature_per_turn <= 0.1"), calls)["status"] == "passed"
 
 
 def test_several_gates_share_the_level() -> None:
     rng = np.random.default_rng(5)
     run = shares(rng.binomial(8, 0.05, 200), 8)
     both = Gates((parse("premature_per_turn <= 0.1", {}, ""),) * 2)
-    wide, alone = decide(both, run, None)[0], one(gate("premature_per_turn <= 0.1"), run)
-    assert wide.level == pytest.approx(0.975)
-    assert wide.interval is not None
-    assert alone.interval is not None
-    assert wide.interval.high - wide.interval.low > alone.interval.high - alone.interval.low
+    wide, alone = decide(both, run, None)[0].result, one(gate("premature_per_turn <= 0.1"), run)
+    assert wide["level"] == pytest.approx(0.975)
+    assert wide["interval"] is not None
+    assert alone["interval"] is not None
+    assert wide["interval"][1] - wide["interval"][0] > alone["interval"][1] - alone["interval"][0]
 
 
 def test_the_exit_code_says_what_became_of_all() -> None:
@@ -327,24 +326,24 @@ def test_few_calls_cannot_tell_and_say_how_many_could() -> None:
     def drawn(calls: int, share: float) -> CallGroup:
         return shares(rng.binomial(8, share, calls), 8)
 
-    def undecided(calls: int) -> list[Decision]:
+    def undecided(calls: int) -> list[GateResult]:
         found = [one(gate(PREMATURE), drawn(calls, 0.06), drawn(calls, 0.02)) for _ in range(60)]
-        return [each for each in found if each.status == "cannot tell"]
+        return [each for each in found if each["status"] == "cannot tell"]
 
     assert len(undecided(20)) > 50
     truth = [shares(rng.permutation(np.repeat([0, 1], [60 - cut, cut])), 8) for cut in (29, 10)]  # 6 and 2 per cent
     at_truth = one(gate(PREMATURE), *truth)
-    assert at_truth.status == "cannot tell"
-    assert at_truth.calls_needed is not None
-    assert 0.05 < len(undecided(at_truth.calls_needed)) / 60 < 0.4
+    assert at_truth["status"] == "cannot tell"
+    assert at_truth["calls_needed"] is not None
+    assert 0.05 < len(undecided(at_truth["calls_needed"])) / 60 < 0.4
     for calls in (20, 60):
-        ranges = [each.calls_range or (0, None) for each in undecided(calls) if each.calls_needed]
-        held = [least <= at_truth.calls_needed <= (most or np.inf) for least, most in ranges]
+        ranges = [each["calls_range"] or (0, None) for each in undecided(calls) if each["calls_needed"]]
+        held = [least <= at_truth["calls_needed"] <= (most or np.inf) for least, most in ranges]
         assert np.mean(held) > 0.7
-        assert len({each.calls_needed for each in undecided(calls)}) > 10  # the number by itself says too much
+        assert len({each["calls_needed"] for each in undecided(calls)}) > 10  # the number by itself says too much
     assert " or more" in told(undecided(20)[0])
-    assert at_truth.calls_range is not None
-    assert at_truth.calls_range[0] < at_truth.calls_needed
+    assert at_truth["calls_range"] is not None
+    assert at_truth["calls_range"][0] < at_truth["calls_needed"]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(7.2, 8), (88.0, 88), (261.0, 270), (5_611.0, 5_700), (99.5, 100)])
@@ -364,7 +363,7 @@ def test_no_difference_seldom_raises_an_alarm(calls: int, paired: bool) -> None:
     gates, prefix = gate("premature_per_turn <= baseline"), "call" if paired else "old"
     studies = 200
     found = [
-        one(gates, _beta_shares(rng, calls, 0.05, "call"), _beta_shares(rng, calls, 0.05, prefix)).status
+        one(gates, _beta_shares(rng, calls, 0.05, "call"), _beta_shares(rng, calls, 0.05, prefix))["status"]
         for _ in range(studies)
     ]
     assert found.count("failed") / studies <= 0.05
@@ -374,5 +373,7 @@ def test_no_difference_seldom_raises_an_alarm(calls: int, paired: bool) -> None:
 def test_alarms_by_the_median_are_as_rare() -> None:
     rng, studies = np.random.default_rng(9), 100
     gates = gate(f"{LATENCY} <= baseline")
-    found = [one(gates, latencies(rng, 40, prefix="a"), latencies(rng, 40, prefix="b")).status for _ in range(studies)]
+    found = [
+        one(gates, latencies(rng, 40, prefix="a"), latencies(rng, 40, prefix="b"))["status"] for _ in range(studies)
+    ]
     assert found.count("failed") / studies <= 0.05

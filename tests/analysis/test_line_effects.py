@@ -10,12 +10,13 @@ import pytest
 from fakes.recordings import drawn_recording
 from helpers.on_lines import health_at
 
+from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.gate_file import gates_of
-from fdbcore.analysis.gates import decide, gates_json
+from fdbcore.analysis.gates import decided
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.line_effects import pooled_text
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.score import score
 from fdbcore.analysis.survey import survey
 from fdbcore.measures.health.measured_lines import MeasuredLine, measured_lines
 from fdbcore.measures.quantities import Values
@@ -50,8 +51,8 @@ def note(text: str, run: Sequence[Call], latency_ms: float, baseline: Sequence[C
         return CallGroup("", list(calls), [{LATENCY: Values("ms", [ms - 10, ms, ms + 10])} for _ in calls])
 
     gates = gates_of({"gates": [text]}, "gates.toml")
-    decisions = decide(gates, group(run, latency_ms), group(baseline, 400) if baseline else None)
-    (result,) = gates_json(Path("gates.toml"), gates, decisions, [[]], {}, Run(Path(), []))["results"]
+    run_and_baseline = Sides(Run(Path(), []), group(run, latency_ms), None, group(baseline or (), 400), [])
+    (result,) = decided(Path("gates.toml"), gates, run_and_baseline, None)["results"]
     return result.get("lines", "")
 
 
@@ -100,7 +101,7 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     shifts = [clean.turn_start_ms - end for end in (clean.turn_end_ms, room.turn_end_ms, clean.turn_end_ms)]
     assert found["answers_ms"] == pytest.approx((shifts[0], shifts[1], shifts[0]))
     text = pooled_text(found)
-    shown = run_screen([call.recording for call in calls], summary([call.recording for call in calls])["measures"])
+    shown = run_screen(survey(Run(tmp_path, calls)))
     assert f"lines: answers of B {-shifts[0]:.0f} ms early (median of 5 of 5 calls" in " ".join(shown.split())
     assert text.startswith(f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms")
     assert text.endswith("; 1 call unlike all lines that were measured: far")
@@ -110,8 +111,8 @@ def test_the_screen_of_gates_shows_it(tmp_path: Path, lines: dict[str, MeasuredL
     run = calls_on(tmp_path / "room", lines["room 800 ms"], lines["clean"], 12)
     group = CallGroup("", run, [{LATENCY: Values("ms", [500.0, 510.0])} for _ in run])
     gates = gates_of({"gates": [f"{LATENCY} <= 506"]}, "gates.toml")
-    decided = gates_json(Path("gates.toml"), gates, decide(gates, group, None), [[]], {}, Run(Path(), []))
+    found = decided(Path("gates.toml"), gates, Sides(Run(Path(), []), group, None, None, []), None)
     described = {"path": "RUN", "calls": 12, "unscored": {}, "settings": None, "settings_sha256s": {}, "versions": {}}
-    document: Any = {"run": described, "baseline": None, "notes": [], "comparisons": [], "gates": decided}
+    document: Any = {"run": described, "baseline": None, "notes": [], "comparisons": [], "gates": found}
     shown = comparison_screen(document, 100)
     assert "  !! the figure is 1 ms from its limit, but on lines like these it is " in " ".join(shown.splitlines())

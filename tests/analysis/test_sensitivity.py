@@ -15,7 +15,7 @@ from helpers.voices import DIALOGUE, voices, write
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import CallGroup, Unit, groups, rescored
 from fdbcore.analysis.score import quantities, summarise
-from fdbcore.analysis.sensitivity import ALONE, MIN_SILENCES_MS, Variant, activity_by, reread, sensitivity, variants
+from fdbcore.analysis.sensitivity import ALONE, MIN_SILENCES_MS, activity_by, reread, sensitivity, variant, variants
 from fdbcore.analysis.summary_types import Summary
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Share
@@ -81,11 +81,11 @@ def test_each_reading_is_a_replay_with_these_settings(tmp_path: Path) -> None:
     recording = replay(call, out=tmp_path / "run", vad="energy")
     chosen = variants(TurnSettings(), ["silero"])
     found = reread(recording.path, chosen).headlines
-    assert any(variant.detector for variant in chosen)
+    assert any(each["detector"] for each in chosen)
     for number in (0, 1, 8, len(chosen) - 1):
-        variant = chosen[number]
-        settings = replace(TurnSettings(), **variant.changes)
-        detector = variant.detector or "energy"
+        one = chosen[number]
+        settings = replace(TurnSettings(), **one["changes"])
+        detector = one["detector"] or "energy"
         expected = quantities(replay(call, out=tmp_path / f"again{number}", vad=detector, settings=settings))
         told = found[number]
         for name in headlines():
@@ -127,10 +127,10 @@ def test_audio_that_changed_since_its_replay_is_not_heard(tmp_path: Path) -> Non
     call = write(tmp_path / "call.wav", voices(DIALOGUE))
     expected = activity_by(replay(call, out=tmp_path / "before"), "energy")
     recording, as_replayed = replay(call, out=tmp_path / "run"), call.read_bytes()
-    own = reread(recording.path, [Variant()])
+    own = reread(recording.path, [variant({})])
     write(call, voices(OTHER_DIALOGUE))
     reason = "call.wav has changed since it was replayed"
-    assert reread(recording.path, [Variant({}, "energy")]) == (own.headlines, {"energy": reason})
+    assert reread(recording.path, [variant({}, "energy")]) == (own.headlines, {"energy": reason})
     call.write_bytes(as_replayed)
     assert all(map(np.array_equal, activity_by(recording, "energy"), expected))
 
@@ -190,7 +190,7 @@ def test_a_call_whose_activity_is_broken_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own", [TurnSettings(), TurnSettings(min_silence_ms=60), TurnSettings(min_silence_ms=300)])
 def test_settings_that_cannot_be_are_not_tried(own: TurnSettings) -> None:
     chosen = variants(own, ["silero"])
-    tried = [replace(own, **variant.changes) for variant in chosen if not variant.detector]
+    tried = [replace(own, **each["changes"]) for each in chosen if not each["detector"]]
     assert tried[0] == own
     assert len(set(tried)) == len(tried)
     assert {s.min_silence_ms for s in tried} == {*MIN_SILENCES_MS, own.min_silence_ms}

@@ -18,12 +18,12 @@ from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.on_lines import health_at
 from helpers.voices import voices, write
 
+from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gate_file import DEFAULTS, read_gates
-from fdbcore.analysis.score import summary
+from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.health.measured_lines import measured_lines
-from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.call.screen import run_screen
@@ -302,6 +302,5 @@ def test_a_run_says_how_many_calls_end_with_a_unanswered(silenced: Path) -> None
     told = command("report", silenced, "--no-audio").stdout
     assert text in " ".join(told.split())
     assert f"<summary>{text}</summary>" in (silenced / "index.html").read_text()
-    readings = [Reading(silenced / f"en{number:04}") for number in range(1, 5)]
-    few = run_screen(readings, summary(readings)["measures"])
+    few = run_screen(survey(Run(silenced, [call for call in Run(silenced).calls if "en0001" <= call.name <= "en0004"])))
     assert text.replace("40", "4") in " ".join(few.split())

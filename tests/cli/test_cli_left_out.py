@@ -21,7 +21,7 @@ from helpers.voices import RATE_HZ, voices, write
 
 import fdbcore
 from fdbcore.analysis.score import read_scores, score
-from fdbcore.analysis.sensitivity import Variant, headline_quantities, reread
+from fdbcore.analysis.sensitivity import headline_quantities, reread, variant
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META
@@ -238,7 +238,7 @@ def test_settings_and_detectors_are_varied_within_the_kept_spans(tmp_path: Path)
         fdbcore.replay(SAMPLE / "sample.flac", out=tmp_path / vad, vad=vad, leave_out=[(0.0, 12.0), (30.0, None)])
         for vad in ("energy", "silero")
     )
-    found, other = reread(energy.path, [Variant(), Variant(detector="silero")]).headlines
+    found, other = reread(energy.path, [variant({}), variant({}, "silero")]).headlines
     assert found == headline_quantities(energy.dialogue)
     assert other == headline_quantities(silero.dialogue)
     whole = fdbcore.replay(SAMPLE / "sample.flac", out=tmp_path / "whole", vad="energy")

@@ -21,7 +21,7 @@ from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score as score_call
-from fdbcore.analysis.statement_types import Statements
+from fdbcore.analysis.statements import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading

@@ -19,7 +19,7 @@ from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.score import score
 from fdbcore.analysis.survey import survey
 from fdbcore.audio.wav import WavWriter
 from fdbcore.measures.caveats import MOST_MADE_UP_SHARE, MOST_SHOWN, caveats
@@ -64,7 +64,7 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert text.index("outcome: failed: side B: hung up on us") < text.index("At a glance")
     assert text.index("2 ticks missed") < text.index("At a glance")
     assert f"!! {failed}" in screen(recording, scores)
-    of_run = run_screen([recording], summary([recording])["measures"])
+    of_run = run_screen(survey(Run(tmp_path)))
     assert "!! the call failed" in of_run
     assert "1 of 1 scored calls failed" in of_run.splitlines()[0]
 

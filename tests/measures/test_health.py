@@ -20,7 +20,7 @@ from helpers.faulty_audio import Stereo, clipped16, in_rooms, sample, sine, synt
 from helpers.input_health import Activity, active, blocks, found, health_of
 from helpers.schema import validator
 
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.score import pooled_measures, score
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
@@ -434,7 +434,7 @@ def test_measures_stand_without_and_with_echo(tmp_path: Path) -> None:
     count = sum(event.get("suspect", False) for event in content["events"])
     assert f"health           echo B->A -22 dB at 120 ms ({count} events suspect)" in screen(echoing, content)
     assert "  with echo" in screen(echoing, content)
-    pooled = summary([clean, echoing])["measures"]["a_onset_in_overlap_per_b_speech_min"]
+    pooled = pooled_measures([clean, echoing])["a_onset_in_overlap_per_b_speech_min"]
     assert (pooled["n"], pooled["with_echo"]["n"]) == (2 * onsets["n"], onsets["n"] + onsets["with_echo"]["n"])
     assert "health           ok\n" in screen(clean, document_of(clean))
     page = (echoing.path / "report.html").read_text()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.analysis.score import score
-from fdbcore.analysis.sensitivity import Variant, reread
+from fdbcore.analysis.sensitivity import reread, variant
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled
@@ -157,7 +157,7 @@ def test_a_call_whose_pauses_b_cuts_into_has_as_many_opportunities_as_turn_ends(
         assert (measures[name]["count"], measures[name]["n"]) == (6, 6)
     assert measures["response_latency_ms"]["median"] == 1500
     assert measures["answered_per_turn"]["excluded"]["cut_in"] == 6
-    varied = reread(recording.path, [Variant()]).headlines[0]
+    varied = reread(recording.path, [variant({})]).headlines[0]
     assert varied["answered_per_turn"] == Share(6, 6, {"censored": 0, "cut_in": 6})
 
 

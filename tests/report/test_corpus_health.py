@@ -17,7 +17,7 @@ from helpers.faulty_audio import sample, sine, with_echo, write
 from msgspec import to_builtins
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.score import read_quantities, read_scores, summary
+from fdbcore.analysis.score import pooled_measures, read_quantities, read_scores
 from fdbcore.analysis.survey import survey
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
@@ -121,7 +121,7 @@ def test_events_that_are_not_suspect_are_those_of_the_figures(ran: Ran) -> None:
 
 def test_pooled_measures_stand_without_and_with_echo(ran: Ran) -> None:
     pooled = read_json(ran.run / "summary.json")["measures"]
-    assert pooled == json.loads(json.dumps(summary([ran.recording(name) for name in BUILT])["measures"]))
+    assert pooled == json.loads(json.dumps(pooled_measures([ran.recording(name) for name in BUILT])))
     n = {name: read_scores(ran.recording(name))["measures"][ONSETS]["n"] for name in BUILT}
     assert pooled[ONSETS]["n"] == sum(n.values()) == 2 * n["clean"] + n["tone"]
     assert pooled[ONSETS]["with_echo"]["n"] > pooled[ONSETS]["n"]

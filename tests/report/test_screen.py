@@ -10,7 +10,9 @@ import pytest
 from fakes.recordings import META, drawn_recording, sample_recording
 from helpers.documents import document_of
 
-from fdbcore.analysis.score import score, summary
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import score
+from fdbcore.analysis.survey import survey
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, write_json
 from fdbcore.recording.labels import Label, keep_labels
@@ -151,7 +153,7 @@ def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
     recordings = [drawn_recording(tmp_path / f"call-{n}", d) for n, d in enumerate([SILENT, ONE_ANSWER, NO_ANSWER])]
     for recording in recordings:
         score(recording)
-    lines = run_screen(recordings, summary(recordings)["measures"]).splitlines()
+    lines = run_screen(survey(Run(tmp_path))).splitlines()
     assert lines[0].startswith("3 calls, 0:49")
     assert lines[1] == "!! call-0: B never spoke: no speech found, digitally silent"
     table = next(number for number, line in enumerate(lines) if line.startswith("call "))

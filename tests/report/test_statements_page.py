@@ -13,7 +13,7 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.analysis.statement_types import Statements
+from fdbcore.analysis.statements import Statements
 from fdbcore.report.groups.page import page
 from fdbcore.report.html.templates import environment
 from fdbcore.report.svg.forest import ForestRow, forest

@@ -184,7 +184,7 @@ def test_answers_are_kept_by_temperature_and_tell_which_was_sent(dialogue: Path)
             name, _, setting = model.partition("&")
             _, found = judged_of(dialogue, [judge(f"{server.address_of(f'openai:{name}')}&{setting}")])
             asked.append(len(server.asked))
-            sent.append(found.spent.to_json(1, "")["temperatures"])
+            sent.append(found.spent["temperatures"])
     assert asked == [1, 1, 2, 3, 4], "the second time it is kept"
     assert sent == [[0.2], [0.2], [1.0], [None], [None]]
 
@@ -386,16 +386,21 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     with FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
-        assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9), made.spent.unpriced) == (3, 3, 3.0, 0)
+        assert (len(server.asked), made.spent["requests"], round(made.spent["usd"], 9), made.spent["unpriced"]) == (
+            3,
+            3,
+            3.0,
+            0,
+        )
         assert made.told == "questions to judges: 3 asked now, 0 answered before"
         assert found.partly == [("3 of 6 answers", "events: not asked: 3.00 USD spent of --max-cost 3.5")]
         assert found.values()["turn_taking"] == 4.0
         (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
-        assert (len(server.asked), found.unscored, round(made.spent.usd, 9)) == (6, [], 6.0)
+        assert (len(server.asked), found.unscored, round(made.spent["usd"], 9)) == (6, [], 6.0)
         assert made.told == "questions to judges: 3 asked now, 3 answered before"
     with FakeOpenAI(marks) as server:
         _, made = judged_of(dialogue, [judge(server.address_of("openai:unknown"))])
-        assert (made.spent.usd, made.spent.unpriced) == (0.0, 1)
+        assert (made.spent["usd"], made.spent["unpriced"]) == (0.0, 1)
 
 
 def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
@@ -415,7 +420,7 @@ def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
     ):
         assert JudgeOptions.of(options).limit_usd == 3.5
         _, made = judged_of(dialogue, [judge(server.address_of("openai:mine"))], repeats=6, desk=Desk(3.5))
-    assert (len(server.asked), round(made.spent.usd, 9), made.spent.unpriced) == (3, 3.0, 0)
+    assert (len(server.asked), round(made.spent["usd"], 9), made.spent["unpriced"]) == (3, 3.0, 0)
 
 
 @pytest.mark.parametrize(
@@ -444,17 +449,17 @@ def test_what_an_answer_counted_is_counted_though_it_cannot_be_used(
     monkeypatch.setenv(fake.VARIABLE, fake.KEY)
     with fake(lambda asked: fault if asked.number < 1 else marks(asked)) as server:
         _, made = judged_of(dialogue, [judge(server.address_of(vendor))])
-    assert len(server.asked) == made.spent.requests == 2
-    assert made.spent.counts["text_in_tokens"] == 300 + 100
-    assert made.spent.counts["text_out_tokens"] == tokens_out + 20
+    assert len(server.asked) == made.spent["requests"] == 2
+    assert made.spent["counts"]["text_in_tokens"] == 300 + 100
+    assert made.spent["counts"]["text_out_tokens"] == tokens_out + 20
 
 
 def test_decisions_that_do_not_answer_each_question_are_counted(dialogue: Path) -> None:
     with FakeDecisions(lambda question: score_of(question, {"1": 1.0}), answers=1) as server:
         (found,), made = judged_of(dialogue, [judge(server.address_of("openai-decisions:gpt-6-luna"))])
     assert "something other than decisions" in found.unscored[0]
-    assert len(server.asked) == made.spent.requests == 2
-    assert made.spent.counts == {"text_in_tokens": 200, "text_out_tokens": 16}
+    assert len(server.asked) == made.spent["requests"] == 2
+    assert made.spent["counts"] == {"text_in_tokens": 200, "text_out_tokens": 16}
 
 
 @pytest.mark.parametrize("fault", [Says("{", 400_000, 0, cut=True), Refuses("refusal", 400_000, 0)])
@@ -465,7 +470,7 @@ def test_refused_and_cut_answers_count_against_the_limit_of_cost(
     with FakeOpenAI(lambda asked: fault) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
         _, made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
-    assert (len(server.asked), made.spent.requests, round(made.spent.usd, 9)) == (3, 3, 3.0)
+    assert (len(server.asked), made.spent["requests"], round(made.spent["usd"], 9)) == (3, 3, 3.0)
 
 
 def test_repeats_that_failed_are_told_beside_the_medians_of_the_others(dialogue: Path) -> None:
@@ -533,7 +538,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
         (refused,) = found.unscored
         assert refused.startswith("events: event 2: instruction_following")
         assert refused.endswith("refused")
-        assert made.spent.counts["text_in_tokens"] == 2 * 100
+        assert made.spent["counts"]["text_in_tokens"] == 2 * 100
         judged_of(dialogue, asks, "entity")
         assert len(server.asked) == 2
     (dialogue / JUDGED).unlink()

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url, webm
+from fdbcore.report.call.document_types import Document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.screen import last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
@@ -37,9 +38,6 @@ from fdbcore.report.html.templates import INDEX, render_pieces
 from fdbcore.report.html.values import Links
 from fdbcore.types import TurnSettings, clock_text, ticks_to_s
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
-
-if TYPE_CHECKING:
-    from fdbcore.report.call.document_types import Document
 
 FULL_SCALE: Final = 32_768
 PIECE_BYTES: Final = 3 << 15  # base64 codes three bytes at a time

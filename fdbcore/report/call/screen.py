@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
-from fdbcore.analysis.facts import fto_ms
-from fdbcore.analysis.input_notes import SoundOfCall, standing_out
-from fdbcore.analysis.line_effects import pooled_lines, pooled_text
+from fdbcore.analysis.input_notes import standing_out
+from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.survey import CallRow, Survey
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import one_of_each_kind_first
-from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
@@ -27,6 +26,7 @@ from fdbcore.report.format import (
     amount,
     by_chance,
     clock_text,
+    counted,
     headline,
     length_text,
     long_onsets,
@@ -41,7 +41,7 @@ from fdbcore.report.terminal import LABEL_COLUMNS, filled, labelled, laid_out, s
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Scores, Summary
+    from fdbcore.analysis.summary_types import Measures, Summary
     from fdbcore.recording.recorded_types import LineOfCall
     from fdbcore.report.call.document_types import Document
 
@@ -129,67 +129,54 @@ def _line_text(line: LineOfCall) -> str:
     return f"{line['name']}: {', '.join(heard)}"
 
 
-def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COLUMNS) -> str:
-    """One line per call, and the figures of all scored calls. pooled: the measures of their `summary`."""
-    length_s, measured_s = _seconds(readings)
-    head = f"{len(readings)} call{'s' if len(readings) != 1 else ''}, {clock_text(length_s)}"
-    head += measured_text(length_s, measured_s)
+def run_screen(run: Survey, columns: int = COLUMNS) -> str:
+    """One line per scored call, of which there must be one, and the figures of all of them."""
+    length_s, measured_s = run.lengths_s
+    pooled, failed = run.measures, 0
     rows = [["call", "length", *columns_of.titles(), "worst"]]
-    scored: list[tuple[Reading, Scores]] = []
-    for reading in readings:
-        scores = read_scores(reading)
-        measures, reason = scores["measures"], scores.get("unscored")
-        if reason:
-            rows.append([reading.name, _length(reading), *columns_of.cells({}), f"!! {reason}"])
-        else:
-            scored.append((reading, scores))
-            cells = [_length(reading), *columns_of.cells(measures), _remark(reading, scores)]
-            rows.append([reading.name, *cells])
-    if not scored:
-        return "\n".join([head, *_lines(rows, columns), "no call could be scored"])
-    failed = sum(bool(reading.outcome and reading.outcome.get("kind") == "failed") for reading, _ in scored)
-    head += f"; {failed} of {len(scored)} scored calls failed, and count as far as they went" if failed else ""
-    name = "all" if len(scored) == len(readings) else "scored"
-    length = _length(*(reading for reading, _ in scored))
-    rows.append([name, length, *columns_of.cells(pooled), ""])
+    for row in run.scored:
+        reading = row.call.recording
+        failed += bool(reading.outcome and reading.outcome.get("kind") == "failed")
+        cells = columns_of.cells(read_scores(reading)["measures"])
+        rows.append([row.call.name, clock_text(row.length_s or 0.0), *cells, _remark(row)])
+    head = f"{counted(len(run.scored), 'call')}, {clock_text(length_s)}{measured_text(length_s, measured_s)}"
+    head += f"; {failed} of {len(run.scored)} scored calls failed, and count as far as they went" if failed else ""
+    rows.append(["all", clock_text(length_s), *columns_of.cells(pooled), ""])
     beside = with_echo(pooled)
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
-    placed = ((reading.name, placed_lines(reading)) for reading, _ in scored)
     notes = [
         f"median answer time {_with_n(pooled['response_latency_ms'])}",
         f"answered {_with_n(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
-        *(f"lines: {told}" for found in [pooled_lines(placed)] if found and (told := pooled_text(found))),
+        *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
-    heard = {
-        reading.name: SoundOfCall(
-            reading.n_ticks, reading.health["sides"], fto_ms(reading.dialogue), "held" in reading.meta
-        )
-        for reading, _ in scored
-        if reading.health
-    }
-    strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(heard).items()]
-    warned = [*_unanswered(scored), *strange, *_amiss(scored, columns)]
+    strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]
+    warned = [*_unanswered(run), *strange, *_amiss(run, columns)]
     above, beneath = ([filled(text, columns) for text in texts] for texts in (warned, notes))
     return "\n".join([head, *above, *_lines(rows, columns), *beneath])
 
 
-def _unanswered(scored: Sequence[tuple[Reading, Scores]]) -> Iterator[str]:
+def _unanswered(run: Survey) -> Iterator[str]:
     """How many of several calls end with A unanswered, if any does."""
-    found = [found for _, scores in scored for found in scores["findings"] if found["id"] == ENDS_UNANSWERED]
-    if found and len(scored) > 1:
-        yield f"!! {ends_unanswered([each['end_s'] - each['start_s'] for each in found], len(scored))}"
+    found = [each for row in run.scored for each in row.findings if each["id"] == ENDS_UNANSWERED]
+    if found and len(run.scored) > 1:
+        yield f"!! {ends_unanswered([ticks_to_s(each['end_tick'] - each['start_tick']) for each in found], len(run.scored))}"
 
 
-def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[str]:
+def _amiss(run: Survey, columns: int) -> Iterator[str]:
     """One line for each thing that a reader must know about a call before any number."""
-    for reading, scores in scored:
-        name = _short(reading.name)
-        yield from (f"!! {name}: {text}" for text in told_first(scores))
-        if unhealthy := _unhealthy(reading):
+    for row in run.scored:
+        name = _short(row.call.name)
+        yield from (f"!! {name}: {text}" for text in _first_of(row))
+        if row.health and row.health.verdict != "ok":
+            unhealthy = " | ".join(finding.text for finding in row.health.findings)
             yield shortened_at_end(f"!! {name}: {unhealthy}", columns)
+
+
+def _first_of(row: CallRow) -> list[str]:
+    return [*(finding["text"] for finding in row.findings), *row.warnings]
 
 
 def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
@@ -198,24 +185,6 @@ def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     before, last = table[: -len(rows)], table[-len(rows) :]
     told = (shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(last, rows, strict=True))
     return [*before, *told]
-
-
-def _unhealthy(recording: Recording) -> str:
-    """The findings about the audio of a call; empty if it is ok or was not examined."""
-    health = recording.health
-    if health is None or health["verdict"] == "ok":
-        return ""
-    return " | ".join(finding["text"] for finding in health["findings"])
-
-
-def _length(*recordings: Recording) -> str:
-    return clock_text(_seconds(recordings)[0])
-
-
-def _seconds(recordings: Sequence[Recording]) -> tuple[float, float]:
-    """The length of all recordings together, and how much of it is measured."""
-    n_ticks = sum(recording.n_ticks for recording in recordings)
-    return ticks_to_s(n_ticks), ticks_to_s(sum(recording.measured_ticks for recording in recordings))
 
 
 def header(recording: Recording) -> str:
@@ -317,12 +286,11 @@ def _worst(reading: Reading, scores: Document) -> str:
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
 
 
-def _remark(reading: Reading, scores: Scores) -> str:
+def _remark(row: CallRow) -> str:
     """The first thing that a reader must know before any number, or else the worst moment."""
-    if first := told_first(scores):
+    if first := _first_of(row):
         return f"!! {first[0]}"
-    found = reading.moments
-    return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
+    return f"{clock_text(row.worst.start_tick / TICKS_PER_S)} {row.worst.text}" if row.worst else ""
 
 
 def _fraction(share: Summary) -> str:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import Measure, Unit
+from fdbcore.report.call.document_types import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat, without_empty
 from fdbcore.types import SIDES, Side, TurnKind, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
-    from fdbcore.report.call.document_types import Document, Event
 
 
 def turn_settings(content: Document) -> TurnSettings:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fdbcore.measures.caveats import not_as_asked
+from fdbcore.report.call.document_types import Document
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.html.values import Cell, Fact, Row
 from fdbcore.types import SIDES, Side
-
-if TYPE_CHECKING:
-    from fdbcore.report.call.document_types import Document
 
 PATH: Final = "."
 COLUMNS: Final = ("setting", "asked for", "confirmed")

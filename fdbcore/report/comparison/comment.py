@@ -10,25 +10,23 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from fdbcore.analysis.call_verdicts import VERDICTS
+from fdbcore.analysis.comparison_types import (
+    ComparedCalls,
+    ComparedMeasure,
+    Comparison,
+    DecidedGates,
+    GateMoment,
+    GateResult,
+    Verdict,
+)
 from fdbcore.report.comparison import limits, words
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
 from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.markdown import code, escaped
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        ComparedCalls,
-        ComparedMeasure,
-        Comparison,
-        DecidedGates,
-        GateMoment,
-        GateResult,
-        Verdict,
-    )
 
 _MARK: Final = "[//]: # (a comment of fdbcore)"
 """The last line of each comment: the address of a link that nothing has, so no page shows it."""

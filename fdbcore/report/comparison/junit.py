@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.etree import ElementTree
 
+from fdbcore.analysis.comparison_types import Comparison, GateResult
 from fdbcore.report.comparison import words
 from fdbcore.report.format import clock_text
 from fdbcore.report.svg.text import without_controls
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison, GateResult
 
 FORM: Final = r'<\?xml [^>]*>\s*<testsuite name="fdbcore gates"'
 """What each file is like."""

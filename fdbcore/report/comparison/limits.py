@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, GateInCall
+from fdbcore.analysis.comparison_types import DecidedGates, Status
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.report.comparison import words
 from fdbcore.report.format import amount, limit_text
 from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import Limit
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, Status
 
 SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed": "✓", "not measured": "–"}
 """What tells a status apart without its colour."""
@@ -28,24 +26,20 @@ def css(status: Status, is_doubted: bool = False) -> str:
 def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:
     """The limits of a measure, each with what its gate says of the run."""
     results = gated.gates["results"] if gated else []
-    return [
-        Limit(css(gate["status"]), SIGNS[gate["status"]], f"{VERDICTS[gate['status']]}: {words.whole_limit(gate)}")
-        for gate in results
-        if gate["measure"] == measure
-    ]
+    return [_told(gate["status"], words.whole_limit(gate)) for gate in results if gate["measure"] == measure]
 
 
 def of_call(verdict: CallVerdict | None, measures: Sequence[str]) -> list[Limit]:
     """The limits of the measures of one figure, each with what its gate says of the call."""
     return [
-        Limit(
-            css(gate.status),
-            SIGNS[gate.status],
-            f"{VERDICTS[gate.status]}: {_named(gate, len(measures) > 1)}{_too_few(gate)}",
-        )
+        _told(gate.status, f"{_named(gate, len(measures) > 1)}{_too_few(gate)}")
         for gate in (verdict.gates if verdict else ())
         if gate is not None and gate.gate.measure in measures
     ]
+
+
+def _told(status: Status, text: str) -> Limit:
+    return Limit(css(status), SIGNS[status], f"{VERDICTS[status]}: {text}")
 
 
 def sentence(verdict: CallVerdict) -> Limit:
@@ -58,8 +52,8 @@ def sentence(verdict: CallVerdict) -> Limit:
     elif verdict.status == "not measured":
         few = [f"{_label(gate)}{_too_few(gate)}" for gate in verdict.having("not measured") if _too_few(gate)]
         told = "; ".join(few) or "this call has nothing that a gate is about"
-    word = VERDICTS[verdict.status]
-    return Limit(css(verdict.status), SIGNS[verdict.status], f"{word[:1].upper()}{word[1:]}: {told}.")
+    found = _told(verdict.status, f"{told}.")
+    return found._replace(text=f"{found.text[:1].upper()}{found.text[1:]}")
 
 
 def beyond(gate: GateInCall) -> str:

@@ -8,9 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
+from fdbcore.analysis.comparison_types import (
+    ComparedCalls,
+    ComparedMeasure,
+    Comparison,
+    DescribedRun,
+    GateMoment,
+    GateResult,
+    LongerBetween,
+)
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.groups import NO_VALUE
 from fdbcore.analysis.kept import Kept
@@ -27,17 +36,6 @@ from fdbcore.report.html.templates import COMPARE, INDEX, render
 from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown, without_empty
 from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        ComparedCalls,
-        ComparedMeasure,
-        Comparison,
-        DescribedRun,
-        GateMoment,
-        GateResult,
-        LongerBetween,
-    )
 
 DETECTABLE: Final = "detectable"
 VERDICT: Final = "verdict"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.comparison_types import (
+    ComparedCalls,
+    ComparedMeasure,
+    Comparison,
+    DecidedGates,
+    GateMoment,
+    LongerBetween,
+)
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NOT_CORRECTED, clock_text, counted, difference, p_text, step
 from fdbcore.report.terminal import filled
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        ComparedCalls,
-        ComparedMeasure,
-        Comparison,
-        DecidedGates,
-        GateMoment,
-        LongerBetween,
-    )
 
 MOST_COLUMNS: Final = 100
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.comparison_types import DecidedGates, GateResult
 from fdbcore.report.comparison import words
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, GateResult
 
 HEAD: Final = """\
 # The limits that releases must keep. Change them, take out what does not fit your calls, and decide them with

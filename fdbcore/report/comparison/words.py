@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
+from fdbcore.analysis.comparison_types import (
+    ComparedCalls,
+    ComparedMeasure,
+    Comparison,
+    DecidedGates,
+    DescribedRun,
+    GateMoment,
+    GateResult,
+    LongerBetween,
+    LongerMoments,
+    Status,
+    Verdict,
+)
 from fdbcore.analysis.gate_file import DEFAULTS
 from fdbcore.analysis.matching import CALL_NAME
+from fdbcore.analysis.summary_types import Summary
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
 from fdbcore.report.format import (
@@ -26,22 +40,6 @@ from fdbcore.report.format import (
 )
 from fdbcore.report.html.values import ALL, NO_LINKS, Links
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import (
-        ComparedCalls,
-        ComparedMeasure,
-        Comparison,
-        DecidedGates,
-        DescribedRun,
-        GateMoment,
-        GateResult,
-        LongerBetween,
-        LongerMoments,
-        Status,
-        Verdict,
-    )
-    from fdbcore.analysis.summary_types import Summary
 
 SIGNS: Final[dict[Verdict, str]] = {
     "worse": "✕",

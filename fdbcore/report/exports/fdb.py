@@ -167,7 +167,7 @@ def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording
     _check(recordings, why_not_held)
     folders: dict[Path, Recording] = {}
     for recording, above in zip(recordings, _above([_conditions(each) for each in recordings]), strict=True):
-        task = _task(recording)
+        task = str(_examiner(recording).get("brief", {}).get("id") or recording.name)
         family = [name] if (name := FAMILIES.get(task.partition(".")[0].lower())) else []
         folder = out / Path(*map(fit_for_a_folder, [*above, *family, task]))
         if folder in folders:
@@ -201,10 +201,6 @@ def _check(recordings: Sequence[Recording], why_not: Callable[[Recording], str |
     for recording in recordings:
         if problem := why_not(recording):
             raise InputError(f"{recording.path}: {problem}")
-
-
-def _task(recording: Recording) -> str:
-    return str(_examiner(recording).get("brief", {}).get("id") or recording.name)
 
 
 def _examiner(recording: Recording) -> Mapping[str, Any]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.label_agreement import LabelAgreement, RaterPair
+from fdbcore.analysis.span_agreement import AgreementEstimate, EdgeErrors, KindAgreement
 from fdbcore.report.format import MACHINE_MS, amount, counted, limits
 from fdbcore.report.terminal import filled
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.agreement_types import AgreementEstimate, EdgeErrors, KindAgreement, LabelAgreement, RaterPair
 
 COLUMNS: Final = 100
 NAMED: Final = 3

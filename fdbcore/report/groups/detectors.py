@@ -10,7 +10,7 @@ from fdbcore.report.format import amount, counted, limits
 from fdbcore.report.html.values import Cell, Row
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Sensitivity, VariedGroup
+    from fdbcore.analysis.sensitivity import Sensitivity, VariedGroup
     from fdbcore.analysis.summary_types import Measures
 
 MOVED = "!! moved"

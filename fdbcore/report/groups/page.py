@@ -19,13 +19,9 @@ from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import (
-        BesideReference,
-        FigureRange,
-        HalfDistances,
-        ReferencedGroup,
-        Statements,
-    )
+    from fdbcore.analysis.reference import BesideReference, HalfDistances, ReferencedGroup
+    from fdbcore.analysis.sensitivity import FigureRange
+    from fdbcore.analysis.statements import Statements
     from fdbcore.analysis.summary_types import Summary
 
 SCORES_PAGE: Final = "scores.html"

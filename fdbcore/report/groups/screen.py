@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.analysis.statements import Statements
 from fdbcore.measures.catalogue import headlines
 from fdbcore.report.comparison.screen import indented, longer_lines
 from fdbcore.report.format import counted
 from fdbcore.report.groups import words
 from fdbcore.report.groups.words import Line
 from fdbcore.report.terminal import filled
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Statements
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((?<!\S)(p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^][]*\]|[np] [=<] \S+)")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from fdbcore.analysis.breakdowns import breakdowns, repeated
-from fdbcore.analysis.groups import MOST_GROUPS
+from fdbcore.analysis.breakdowns import Breakdown, breakdowns, repeated
+from fdbcore.analysis.comparison_types import GroupDifference
+from fdbcore.analysis.groups import MOST_GROUPS, NO_VALUE, StatedGroup
+from fdbcore.analysis.order import positions
+from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled
 from fdbcore.report.groups import words
 from fdbcore.report.html.values import Cell, Row, Shown
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.breakdowns import Breakdown, GroupFigures
-    from fdbcore.analysis.statement_types import GroupDifference
-    from fdbcore.analysis.summary_types import Summary
-    from fdbcore.analysis.survey import Survey
 
 LEAST_POINTS: Final = 3
 """Fewer points make no line."""
@@ -44,68 +42,73 @@ def groups_of_calls(run: Survey, path: str) -> dict[str, Any] | None:
 
 def section(found: Breakdown, run: str) -> dict[str, Any]:
     """The values for the macro `groups.breakdown`. run: its path, for a command."""
-    names = [point.name for point in found.points]
+    names = [point["name"] for point in found.points]
+    known = [name for name in names if name != NO_VALUE]
+    places = dict(zip(known, positions(known) or [], strict=False))
     return {
         "column": found.column,
         "groups": ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else ""),
-        "charts": charts(found.points),
+        "charts": charts(found.points, places),
         "table": table(found.points, found.column),
         "pairs": pairs(found),
         "command": f"fdbcore score {run} --by {shlex.quote(found.column)}" if len(names) <= MOST_GROUPS else None,
     }
 
 
-def table(points: Sequence[GroupFigures], column: str) -> dict[str, Any]:
+def table(points: Sequence[StatedGroup], column: str) -> dict[str, Any]:
     """A row for each group: its calls, and its headline measures with their intervals."""
     shown = _measured(points)
     return {
         "columns": [column, "calls", *(headlines()[name] for name in shown)],
-        "rows": [(point.name, [f"{point.calls:,}", *(_cell(point, name) for name in shown)]) for point in points],
+        "rows": [(point["name"], [f"{point['calls']:,}", *(_cell(point, name) for name in shown)]) for point in points],
     }
 
 
-def _measured(points: Sequence[GroupFigures]) -> list[str]:
+def _measured(points: Sequence[StatedGroup]) -> list[str]:
     """The headline measures of which some group has any item."""
-    return [name for name in headlines() if any(name in p.measures and p.measures[name]["n"] for p in points)]
+    return [name for name in headlines() if any(name in p["measures"] and p["measures"][name]["n"] for p in points)]
 
 
-def _cell(point: GroupFigures, name: str) -> Shown:
-    summary = point.measures.get(name)
+def _cell(point: StatedGroup, name: str) -> Shown:
+    summary = point["measures"].get(name)
     if summary is None or headline(summary) is None:
         return NONE
     unit = MEASURES[name].shown_in
     return Cell(amount(headline(summary), unit), limits(summary["ci95"], unit))
 
 
-def charts(points: Sequence[GroupFigures], least: int = LEAST_POINTS) -> list[Chart]:
-    """A line for each headline measure; none if fewer than `least` groups have a place among dates or versions."""
-    placed = [point for point in points if point.at is not None]
-    return [_chart(placed, name) for name in _measured(placed)] if len(placed) >= least else []
+def charts(points: Sequence[StatedGroup], places: Mapping[str, float], least: int = LEAST_POINTS) -> list[Chart]:
+    """A line for each headline measure; none if fewer than `least` groups have a place.
+
+    places: where groups stand among dates or versions, by their names.
+    """
+    placed = [point for point in points if point["name"] in places]
+    return [_chart(placed, places, name) for name in _measured(placed)] if len(placed) >= least else []
 
 
-def _chart(points: Sequence[GroupFigures], name: str) -> Chart:
-    drawn = [_drawn(point, point.measures.get(name), MEASURES[name].shown_in) for point in points]
+def _chart(points: Sequence[StatedGroup], places: Mapping[str, float], name: str) -> Chart:
+    drawn = [_drawn(each, places, each["measures"].get(name), MEASURES[name].shown_in) for each in points]
     label = headlines()[name]
     return trend(f"{label[:1].upper()}{label[1:]}", f"{words.unit_text(name)}, 95 % intervals", drawn)
 
 
-def _drawn(point: GroupFigures, summary: Summary | None, unit: str) -> TrendPoint:
-    value, calls = headline(summary), counted(point.calls, "call")
+def _drawn(point: StatedGroup, places: Mapping[str, float], summary: Summary | None, unit: str) -> TrendPoint:
+    name, value, calls = point["name"], headline(summary), counted(point["calls"], "call")
     interval = summary["ci95"] if summary else None
     figure = " ".join(filter(None, [amount(value, unit), limits(interval, unit)]))
     return TrendPoint(
-        point.name,
-        point.at or 0.0,
+        name,
+        places[name],
         None if value is None else scaled(value, unit),
         (scaled(interval[0], unit), scaled(interval[1], unit)) if interval and value is not None else None,
         calls,
-        f"{point.name}: {figure}, {calls}",
+        f"{name}: {figure}, {calls}",
     )
 
 
 def pairs(found: Breakdown) -> list[dict[str, Any]]:
     """Every two groups: a sentence that says what differs, and a table."""
-    by_name = {point.name: point for point in found.points}
+    by_name = {point["name"]: point for point in found.points}
     listed = dict.fromkeys((each["a"], each["b"]) for each in found.differences)
     return [
         pair(by_name[a], by_name[b], [each for each in found.differences if (each["a"], each["b"]) == (a, b)])
@@ -113,19 +116,19 @@ def pairs(found: Breakdown) -> list[dict[str, Any]]:
     ]
 
 
-def pair(a: GroupFigures, b: GroupFigures, differences: Sequence[GroupDifference]) -> dict[str, Any]:
+def pair(a: StatedGroup, b: StatedGroup, differences: Sequence[GroupDifference]) -> dict[str, Any]:
     """Two groups: a sentence that says what differs, and a row for each measure."""
     shown = [each for each in differences if each["value"] is not None]
     return {
-        "a": a.name,
-        "b": b.name,
+        "a": a["name"],
+        "b": b["name"],
         "verdict": words.verdicts(shown),
-        "columns": ["measure", "verdict", a.name, b.name, "difference, 95 % interval", "p"],
+        "columns": ["measure", "verdict", a["name"], b["name"], "difference, 95 % interval", "p"],
         "rows": [_row(a, b, each) for each in shown],
     }
 
 
-def _row(a: GroupFigures, b: GroupFigures, each: GroupDifference) -> Row:
+def _row(a: StatedGroup, b: StatedGroup, each: GroupDifference) -> Row:
     name, unit = each["measure"], MEASURES[each["measure"]].unit
     assert each["value"] is not None
     told = each["verdict"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
-from fdbcore.analysis.breakdowns import GroupFigures
 from fdbcore.analysis.groups import units_text
 from fdbcore.analysis.order import positions
+from fdbcore.analysis.trends import RunTrend
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import compared_table, longer_lists
@@ -23,31 +23,30 @@ from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.terminal import laid_out
 from fdbcore.types import TurnSettings
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Trend
-
 TREND: Final = "trend.html"
 
 
-def write_trend(found: Trend) -> Path:
+def write_trend(found: RunTrend) -> Path:
     """Write trend.html into the folder of the latest run and return its path. RecordingError if that fails."""
     path = Path(found["runs"][-1]["path"]) / TREND
     write_text(path, page(found, path.parent))
     return path
 
 
-def page(found: Trend, folder: Path) -> str:
+def page(found: RunTrend, folder: Path) -> str:
     """The whole page. folder: the folder that its links are relative to."""
-    points, described = _points(found), found["runs"][-1]
+    points, described = found["points"], found["runs"][-1]
+    names, calls = [point["name"] for point in points], sum(point["calls"] for point in points)
+    places = dict(zip(names, map(float, positions(names) or range(len(names))), strict=True))  # or one step apart
     settings = TurnSettings(**described["settings"]["turns"]) if described["settings"] else TurnSettings()
     return render(
         "trend.html",
-        title=" to ".join([points[0].name, points[-1].name]),
-        facts=[counted(len(points), "run"), counted(sum(point.calls for point in points), "call"), _resampled(found)],
+        title=" to ".join([names[0], names[-1]]),
+        facts=[counted(len(points), "run"), counted(calls, "call"), _resampled(found)],
         lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
         warnings=notices(found),
         pages=_pages(found, folder),
-        charts=charts(points, least=2),
+        charts=charts(points, places, least=2),
         table=table(points, "run"),
         latest=compared_table(found["latest"], settings),
         longer=longer_lists(found["latest"], folder),
@@ -56,7 +55,7 @@ def page(found: Trend, folder: Path) -> str:
     )
 
 
-def screen(found: Trend, width: int) -> str:
+def screen(found: RunTrend, width: int) -> str:
     """A row for each run, and what the latest changed: lines of at most `width`, without a final newline."""
     shown = [name for name in headlines() if any(p["measures"].get(name, {"n": 0})["n"] for p in found["points"])]
     rows = [["run", "calls", *(headlines()[name] for name in shown)]]
@@ -69,33 +68,24 @@ def screen(found: Trend, width: int) -> str:
     return "\n".join([*notes, *laid_out(rows, width), *told])
 
 
-def notices(found: Trend) -> list[str]:
+def notices(found: RunTrend) -> list[str]:
     """What a reader must see before any figure."""
     runs = zip((point["name"] for point in found["points"]), found["runs"], strict=True)
     return [*found["notes"], *unscored(runs)]
 
 
-def verdict(found: Trend) -> str:
+def verdict(found: RunTrend) -> str:
     """What the latest run changed, in a sentence."""
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
     return f"{latest['a']['name']} against {latest['b']['name']}: {words.verdicts(rows)}."
 
 
-def _resampled(found: Trend) -> str:
+def _resampled(found: RunTrend) -> str:
     return f"95 % intervals over {units_text(found['cluster'])}"
 
 
-def _points(found: Trend) -> list[GroupFigures]:
-    """The runs as points, at their dates or versions, otherwise one step apart."""
-    places = positions([point["name"] for point in found["points"]]) or range(len(found["points"]))
-    return [
-        GroupFigures(point["name"], point["calls"], point["measures"], float(at))
-        for point, at in zip(found["points"], places, strict=True)
-    ]
-
-
-def _pages(found: Trend, folder: Path) -> list[tuple[str, str]]:
+def _pages(found: RunTrend, folder: Path) -> list[tuple[str, str]]:
     """The name and the address of each run's own page, if it has one."""
     listed = []
     for point, described in zip(found["points"], found["runs"], strict=True):

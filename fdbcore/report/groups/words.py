@@ -27,19 +27,11 @@ from fdbcore.report.groups.detectors import detector_lines
 from fdbcore.types import SIDES, other_side
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, MeasuredDifference
-    from fdbcore.analysis.statement_types import (
-        FigureRange,
-        FloorTransfers,
-        GroupDifference,
-        HalfDistances,
-        ReferenceRow,
-        Sensitivity,
-        SettingsVariant,
-        StatedGroup,
-        StatedGroups,
-        Statements,
-    )
+    from fdbcore.analysis.comparison_types import ComparedMeasure, GroupDifference, MeasuredDifference
+    from fdbcore.analysis.groups import StatedGroup
+    from fdbcore.analysis.reference import FloorTransfers, HalfDistances, ReferenceRow
+    from fdbcore.analysis.sensitivity import FigureRange, Sensitivity, SettingsVariant
+    from fdbcore.analysis.statements import StatedGroups, Statements
     from fdbcore.analysis.summary_types import Summary
 
 ALL_PAIRS_SHOWN: Final = 3

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, ComparedSide, Comparison
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.floor_transfers import SystemTransfers, system
 from fdbcore.analysis.groups import CallGroup, unit, units_text
 from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
@@ -24,10 +26,6 @@ from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.report.svg.text import without_controls
 from fdbcore.types import ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, ComparedSide, Comparison
-    from fdbcore.analysis.summary_types import Measures, Summary
 
 LONG_COLUMNS: Final = ("measure", "system", "value", "low", "high", "unit", "n", "count", "clusters", "calls")
 LONG_DIFFERENCE_COLUMNS: Final = (

@@ -39,7 +39,7 @@ from fdbcore.types import TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison
-    from fdbcore.analysis.statement_types import Sensitivity
+    from fdbcore.analysis.sensitivity import Sensitivity
 
 MOST_INSIDE: Final = 2_000
 """The page has at most this many calls inside: those with the worst moments."""

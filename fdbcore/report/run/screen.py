@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
+from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
@@ -20,9 +21,6 @@ from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
 from fdbcore.report.terminal import filled, labelled
 from fdbcore.types import ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
 
 MOST_COLUMNS: Final = 100
 SHOWN: Final = 3

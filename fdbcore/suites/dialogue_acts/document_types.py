@@ -9,8 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.judging_types import JudgingSpent
-from fdbcore.analysis.summary_types import Measures
+from fdbcore.analysis.summary_types import JudgingSpent, Measures
 from fdbcore.suites.dialogue_acts.act_types import ActJson, Interval, LiveReplyJson, TurnsJson
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.tag_sets import TagSetJson

@@ -28,7 +28,7 @@ from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.judging_types import JudgingSpent
+    from fdbcore.analysis.summary_types import JudgingSpent
     from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
@@ -144,7 +144,7 @@ def judge_all(
                 own_marks[path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
             else:
                 problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return found, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
+    return found, spent_on(requests, options.repeats, desk.stopped), problems, once.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

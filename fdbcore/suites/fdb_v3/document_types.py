@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.judging_types import JudgingSpent
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry, LabelKind
 from fdbcore.suites.fdb_v3.terms import FailureClass

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.statement_types import GroupDifference
+from fdbcore.analysis.comparison_types import GroupDifference
 from fdbcore.analysis.summary_types import Measures
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.judging_types import JudgingSpent
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.endpoints.examiner.agenda import Verdict
 
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Judge
 from fdbcore.recording.form import converted
-from fdbcore.runs.asking import (
-    JUDGED,
-    Desk,
-    JudgeQuestion,
-    JudgeRequest,
-    KeptAnswers,
-    Spent,
-    ask_each_once,
-    spent_on,
-)
+from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.hearing import Heard
 from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
@@ -27,6 +18,9 @@ from fdbcore.suites.staged.turns import closing_tick, events_of, evidence_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types import SIDES
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import JudgingSpent
 
 
 class JudgedDialogue(NamedTuple):
@@ -40,7 +34,7 @@ class MarkedDialogues(NamedTuple):
     """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
 
     by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
-    spent: Spent
+    spent: JudgingSpent
     told: str
 
 
@@ -66,7 +60,7 @@ def mark_all(
     for own in planned:
         given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
         found[own.setup][own.path] = marks_of(own.questions, given, own.dialogue.events)
-    return MarkedDialogues(found, spent_on(requests), asked.told)
+    return MarkedDialogues(found, spent_on(requests, repeats, desk.stopped), asked.told)
 
 
 class PlannedQuestions(NamedTuple):

@@ -159,7 +159,7 @@ class Scoring:
                     problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
-            **spent.to_json(repeats, desk.stopped),
+            **spent,
             "rubrics": [wording + 1 for wording in self.judging.wordings],
             "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
             "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),

@@ -168,7 +168,7 @@ def judge_content(
         if found.right is None:
             reason = f"{each.place.system}: content unscored: {found.reason}"
             content["problems"].append({"where": each.where, "reason": reason})
-    judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
+    judging: JudgedBy = {**spent_on(requests, options.repeats, desk.stopped), "judge": options.judges[0].name}
     _put_into(content, judging, verdicts, sets, settings)
     return [asked.told, judging_took(judging, "these replies")]
 

@@ -77,7 +77,7 @@ def judge_cases(
         case.repaired_right = right_by(verdicts, case, "repaired")
         case.verdicts = _verdicts_json(case, verdicts)
     judging: V3Judging = {
-        **spent_on(requests).to_json(options.repeats, desk.stopped),
+        **spent_on(requests, options.repeats, desk.stopped),
         "judges": list(given),
         "agreement": list(agreement_of(cases, given)),
         "passed": list(passed_by(cases, given)),
