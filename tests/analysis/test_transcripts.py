@@ -29,7 +29,7 @@ from fdbcore.analysis.transcripts import CallToHear, Transcribing, hear_calls, t
 from fdbcore.analysis.word_checks import in_loops, in_silence, within_speech
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.errors import AudioError, PartyError
+from fdbcore.errors import AudioError, PartyError, RecordingError
 from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
@@ -288,9 +288,13 @@ def test_a_side_that_is_done_stays_when_the_next_one_fails(call: Reading, listen
 def test_other_audio_is_transcribed_anew(tmp_path: Path, listener: FakeTranscriptions) -> None:
     hears = transcriber(listener.address_of("whisper-1"))
     transcribe(replayed(tmp_path, spoken(A[:3], 9.0), spoken(B[:1], 9.0)), hears, "en")
-    kept = (tmp_path / "RUN/call/derived/words_A.json").read_bytes()
+    kept = json.loads((tmp_path / "RUN/call/derived/words_A.json").read_text())
     other = replayed(tmp_path, spoken(A[1:4], 9.0), spoken(B[:1], 9.0))
-    (other.path / "derived/words_A.json").write_bytes(kept)
+    (other.path / "derived/words_A.json").write_text(json.dumps(kept))
+    with pytest.raises(RecordingError, match=r"words_A\.json: damaged: of another call$"):
+        transcribe(other, hears, "en")
+    del kept["activity_sha256"]  # as earlier versions wrote it
+    (other.path / "derived/words_A.json").write_text(json.dumps(kept))
     second, _ = transcribe(other, hears, "en")
     assert second.is_new
     assert [word.text for word in second.transcript.words] == ["two", "three", "four"]
