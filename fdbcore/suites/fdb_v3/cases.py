@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -27,8 +27,8 @@ from fdbcore.types import TICKS_PER_S, Problem, Span
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
     from fdbcore.recording.run_types import PlannedCase
-    from fdbcore.suites.fdb_v3.document_types import V3Verdicts
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
+    from fdbcore.suites.fdb_v3.scenario_types import LabelKind, RecordedScenarioEntry
 
 RECORD: Final = "record"
 """The column of a run that has the id of the recording."""
@@ -76,6 +76,13 @@ class V3Case:
     def where(self) -> str:
         """Its place, for problems."""
         return f"{self.record['id']}: {self.system}" if self.path is None else str(self.path)
+
+    def log_by(self, label: LabelKind) -> SystemLog:
+        """The log with the calls that one of the labels expects, and the verdicts on them."""
+        if label == "as_released":
+            return self.log
+        expected = wanted(self.record.get("repaired", ()), self.log.calls)
+        return replace(self.log, expected=expected, arguments_right=self.repaired_right)
 
 
 @dataclass(frozen=True, slots=True)

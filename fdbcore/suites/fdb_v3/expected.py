@@ -35,9 +35,9 @@ def expected(
 ) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; the recogniser first. Errors as of `score`."""
     scoring = V3Scoring.of(options)
-    cases = read(paths, None, show).cases if scoring.source is not None or scoring.judges.judges else []
-    if scoring.source is not None:
-        yield _heard(cases, scoring.source, show)
+    cases = read(paths, None, show).cases if scoring.sources or scoring.judges.judges else []
+    for source in scoring.sources:
+        yield _heard(cases, source, show)
     planned = plan_of(cases, scoring.judges, out / KEPT_ANSWERS)
     for judge in scoring.judges.judges:
         own = [request for each in planned if each.judge == judge.name for request in each.requests]

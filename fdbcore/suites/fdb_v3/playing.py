@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 from urllib.parse import urlencode
+
+from msgspec import Meta, Struct
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
@@ -22,7 +24,6 @@ from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Played
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 
 RECORDINGS: Final = "recordings.json"
@@ -44,6 +45,20 @@ CLIP_SETTINGS: Final = ("channel", "level_dbov", "tail_s", "noise_dbov", "seed")
 WORLD_SETTINGS: Final = ("latency", "timeout_s", "faults")
 CLIP_DEFAULTS: Final = {"channel": "mean", "tail_s": "30"}
 """A mono mix, as the release has it; time enough for 30 s after the user's end, whatever the room tone is."""
+
+
+class V3Played(Struct, frozen=True):
+    """How a run played its recordings."""
+
+    run: str
+    clock: str
+    vad: str
+    max_s: float
+    ends: Annotated[
+        dict[str, float] | None, Meta(description="quiet_s, most_s; null: calls last as long as the recording and tail")
+    ]
+    user: Annotated[dict[str, Any], Meta(description="how a recording is played: channel, level_dbov, tail_s, ...")]
+    tools: Annotated[dict[str, Any], Meta(description="their settings: list, latency, timeout_s, faults")]
 
 
 def ship(folder: Path) -> None:
@@ -160,15 +175,9 @@ def playing_of(run: Path) -> V3Played:
     """How a run played its recordings, as its plan says."""
     plan = read_plan(run)["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
-    return {
-        "run": run.resolve().name,
-        "clock": plan["clock"],
-        "vad": plan["vad"],
-        "max_s": plan["max_s"],
-        "ends": plan.get("ends"),
-        "user": user,
-        "tools": {name: value for name, value in plan.get("tools", {}).items() if name != "functions"},
-    }
+    tools = {name: value for name, value in plan.get("tools", {}).items() if name != "functions"}
+    name = run.resolve().name
+    return V3Played(name, plan["clock"], plan["vad"], plan["max_s"], plan.get("ends"), user, tools)
 
 
 def namesakes(runs: Sequence[Path]) -> list[str]:

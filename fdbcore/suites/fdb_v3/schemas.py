@@ -13,15 +13,16 @@ from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenario_types
-from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement, VerdictAgreement
-from fdbcore.suites.fdb_v3.document_types import V3Document
+from fdbcore.suites.fdb_v3.document import V3Scores
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA
+from fdbcore.suites.fdb_v3.tagging import DisfluencyAgreement
+from fdbcore.suites.fdb_v3.verdicts import VerdictAgreement
 
 SCENARIOS: Final = "scenarios"
 DOCUMENTS: Final = {
     "disfluency_agreement": DisfluencyAgreement,
     "verdict_agreement": VerdictAgreement,
-    "fdb_v3": V3Document,
+    "fdb_v3": V3Scores,
 }
 """The type of each document, by the name of its schema."""
 

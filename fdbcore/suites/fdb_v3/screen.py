@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
+from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.released.folder import counts_of
 from fdbcore.suites.fdb_v3.released.results import SystemResult
-from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
-from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
+from fdbcore.suites.fdb_v3.rows import slices_of
+from fdbcore.suites.fdb_v3.terms import PUBLISHED, SLICES
+from fdbcore.types.scorecard import Figure, Scale
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
@@ -46,28 +47,31 @@ def scores(
     records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
 ) -> list[str]:
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
-    shown = [each for name, each in PUBLISHED.items() if name not in _JUDGED]
-    rows = [["system", "n", *(each.label for each in shown), "Pass@1 repaired", "final state"]]
-    passed: dict[str, dict[str, CompatRate]] = {}
+    shown = {name: each for name, each in PUBLISHED.items() if name not in _JUDGED}
+    rows = [["system", "n", *(each.label for each in shown.values()), "Pass@1 repaired", "final state"]]
+    passed: dict[str, dict[str, Figure]] = {}
     for provider, found in results.items():
         mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
-        logs = [result.log(record.get("as_released", ())) for record, result in mine]
-        released = compat_scores(logs)
-        fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
-        right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
-        published = [_cell(getattr(released, each.id)) for each in shown]
-        ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
+        logs = [(record, result.log(record.get("as_released", ()))) for record, result in mine]
+        released = compat_scores(log for _, log in logs)
+        fixed = compat_scores(result.log(record.get("repaired", ())) for record, result in mine)
+        right = fmean(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
+        published = [_cell(released[name], scale) for name, scale in shown.items()]
+        ours = [_cell(fixed["passed"]), _cell(Figure(right))]
         rows.append([provider, str(len(mine)), *published, *ours])
-        passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
-    names = [name for name in ORDER if any(name in each for each in passed.values())]
-    slices = [["Pass@1 (n)", *names], *([name, *map(partial(_counted, each), names)] for name, each in passed.items())]
+        passed[provider] = {
+            name: compat_scores(log for record, log in logs if name in slices_of(record))["passed"] for name in SLICES
+        }
+    names = [name for name in SLICES if any(each[name].n for each in passed.values())]
+    slices = [["Pass@1 (n)", *names]]
+    slices += [[system, *(_counted(each[name]) for name in names)] for system, each in passed.items()]
     return [
         *_transposed(rows, columns),
         "",
         *_transposed(slices, columns),
         "",
         *unfinished(results),
-        *_notes(shown, columns),
+        *_notes(shown.values(), columns),
     ]
 
 
@@ -78,8 +82,8 @@ def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[st
             yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
-def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
-    return f"{_cell(rates[name])} ({rates[name].n})" if name in rates else "-"
+def _counted(figure: Figure) -> str:
+    return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
 
 
 def _transposed(rows: list[list[str]], columns: int) -> list[str]:
@@ -87,7 +91,7 @@ def _transposed(rows: list[list[str]], columns: int) -> list[str]:
     return cells_table(list(zip(*rows, strict=True)), columns)
 
 
-def _notes(shown: list[V3Measure], columns: int) -> Iterator[str]:
+def _notes(shown: Iterable[Scale], columns: int) -> Iterator[str]:
     about = (
         "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
@@ -96,13 +100,13 @@ def _notes(shown: list[V3Measure], columns: int) -> Iterator[str]:
     yield from defects(shown, columns)
 
 
-def defects(measures: Iterable[V3Measure], width: int) -> list[str]:
+def defects(measures: Iterable[Scale], width: int) -> list[str]:
     """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
-    told = (f"  {each.label} [{each.over}]: {each.meaning}" for each in measures)
+    told = (f"  {each.label} [{each.over}]: {each.defect}" for each in measures)
     return [line for text in told for line in filled(text, width, "    ").splitlines()]
 
 
-def _cell(value: CompatRate | LatencySummary | None) -> str:
-    if isinstance(value, LatencySummary):
-        return f"{value.mean_s:.2f} s"
-    return "-" if value is None or value.rate is None else f"{value.rate:.3f}"
+def _cell(figure: Figure, scale: Scale = PUBLISHED["passed"]) -> str:
+    if figure.value is None:
+        return "-"
+    return f"{figure.value:.2f} s" if scale.unit else f"{figure.value:.3f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from fdbcore.protocols.suite import Suite
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS
@@ -14,15 +14,12 @@ from fdbcore.types.remarks import CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Document
-
 
 class ToolsUnderDisfluency(Suite):
     """Recorded users whose speech is disfluent, on side A; the system's calls of tools, and its timing."""
 
     name = "fdb-v3"
-    schema = "fdbcore.fdb_v3/1"
+    schema = "fdbcore.fdb_v3/2"
     run_scores = True
     commands = COMMANDS
     takes_side_a = True
@@ -91,27 +88,22 @@ class ToolsUnderDisfluency(Suite):
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of the recogniser and of judges."""
-        from fdbcore.sources.word_files import KnownWords
         from fdbcore.suites.fdb_v3.scoring import V3Scoring
 
         scoring = V3Scoring.of(options)
-        if scoring.source is not None and not isinstance(scoring.source, KnownWords):
-            scoring.source.check_key()
-        for judge in scoring.judges.judges:
-            judge.check_key()
+        scoring.judges.check_keys(scoring.sources)
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of the recogniser and of judges."""
         from fdbcore.suites.fdb_v3.scoring import V3Scoring
 
         scoring = V3Scoring.of(options)
-        asked = [*([] if scoring.source is None else [scoring.source]), *scoring.judges.judges]
-        return [service for each in asked for service in each.services()]
+        return scoring.judges.services(scoring.sources)
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
-        from fdbcore.suites.fdb_v3.agree.tagging import holds_tags
-        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
+        from fdbcore.suites.fdb_v3.tagging import holds_tags
+        from fdbcore.suites.fdb_v3.verdicts import holds_verdicts
 
         return holds_tags(path) or holds_verdicts(path)
 
@@ -119,16 +111,16 @@ class ToolsUnderDisfluency(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
-        from fdbcore.suites.fdb_v3.agree import screen
-        from fdbcore.suites.fdb_v3.agree.tagging import tag_agreement
-        from fdbcore.suites.fdb_v3.agree.verdict_agreement import verdict_agreement
-        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
+        from msgspec import to_builtins
+
+        from fdbcore.suites.fdb_v3.tagging import tag_agreement, tags_screen
+        from fdbcore.suites.fdb_v3.verdicts import holds_verdicts, verdict_agreement, verdicts_screen
 
         if any(map(holds_verdicts, paths)):
             verdicts = verdict_agreement(paths)
-            return cast("Mapping[str, Any]", verdicts), screen.verdicts(verdicts, width)
+            return to_builtins(verdicts), verdicts_screen(verdicts, width)
         tags = tag_agreement(paths)
-        return cast("Mapping[str, Any]", tags), screen.tags(tags, width)
+        return to_builtins(tags), tags_screen(tags, width)
 
     def holds_scenarios(self, path: Path) -> bool:
         """Files of recorded scenarios (.json), and folders with recordings."""
@@ -140,29 +132,21 @@ class ToolsUnderDisfluency(Suite):
         """The scorecard; a condition is how the tools behave."""
         from fdbcore.suites.fdb_v3.card import card
 
-        return card(cast("V3Document", document))
+        return card(document)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Known defects of the published measures, how far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging.shown import judging_details
-        from fdbcore.suites.fdb_v3.published import published_details
-        from fdbcore.suites.fdb_v3.screen import defects
-        from fdbcore.suites.fdb_v3.terms import PUBLISHED
+        from fdbcore.suites.fdb_v3.card import scores_of
+        from fdbcore.suites.fdb_v3.shown import details
 
-        found = cast("V3Document", document)
-        shown = {scale.id for scale in self.card(document).scales}
-        own = [each for name, each in PUBLISHED.items() if f"compat_{name}" in shown]
-        return [
-            ["as published, with its known defects [over which recordings]:", *defects(own, width)],
-            *([] if found["judging"] is None else judging_details(found["judging"], width)),
-            *([] if found["published"] is None else published_details(found["published"], width)),
-        ]
+        return details(scores_of(document), width)
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging.shown import section
+        from fdbcore.suites.fdb_v3.card import scores_of
+        from fdbcore.suites.fdb_v3.shown import section
 
-        return section(cast("V3Document", document))
+        return section(scores_of(document))
 
     def style(self) -> str:
         """The style of the drawings of recordings."""

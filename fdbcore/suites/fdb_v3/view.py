@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.recording.form import converted
 from fdbcore.report.html.templates import render
 from fdbcore.report.svg import text as svg
+from fdbcore.suites.fdb_v3.document import V3Call, V3Item
 from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Call, V3Item
     from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 
 PACKAGE: Final = "fdbcore.suites.fdb_v3"
@@ -35,31 +36,31 @@ CHARACTER: Final = 6.4
 
 def picture(case: ScoredCase) -> str:
     """The user's speech, the system's, and the calls on one axis of time; then what was expected, said and left."""
-    item = cast("V3Item", case.item)
+    item: V3Item = converted(case.item, V3Item)
     return render("case.html", PACKAGE, drawn=timeline(item), told=told(item), facts=list(_facts(item)))
 
 
 def remarks(case: ScoredCase) -> CallRemarks:
     """The calls as remarks on spans of the call, and what became of it as facts."""
-    item = cast("V3Item", case.item)
-    calls = [_remark(call) for call in item["calls"] if call["start_s"] is not None]
+    item: V3Item = converted(case.item, V3Item)
+    calls = [_remark(call) for call in item.calls if call.start_s is not None]
     about = "calls of tools, from their arguments to their results; hatched: without one"
     return CallRemarks(list(_facts(item)), [RemarkRow("calls", about, calls)] if calls else [])
 
 
 def _remark(call: V3Call) -> Remark:
-    start = round((call["start_s"] or 0.0) * TICKS_PER_S)
-    end = start if call["end_s"] is None else round(call["end_s"] * TICKS_PER_S)
-    lines = [f"{call['status']}: {_json(call['result'] if call['error'] is None else call['error'])}"]
-    return Remark(start, end, call["name"], as_text(call["name"], call["arguments"]), lines, call["status"] != "ok")
+    start = round((call.start_s or 0.0) * TICKS_PER_S)
+    end = start if call.end_s is None else round(call.end_s * TICKS_PER_S)
+    lines = [f"{call.status}: {_json(call.result if call.error is None else call.error)}"]
+    return Remark(start, end, call.name, as_text(call.name, call.arguments), lines, call.status != "ok")
 
 
 def timeline(item: V3Item) -> str:
     """The drawing, as SVG that follows the style of the page."""
-    calls = [call for call in item["calls"] if call["start_s"] is not None]
-    ends = [end for _, end in (*item["user_speech"], *item["system_speech"])]
-    ends += [call["end_s"] or call["start_s"] or 0.0 for call in calls]
-    length_s = max([*ends, item["user_end_s"] or 0.0]) + AFTER_S
+    calls = [call for call in item.calls if call.start_s is not None]
+    ends = [end for _, end in (*item.user_speech, *item.system_speech)]
+    ends += [call.end_s or call.start_s or 0.0 for call in calls]
+    length_s = max([*ends, item.user_end_s or 0.0]) + AFTER_S
     scale = (WIDTH - LEFT) / length_s
 
     def x(seconds: float) -> float:
@@ -67,17 +68,17 @@ def timeline(item: V3Item) -> str:
 
     height = ROW * (2 + len(calls))
     parts = [_axis(length_s, x(0), scale, height)]
-    for row, (party, spans) in enumerate((("user", item["user_speech"]), ("system", item["system_speech"]))):
+    for row, (party, spans) in enumerate((("user", item.user_speech), ("system", item.system_speech))):
         parts.append(_label(party, row))
         parts += [_bar(party, x(start), x(end), row) for start, end in spans]
     for row, call in enumerate(calls, 2):
-        start, end = x(call["start_s"] or 0.0), x(call["end_s"] or call["start_s"] or 0.0)
+        start, end = x(call.start_s or 0.0), x(call.end_s or call.start_s or 0.0)
         parts.append(_label("call" if row == 2 else "", row))
-        parts.append(_bar("call" if call["status"] == "ok" else "call failed", start, end, row))
-        name = call["name"] if call["status"] == "ok" else f"{call['name']}: {call['status']}"
+        parts.append(_bar("call" if call.status == "ok" else "call failed", start, end, row))
+        name = call.name if call.status == "ok" else f"{call.name}: {call.status}"
         parts.append(_named(name, start, max(end, start + LEAST_BAR), row))
-    if item["user_end_s"] is not None:
-        parts.append(f'<path class="end" d="M{svg.number(x(item["user_end_s"]))} 0V{height}"/>')
+    if item.user_end_s is not None:
+        parts.append(f'<path class="end" d="M{svg.number(x(item.user_end_s))} 0V{height}"/>')
     return svg.drawing("".join(parts), WIDTH, height + ROW, told(item), "v3-time")
 
 
@@ -111,34 +112,34 @@ def _named(name: str, start: float, end: float, row: int) -> str:
 
 def told(item: V3Item) -> str:
     """The drawing in words."""
-    end = item["user_end_s"]
+    end = item.user_end_s
     parts = ["The user's end is not known." if end is None else f"The user has finished at {end:.1f} s."]
-    first = next((start for start, stop in item["system_speech"] if end is None or stop > end), None)
+    first = next((start for start, stop in item.system_speech if end is None or stop > end), None)
     parts.append("The system says nothing then." if first is None else f"The system speaks from {first:.1f} s on.")
-    for call in item["calls"]:
-        if call["start_s"] is not None:
-            until = "" if call["end_s"] is None else f" to {call['end_s']:.1f} s"
-            parts.append(f"{call['name']}: {call['start_s']:.1f} s{until}, {call['status']}.")
+    for call in item.calls:
+        if call.start_s is not None:
+            until = "" if call.end_s is None else f" to {call.end_s:.1f} s"
+            parts.append(f"{call.name}: {call.start_s:.1f} s{until}, {call.status}.")
     return " ".join(parts)
 
 
 def _facts(item: V3Item) -> Iterator[tuple[str, str]]:
-    failure = item["failure"]
+    failure = item.failure
     yield "outcome", "passed" if failure is None else f"{FAILURES[failure][0]}: {FAILURES[failure][1]}"
-    yield "user", item["script"]
-    if item["transcript"] is not None:
-        yield "system", item["transcript"] or "nothing"
-    yield "called", _calls(item["calls"])
-    yield "expected", _expected(item["repaired"])
-    if item["repairs"]:
-        yield "as released", _expected(item["as_released"])
-        yield "repaired", "; ".join(item["repairs"])
-    if item["state"]:
-        yield "state after", _json(item["state"])
+    yield "user", item.script
+    if item.transcript is not None:
+        yield "system", item.transcript or "nothing"
+    yield "called", _calls(item.calls)
+    yield "expected", _expected(item.repaired)
+    if item.repairs:
+        yield "as released", _expected(item.as_released)
+        yield "repaired", "; ".join(item.repairs)
+    if item.state:
+        yield "state after", _json(item.state)
 
 
 def _calls(calls: Iterable[V3Call]) -> str:
-    return "; ".join(as_text(call["name"], call["arguments"]) for call in calls) or "nothing"
+    return "; ".join(as_text(call.name, call.arguments) for call in calls) or "nothing"
 
 
 def _expected(calls: Iterable[ExpectedCallEntry]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import Estimate, Floats
 from fdbcore.stats.raters import agreement
@@ -17,7 +18,6 @@ from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
     from fdbcore.suites.fdb_v3.scenario_types import LabelKind
 
 MATCHER: Final = "exact matcher"
@@ -27,7 +27,44 @@ Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
 """The verdicts of each judge on each case."""
 
 
-def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[V3JudgeAgreement]:
+class AgreementFigure(Struct, frozen=True):
+    """A figure of agreement, with an interval over scenarios. reason: why it, or its interval, is null."""
+
+    value: float | None
+    ci95: Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+    reason: str
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> AgreementFigure:
+        """An estimate as it is published."""
+        return cls(estimate.value, estimate.interval, estimate.reason)
+
+
+class JudgeAgreement(Struct, frozen=True):
+    """How far two judges agree, or a judge and the exact matcher, on what both gave a verdict on."""
+
+    what: Annotated[Judged, Meta(description="arguments: of each pair of calls")]
+    system: Annotated[str | None, Meta(description="null: all systems")]
+    raters: Annotated[tuple[str, str], Meta(description="judges, or 'exact matcher'")]
+    n: int
+    both: Annotated[int, Meta(description="yes by both")]
+    first_only: int
+    second_only: int
+    neither: int
+    share: Annotated[AgreementFigure, Meta(description="on which they agree")]
+    kappa: Annotated[AgreementFigure, Meta(description="Cohen's")]
+
+
+class PassedBy(Struct, frozen=True):
+    """Pass@1 as published, released label, by who decides on arguments."""
+
+    system: str
+    by: Annotated[str, Meta(description="a judge, or 'exact matcher'")]
+    passed: int
+    n: Annotated[int, Meta(description="recordings that are scored")]
+
+
+def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[JudgeAgreement]:
     """Of each two that can be compared, over all systems, and over each of several."""
     systems = list(dict.fromkeys(case.system for case in cases))
     for what in ("arguments", "response", "filler"):
@@ -76,29 +113,14 @@ def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list
 
 def _agreement(
     what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
-) -> V3JudgeAgreement:
+) -> JudgeAgreement:
     neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
-    share, kappa = agreement(counts, scenarios)
-    return {
-        "what": what,
-        "system": system,
-        "raters": raters,
-        "n": int(counts.sum()),
-        "both": both,
-        "first_only": first_only,
-        "second_only": second_only,
-        "neither": neither,
-        "share": figure_of(share),
-        "kappa": figure_of(kappa),
-    }
+    share, kappa = map(AgreementFigure.of, agreement(counts, scenarios))
+    n = int(counts.sum())
+    return JudgeAgreement(what, system, raters, n, both, first_only, second_only, neither, share, kappa)
 
 
-def figure_of(estimate: Estimate) -> V3AgreementFigure:
-    """An estimate as JSON values."""
-    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
-
-
-def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
+def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[PassedBy]:
     """Pass@1 of each system by each judge, and by the exact matcher."""
     for system in dict.fromkeys(case.system for case in cases):
         for rater in (*given, MATCHER):
@@ -108,7 +130,7 @@ def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
                     right = None if rater == MATCHER else right_by(given[rater][number], case, "as_released")
                     has_passed = passes(replace(case.log, arguments_right=right))
                     known += [] if has_passed is None else [has_passed]
-            yield {"system": system, "by": rater, "passed": sum(known), "n": len(known)}
+            yield PassedBy(system, rater, sum(known), len(known))
 
 
 def right_by(verdicts: CaseVerdicts, case: V3Case, label: LabelKind) -> tuple[bool | None, ...]:

@@ -15,30 +15,64 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.errors import SettingsError
+from fdbcore.report.format import counted
+from fdbcore.report.scorecard.columns import ColumnGroup, table
+from fdbcore.report.scorecard.screen import interval_text, number_text
+from fdbcore.results.document import LeftOut, left_out
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
-from fdbcore.suites.fdb_v3.agree.verdict_tables import first_of
 from fdbcore.suites.fdb_v3.reading import look_at
 from fdbcore.suites.fdb_v3.released.folder import SCHEMA as SCENARIOS
 from fdbcore.suites.fdb_v3.released.released_types import Disfluency
+from fdbcore.suites.fdb_v3.verdicts import agreement_screen, first_of
 from fdbcore.types import Problem
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.agree.agreement_types import DisfluencyAgreement, TagAgreement
-
-SCHEMA: Final = "fdbcore.disfluency_agreement/1"
+LEGEND: Final = (
+    "n: recordings that two raters or more tagged. tagged: by how many of them each rater has that class. identical: "
+    "share on which all say the same. alpha: Krippendorff's, nominal; none where all say the same throughout. "
+    "Brackets: 95 %, over recordings."
+)
 RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"
 CLASSES: Final[Sequence[Disfluency]] = get_args(Disfluency)
 
 Tags: TypeAlias = Mapping[str, frozenset[str]]
 """The classes of each recording."""
+
+
+class TagRater(Struct, frozen=True):
+    """Who tagged recordings."""
+
+    name: str
+    recordings: int
+
+
+class TagAgreement(Struct, frozen=True):
+    """How far raters agree on whether recordings have a disfluency of one class."""
+
+    kind: Disfluency
+    n: Annotated[int, Meta(description="recordings that two raters or more tagged")]
+    tagged: Annotated[list[int], Meta(description="of these by each rater with this class, in the order of raters")]
+    identical: Annotated[float | None, Meta(description="share on which all of its raters say the same")]
+    alpha: Annotated[float | None, Meta(description="Krippendorff's, nominal; null if all say the same throughout")]
+    ci95: Annotated[tuple[float, float] | None, Meta(description="of alpha, over recordings; null where there is none")]
+    reason: Annotated[str, Meta(description="why alpha, or its interval, is null")]
+
+
+class DisfluencyAgreement(Struct, frozen=True, kw_only=True):
+    """What `fdbcore agree` says of tags."""
+
+    schema: Literal["fdbcore.disfluency_agreement/1"] = "fdbcore.disfluency_agreement/1"
+    raters: list[TagRater]
+    classes: list[TagAgreement]
+    problems: list[LeftOut]
 
 
 @dataclass(slots=True)
@@ -72,12 +106,11 @@ def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     )
     if not recordings:
         raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(found.problems)}")
-    return {
-        "schema": SCHEMA,
-        "raters": [{"name": name, "recordings": len(tags)} for name, tags in found.tags.items()],
-        "classes": [_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
-        "problems": [{"where": where, "reason": reason} for where, reason in found.problems],
-    }
+    return DisfluencyAgreement(
+        raters=[TagRater(name, len(tags)) for name, tags in found.tags.items()],
+        classes=[_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
+        problems=left_out(found.problems),
+    )
 
 
 def _agreement(kind: Disfluency, raters: Sequence[Tags], recordings: Sequence[str]) -> TagAgreement:
@@ -85,15 +118,9 @@ def _agreement(kind: Disfluency, raters: Sequence[Tags], recordings: Sequence[st
     given = [[float(kind in tags[name]) if name in tags else np.nan for tags in raters] for name in recordings]
     ratings = np.array(given)
     alpha = bootstrap_times(partial(interval_alpha, ratings), len(ratings))
-    return {
-        "kind": kind,
-        "n": len(recordings),
-        "tagged": [int(count) for count in np.nansum(ratings, axis=0)],
-        "identical": float(np.mean(np.nanmin(ratings, axis=1) == np.nanmax(ratings, axis=1))),
-        "alpha": alpha.value,
-        "ci95": alpha.interval,
-        "reason": alpha.reason,
-    }
+    tagged = [int(count) for count in np.nansum(ratings, axis=0)]
+    identical = float(np.mean(np.nanmin(ratings, axis=1) == np.nanmax(ratings, axis=1)))
+    return TagAgreement(kind, len(recordings), tagged, identical, alpha.value, alpha.interval, alpha.reason)
 
 
 def _read_labels(path: Path, found: TagTables) -> None:
@@ -123,3 +150,19 @@ def _add(rater: str, recording: str, tags: frozenset[str], where: str, found: Ta
     known = found.tags.setdefault(rater, {}).setdefault(recording, tags)
     if known != tags:
         raise SettingsError(f"{where}: expected one row for {recording} by {rater}, got a second one that differs")
+
+
+def tags_screen(content: DisfluencyAgreement, width: int) -> str:
+    """The agreement in at most `width` columns (60 or more), without a newline at the end."""
+    raters, classes = content.raters, content.classes
+    counts = [[str(count) for count in each.tagged] for each in classes]
+    alphas = [[number_text(each.alpha), interval_text(each.ci95)] for each in classes]
+    groups = [
+        ColumnGroup("", ["n"], [5], [[f"{each.n:,}"] for each in classes]),
+        ColumnGroup("tagged by", [str(n) for n in range(1, len(raters) + 1)], [4] * len(raters), counts),
+        ColumnGroup("identical", [""], [9], [[number_text(each.identical)] for each in classes]),
+        ColumnGroup("alpha", ["", "95 %"], [6, 13], alphas),
+    ]
+    names = [each.kind.lower().replace("_", " ") for each in classes]
+    told = [f"{each.name}: {counted(each.recordings, 'recording')}" for each in raters]
+    return agreement_screen(told, [table(names, groups, width)], LEGEND, content.problems, width)
