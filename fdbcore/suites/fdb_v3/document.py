@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from fdbcore.measures.reading import Reading
 from fdbcore.results.comparing import every_two, gated_differences
-from fdbcore.results.document import PooledWith, Scores, left_out
+from fdbcore.results.document import PooledWith, Scores, problem_entries
 from fdbcore.results.passing import passes_of
-from fdbcore.results.pooling import Item, by_system
+from fdbcore.results.pooling import ScoredItem, by_system
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case
 from fdbcore.suites.fdb_v3.compat.measures import LatencyExtremes, failure, matches_exactly
 from fdbcore.suites.fdb_v3.judging.judge import V3Judging
@@ -162,7 +162,7 @@ def document(
         rows=[*scored_rows(cases), *([] if beside is None else published_rows(beside))],
         differences=differences,
         passes=[each for each in passes if each is not None],
-        problems=left_out(found.problems),
+        problems=problem_entries(found.problems),
         warnings=found.warnings,
         settings=V3Settings(transcriber=transcriber, family=len(differences)),
         repaired=list(scored_rows(cases, "repaired")),
@@ -177,7 +177,7 @@ def document(
     )
 
 
-def _has_passed(item: Item) -> bool:
+def _has_passed(item: ScoredItem) -> bool:
     return item.values["passed"] == (1.0,)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.results.pooling import Item, by_system, figure_of_values
+from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.stats.raters import spearman
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
@@ -67,7 +67,7 @@ class RankAgreement(Struct, frozen=True):
     rho: Annotated[float | None, Meta(description="Spearman's; null with fewer than three systems, or equal figures")]
 
 
-def ranks_of(items: Sequence[Item]) -> Iterator[RankAgreement]:
+def ranks_of(items: Sequence[ScoredItem]) -> Iterator[RankAgreement]:
     """How alike people and recordings rank systems, under the same tools.
 
     Spearman's correlation of the systems that both have, by their figures on the scenarios that both have.
@@ -86,7 +86,7 @@ def ranks_of(items: Sequence[Item]) -> Iterator[RankAgreement]:
                 yield RankAgreement(condition, measure, len(systems), len(shared), None if np.isnan(rho) else rho)
 
 
-def _figures(items: Sequence[Item], shared: Collection[str], measure: str) -> dict[str, float]:
+def _figures(items: Sequence[ScoredItem], shared: Collection[str], measure: str) -> dict[str, float]:
     """The figure of each system on these recordings."""
     known = [item for item in items if item.id in shared and measure in item.values]
     found = {name: figure_of_values(own, MEASURES[measure], False) for (_, name), own in by_system(known).items()}

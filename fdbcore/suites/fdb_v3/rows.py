@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fdbcore.results.pooling import Item, by_system, figure_of_values, rows_of
+from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values, rows_of
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.measures import (
     LatencyExtremes,
@@ -75,12 +75,12 @@ class MeasuredCase(NamedTuple):
         has_passed = passes(self.case.log_by("repaired"))
         return {} if has_passed is None else {REPAIRED.id: float(has_passed)}
 
-    def item(self, label: LabelKind = "as_released") -> Item:
+    def item(self, label: LabelKind = "as_released") -> ScoredItem:
         """What is pooled of it; by the repaired label the published measures alone."""
         record, values = self.case.record, self.published(label)
         if label == "as_released":
             values = {**self.ours, **values, **self._by_both_labels()}
-        return Item(
+        return ScoredItem(
             self.condition,
             self.case.system,
             record["id"],
@@ -134,7 +134,7 @@ def scored_rows(cases: Sequence[MeasuredCase], label: LabelKind = "as_released")
         yield replace(row, note=note, counts=_counts(own, label))
 
 
-def _figure(items: Sequence[Item], scale: Scale, has_interval: bool) -> Figure | None:
+def _figure(items: Sequence[ScoredItem], scale: Scale, has_interval: bool) -> Figure | None:
     """A figure over all items, or those of a slice: then only what is compared `has_interval`."""
     if scale.id in MEASURES:
         return figure_of_values(items, scale, has_interval)
@@ -153,7 +153,7 @@ def _counts(cases: Sequence[MeasuredCase], label: LabelKind) -> dict[str, int]:
     return {**found, **Counter(kind for kind in kinds if kind is not None)}
 
 
-def latencies(items: Iterable[Item]) -> Iterator[LatencyExtremes]:
+def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
     """What is published of latencies beside the mean and the SD of rows."""
     for (condition, system), own in by_system(items).items():
         for scale in (each for each in PUBLISHED.values() if each.unit):

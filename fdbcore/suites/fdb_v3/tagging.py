@@ -24,7 +24,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table
 from fdbcore.report.scorecard.screen import interval_text, number_text
-from fdbcore.results.document import LeftOut, left_out
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
@@ -72,7 +72,7 @@ class DisfluencyAgreement(Struct, frozen=True, kw_only=True):
     schema: Literal["fdbcore.disfluency_agreement/1"] = "fdbcore.disfluency_agreement/1"
     raters: list[TagRater]
     classes: list[TagAgreement]
-    problems: list[LeftOut]
+    problems: list[ProblemEntry]
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     return DisfluencyAgreement(
         raters=[TagRater(name, len(tags)) for name, tags in found.tags.items()],
         classes=[_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
-        problems=left_out(found.problems),
+        problems=problem_entries(found.problems),
     )
 
 

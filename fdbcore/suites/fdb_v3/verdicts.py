@@ -31,7 +31,7 @@ from fdbcore.recording.form import of_form
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
 from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
-from fdbcore.results.document import LeftOut, left_out
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
@@ -118,7 +118,7 @@ class VerdictAgreement(Struct, frozen=True, kw_only=True):
     schema: Literal["fdbcore.verdict_agreement/1"] = "fdbcore.verdict_agreement/1"
     raters: list[VerdictRaterJson]
     comparisons: list[VerdictComparison]
-    problems: list[LeftOut]
+    problems: list[ProblemEntry]
 
 
 @dataclass(slots=True)
@@ -283,7 +283,7 @@ def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
         why = first_of(tables.problems) or ": do recording and system fit?"
         raise SettingsError(f"expected calls on which two raters gave verdicts, got none{why}")
     raters = [VerdictRaterJson(each.name, each.kind, len(each.verdicts)) for each in tables.raters]
-    return VerdictAgreement(raters=raters, comparisons=found, problems=left_out(tables.problems))
+    return VerdictAgreement(raters=raters, comparisons=found, problems=problem_entries(tables.problems))
 
 
 def most_of(people: Sequence[VerdictRater]) -> VerdictRater:
@@ -341,7 +341,7 @@ def verdicts_screen(content: VerdictAgreement, width: int) -> str:
 
 
 def agreement_screen(
-    raters: Iterable[str], tables: Iterable[list[str]], legend: str, problems: Iterable[LeftOut], width: int
+    raters: Iterable[str], tables: Iterable[list[str]], legend: str, problems: Iterable[ProblemEntry], width: int
 ) -> str:
     """Who rated, which are numbered; tables; what they show; and what was left out."""
     blocks = [
