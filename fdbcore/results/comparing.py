@@ -75,10 +75,14 @@ def gated_differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[
     found = [each for pair in pairs for scale in measures if scale.compared for each in _compared(pair, scale)]
     if not found:
         return []
-    names = sorted({name for each in found for name in each.of_ids})
-    columns = np.array([[each.of_ids.get(name, np.nan) for each in found] for name in names])
-    items = {item.id: item for each in found for item in (*each.pair.items_a, *each.pair.items_b)}
-    kinds = [[items[name].clusters[kind] for name in names] for kind in items[names[0]].clusters]
+    clusters = [{item.id: tuple(item.clusters.values()) for item in each.pair.items_a} for each in found]
+    of_rows = [
+        {(name, *own[name]): value for name, value in each.of_ids.items()}
+        for each, own in zip(found, clusters, strict=True)
+    ]
+    rows = sorted({row for own in of_rows for row in own})  # an id may have other clusters under another condition
+    columns = np.array([[own.get(row, np.nan) for own in of_rows] for row in rows])
+    names, *kinds = zip(*rows, strict=True)
     sides = [each.pair[:3] for each in found]
     return [
         _with_p(each.difference, p, corrected)

@@ -108,7 +108,7 @@ class V3Scores(Scores, frozen=True, kw_only=True):
     known, and of calls that do not pass, by why.
     """
 
-    schema: Literal["fdbcore.fdb_v3/2"] = SCHEMA
+    schema: Literal["fdbcore.fdb_v3/2"]
     settings: V3Settings
     repaired: Annotated[list[ScoreRow], Meta(description="the published measures by the repaired label")]
     latencies: list[LatencyExtremes]
@@ -159,6 +159,7 @@ def document(
     differences = gated_differences(every_two(items), list(MEASURES.values()))
     passes = [passes_of(own, _has_passed, least_trials=2) for own in by_system(items).values()]
     return V3Scores(
+        schema=SCHEMA,
         rows=[*scored_rows(cases), *([] if beside is None else published_rows(beside))],
         differences=differences,
         passes=[each for each in passes if each is not None],

@@ -18,10 +18,12 @@ from fdbcore.suites.fdb_v3.compat.measures import (
     LatencyExtremes,
     extremes,
     failure,
+    first_response_s,
     passes,
     pooled_as_published,
     published_values,
     tool_call_s,
+    turn_taken,
 )
 from fdbcore.suites.fdb_v3.ours.measures import failure as our_failure
 from fdbcore.suites.fdb_v3.ours.measures import figures
@@ -64,12 +66,14 @@ class MeasuredCase(NamedTuple):
         }
 
     def shown(self) -> dict[str, float]:
-        """All measures of the case alone: two are said by their times, and a call has a time whoever answers when."""
-        has_words = self.case.b_words is not None
+        """All measures of the case alone. Latencies are there whoever is in time, and say what came early."""
+        has_words, log = self.case.b_words is not None, self.case.log
+        first_s = first_response_s(log) if has_words and turn_taken(log) else None
+        latencies_s = {"first_response": first_s, "tool_call": tool_call_s(log)}
         found = self._replace(has_words=has_words).published("as_released") | self._by_both_labels()
-        found |= {} if (call_s := tool_call_s(self.case.log)) is None else {compat_id("tool_call"): call_s}
-        of_times = {compat_id("interruption"), compat_id("preemptive")}
-        return {**self.ours, **{name: value for name, value in found.items() if name not in of_times}}
+        found |= {compat_id(name): value for name, value in latencies_s.items() if value is not None}
+        said = {compat_id("interruption"), compat_id("preemptive")}
+        return {**self.ours, **{name: value for name, value in found.items() if name not in said}}
 
     def _by_both_labels(self) -> dict[str, float]:
         has_passed = passes(self.case.log_by("repaired"))

@@ -66,10 +66,10 @@ class TagAgreement(Struct, frozen=True):
     reason: Annotated[str, Meta(description="why alpha, or its interval, is null")]
 
 
-class DisfluencyAgreement(Struct, frozen=True, kw_only=True):
+class DisfluencyAgreement(Struct, frozen=True):
     """What `fdbcore agree` says of tags."""
 
-    schema: Literal["fdbcore.disfluency_agreement/1"] = "fdbcore.disfluency_agreement/1"
+    schema: Literal["fdbcore.disfluency_agreement/1"]
     raters: list[TagRater]
     classes: list[TagAgreement]
     problems: list[ProblemEntry]
@@ -107,9 +107,10 @@ def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     if not recordings:
         raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(found.problems)}")
     return DisfluencyAgreement(
-        raters=[TagRater(name, len(tags)) for name, tags in found.tags.items()],
-        classes=[_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
-        problems=problem_entries(found.problems),
+        "fdbcore.disfluency_agreement/1",
+        [TagRater(name, len(tags)) for name, tags in found.tags.items()],
+        [_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
+        problem_entries(found.problems),
     )
 
 

@@ -112,10 +112,10 @@ class VerdictComparison(Struct, frozen=True):
     kappa: Annotated[AgreementFigure | None, Meta(description="Cohen's; null: there are more than two raters")]
 
 
-class VerdictAgreement(Struct, frozen=True, kw_only=True):
+class VerdictAgreement(Struct, frozen=True):
     """How far people, judges, the exact matcher and measures agree on calls. Intervals are over calls."""
 
-    schema: Literal["fdbcore.verdict_agreement/1"] = "fdbcore.verdict_agreement/1"
+    schema: Literal["fdbcore.verdict_agreement/1"]
     raters: list[VerdictRaterJson]
     comparisons: list[VerdictComparison]
     problems: list[ProblemEntry]
@@ -283,7 +283,7 @@ def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
         why = first_of(tables.problems) or ": do recording and system fit?"
         raise SettingsError(f"expected calls on which two raters gave verdicts, got none{why}")
     raters = [VerdictRaterJson(each.name, each.kind, len(each.verdicts)) for each in tables.raters]
-    return VerdictAgreement(raters=raters, comparisons=found, problems=problem_entries(tables.problems))
+    return VerdictAgreement("fdbcore.verdict_agreement/1", raters, found, problem_entries(tables.problems))
 
 
 def most_of(people: Sequence[VerdictRater]) -> VerdictRater:

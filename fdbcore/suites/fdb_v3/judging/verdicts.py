@@ -26,12 +26,12 @@ class GivenVerdict(Struct, frozen=True, omit_defaults=True):
 
     right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
     reason: str
-    repeats: Annotated[Sequence[bool | None], Meta(description="of each answer, if there are several")] = ()
+    repeats: Annotated[list[bool | None], Meta(description="of each answer, if there are several")] = []
 
     @classmethod
     def of(cls, verdict: Verdict) -> GivenVerdict:
         """A verdict as it is kept."""
-        return cls(verdict.right, verdict.reason, verdict.repeats if len(verdict.repeats) > 1 else ())
+        return cls(verdict.right, verdict.reason, list(verdict.repeats) if len(verdict.repeats) > 1 else [])
 
 
 class V3Verdicts(Struct, frozen=True):
