@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes import stranger_suite
+from helpers.exec_scripts import script
 from scipy.stats import binomtest
 
 import fdbcore as library
@@ -18,6 +20,21 @@ from fdbcore.audio.wav import wav_bytes
 from fdbcore.cli.main import main
 from fdbcore.recording.run import read_plan
 from fdbcore.types import SAMPLE_RATE_HZ
+
+ANSWERS = """
+import array
+loud_before, quiet, until, n = False, 0, 0, 0
+while True:
+    heard = array.array("h", read())
+    quiet = 0 if max(map(abs, heard)) > 3000 else quiet + 1
+    loud_before = loud_before or quiet == 0
+    if loud_before and quiet == WAIT:
+        loud_before, until = False, n + 40
+    talks = n < until
+    write(array.array("h", ([12000] * 48 + [-12000] * 48) * 5 if talks else [0] * 480).tobytes())
+    n += 1
+"""
+"""A system that speaks once it has heard WAIT ticks of silence."""
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +163,35 @@ def test_its_commands_stand_beside_ours(data: Path) -> None:
     assert "name: expected --suite, one of answers, other" in unclear.stderr
     assert fdbcore("dataset", "--suite", "answers", "name", data).stdout == "data: one, two\n"
     assert fdbcore("dataset", "--suite", "answers", "speak", data).exit_code == 2
+
+
+def test_the_suite_of_the_docs_is_short_and_right(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/adding.md, as it stands there: two systems of which one is too slow, on users that speak for a second."""
+    page = (Path(__file__).parents[2] / "docs" / "adding.md").read_text()
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "ItemSuite" in block)
+    assert len(code.splitlines()) < 45
+    package = tmp_path / "my_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "suite.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    info = tmp_path / "my_package-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[fdbcore.suites]\nin-time = my_package.suite:SUITE\n")
+    for number in range(8):
+        shutil.copy(data / "one.wav", data / f"{number}.wav")
+    systems = [f"{name}={script(ANSWERS.replace('WAIT', wait))}" for name, wait in (("fast", "40"), ("slow", "240"))]
+    asked = [word for system in systems for word in ("--system", system)]
+    common = ("--vad", "energy", "--clock", "virtual", "--seed", 1, "--max-s", 6, "--out", tmp_path / "run")
+    held = fdbcore("run", "--suite", "in-time", "--data", data, *asked, *common)
+    assert held.exit_code == 0, held.output
+    assert "in time" in held.stdout, held.output
+    found = json.loads((tmp_path / "run-scores" / "scorecard.json").read_text())
+    rows = {(row["system"], row["measure"]): row for row in found["rows"]}
+    assert [rows[name, "in_time"]["value"] for name in ("fast", "slow")] == [1.0, 0.0]
+    low, high = binomtest(10, 10).proportion_ci(method="wilson")
+    assert (rows["fast", "in_time"]["low"], rows["fast", "in_time"]["high"]) == pytest.approx((low, high))
+    assert [rows[name, "wait_s"]["value"] for name in ("fast", "slow")] == pytest.approx([0.4, 2.4], abs=0.05)
+    (one,) = found["differences"]
+    assert (one["n"], one["p"], one["better"]) == (10, 2 / 2**10, "fast")
