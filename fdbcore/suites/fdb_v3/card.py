@@ -17,6 +17,7 @@ from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.published import CONDITION
 from fdbcore.suites.fdb_v3.scenario_types import DataCard
+from fdbcore.suites.fdb_v3.shown import V3Views
 from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES, PUBLISHED, SCALES
 from fdbcore.types.scorecard import Figure, Scorecard, ScoredCase, ScoreRow
 
@@ -37,15 +38,9 @@ TERMS: Final[Mapping[str, str]] = {
 }
 
 
-def scores_of(document: Mapping[str, Any]) -> V3Scores:
-    """A stored document as its type."""
-    found: V3Scores = converted(document, V3Scores)
-    return found
-
-
 def card(document: Mapping[str, Any]) -> Scorecard:
     """The scorecard of a document. A condition is how the tools behave; a subset is a slice of the recordings."""
-    found = scores_of(document)
+    found: V3Scores = converted(document, V3Scores)
     beside, judges = found.published, [] if found.judging is None else found.judging["judges"]
     conditions = {row.condition: row.condition for row in found.rows}
     made = scorecard(
@@ -72,7 +67,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         },
     )
     cases = [_case(item, raw, found) for item, raw in zip(found.items, document["items"], strict=True)]
-    return replace(made, cases=cases, statements=list(_statements(made, found)))
+    return replace(made, cases=cases, statements=list(_statements(made, found)), views=V3Views(found))
 
 
 def _of_set(data: DataCard) -> str:
