@@ -186,7 +186,7 @@ SPEAKERS: Final = {
 
 WORLDS: Final = {
     "file": "fdbcore.worlds.tools_file:tools_file",
-    "fdb-v3": "fdbcore.suites.fdb_v3.world.world:fdb_v3_world",
+    "fdb-v3": "fdbcore.suites.fdb_v3.world:fdb_v3_world",
 }
 """Each makes a world, which answers calls of tools, from its whole address: "file:tools.py?latency=normal"."""
 

@@ -22,7 +22,7 @@ from fdbcore.cli.main import main
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.cases import orders
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER as SMOKE
+from fdbcore.suites.fdb_v3.scenarios import FOLDER as SMOKE
 from fdbcore.suites.own_clips.schemas import CLIPS, schema, schema_file
 from fdbcore.types import SAMPLE_RATE_HZ
 

@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v3.compat import measures as compat
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores, first_response_s, published_values, tool_call_s
 from fdbcore.suites.fdb_v3.terms import MEASURES, PUBLISHED
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types.scorecard import Scale
 
 EXPECTED = (FunctionCall("track_order", {"order_id": "A1"}),)

@@ -14,7 +14,7 @@ from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.ours.measures import failure, figures
 from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.world import FunctionCall
 
 USER_END = 1000
 

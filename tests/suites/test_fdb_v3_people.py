@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.people import PEOPLE, played_by, rank_notes, ranks_of
 from fdbcore.suites.fdb_v3.playing import side_a
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 
 def run(*args: str) -> str:

@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.world import FunctionCall
 
 COUNTS = {
     "GPT-Realtime": (96, 13, 14, 76, "27 20 13", "16 24 8 12", "18 10 7 8 10"),

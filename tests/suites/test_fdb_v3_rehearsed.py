@@ -17,9 +17,8 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level, smoke_records
-from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER, rehearsal
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER
+from fdbcore.suites.fdb_v3.scenarios import FOLDER
+from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER, known_sound, level, rehearsal, smoke_records
 from fdbcore.types import FRAME_SAMPLES
 
 RECORDS: dict[str, Any] = {name: record for name, record in smoke_records().items()}

@@ -15,7 +15,7 @@ from helpers.released_folder import SPEAKERS, result
 
 from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 RECORDS = {each["id"]: each for each in json.loads(SMOKE.read_text())["record"]}
 ANSWER_S = 1.0

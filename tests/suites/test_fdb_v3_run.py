@@ -27,8 +27,8 @@ from fdbcore.registry import INSTRUCTED
 from fdbcore.runs.plan import PlannedSystem, prompted
 from fdbcore.runtime.address import query_of
 from fdbcore.suites.fdb_v3.playing import instructions, side_a
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 from fdbcore.suites.fdb_v3.schemas import schema
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 from fdbcore.suites.fdb_v3.suite import SUITE
 
 WANTED = ("travel_01", "shop_08", "finance_09")

@@ -22,10 +22,9 @@ from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
-from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE, Difficulty, Disfluency, Domain, smoke_items
 from fdbcore.suites.fdb_v3.smoke.make import room_tone, smoke_file, spoken_item
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, smoke_items
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import TICKS_PER_S
 
 FILE = json.loads(SMOKE.read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from oracles.agreement import alpha
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3 import schemas
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
 
 LABELS: dict[str, set[str]] = {

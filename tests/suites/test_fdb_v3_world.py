@@ -24,8 +24,8 @@ from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.released.results import SystemResult
-from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TEXT, NUMBER, WHOLE = "string", "number", "integer"

@@ -16,19 +16,18 @@ from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.files import META, read_json
 from fdbcore.recording.form import one_call
-from fdbcore.recording.run import INVALID, outcome_in, read_plan
+from fdbcore.recording.run import INVALID, outcome_in
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
-from fdbcore.suites.fdb_v3.playing import records_of_run
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
-    from fdbcore.recording.run_types import PlannedCase
+    from fdbcore.recording.run_types import PlannedCase, PlannedRun
     from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
-    from fdbcore.suites.fdb_v3.scenario_types import LabelKind, RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
 
 RECORD: Final = "record"
 """The column of a run that has the id of the recording."""
@@ -101,16 +100,18 @@ class LostV3Case:
         return Problem(str(self.path), self.reason)
 
 
-def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list[LostV3Case]]:
-    """The calls of a run that can be scored, and the others. RecordingError if there is no run of this suite.
+def cases_of(
+    run: Path, plan: PlannedRun, recordings: Iterable[RecordedScenarioEntry], show: Callable[[str], None]
+) -> tuple[list[V3Case], list[LostV3Case]]:
+    """The calls of a run that can be scored, and the others.
 
     A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost,
     and so is one whose files are damaged: nobody knows what the system did then.
     """
     found: list[V3Case] = []
     lost: list[LostV3Case] = []
-    records = {record["id"]: record for record in records_of_run(run)}
-    for planned in planned_cases(read_plan(run)):
+    records = {record["id"]: record for record in recordings}
+    for planned in planned_cases(plan):
         path = run / planned["name"]
         show(f"scoring {path.name}")
         record_id = planned.get("columns", {}).get(RECORD, "")

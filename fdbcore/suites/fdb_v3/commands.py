@@ -16,12 +16,11 @@ MOST_COLUMNS: Final = 100
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.fdb_v3 import reading, screen
-    from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+    from fdbcore.suites.fdb_v3 import scenarios, screen
 
     is_right = True
     for name in options["file"]:
-        found, faults = reading.look_at(SMOKE if name == "smoke" else Path(name))
+        found, faults = scenarios.look_at(scenarios.SMOKE if name == "smoke" else Path(name))
         for fault in faults:
             console.complain(f"{fault.where}: {fault.reason}")
         if found is not None:
@@ -59,7 +58,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
 
 def _reads(path: Path) -> bool:
     """Files of recorded scenarios (.json), and folders with recordings."""
-    from fdbcore.suites.fdb_v3.reading import holds_scenarios
+    from fdbcore.suites.fdb_v3.scenarios import holds_scenarios
 
     return holds_scenarios(path)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -16,17 +15,17 @@ from fdbcore.results.passing import passes_of
 from fdbcore.results.pooling import ScoredItem, by_system
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case
 from fdbcore.suites.fdb_v3.compat.measures import LatencyExtremes, failure, matches_exactly
+from fdbcore.suites.fdb_v3.inputs import Read
 from fdbcore.suites.fdb_v3.judging.judge import V3Judging
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs
 from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
 from fdbcore.suites.fdb_v3.people import PEOPLE, RankAgreement, ranks_of
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.published import V3Published, published_rows
-from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.rows import MeasuredCase, latencies, measured, scored_rows
-from fdbcore.suites.fdb_v3.scenario_types import DataCard, ExpectedCallEntry
+from fdbcore.suites.fdb_v3.scenarios import DataCard, Difficulty, Disfluency, Domain, ExpectedCallEntry
 from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
-from fdbcore.types import TICKS_PER_S, Problem, Span
+from fdbcore.types import TICKS_PER_S, Span
 from fdbcore.types.scorecard import ScoreRow
 
 if TYPE_CHECKING:
@@ -119,18 +118,6 @@ class V3Scores(Scores, frozen=True, kw_only=True):
     judging: Annotated[V3Judging | None, Meta(description="null without a judge")]
     published: Annotated[V3Published | None, Meta(description="null where it was not asked for")]
     items: list[V3Item]
-
-
-@dataclass(slots=True)
-class Read:
-    """What was read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
-
-    cases: list[V3Case] = field(default_factory=list)
-    lost: list[LostV3Case] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    sets: list[DataCard] = field(default_factory=list)
-    played: list[V3Played] = field(default_factory=list)
 
 
 def condition_of(case: V3Case) -> str:

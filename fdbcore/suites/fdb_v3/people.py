@@ -19,7 +19,7 @@ from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES
 from fdbcore.types import SideA
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry
 
 PEOPLE: Final = "people, "
 """What the condition of calls with people begins with; the rest is that of the recordings."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -14,17 +14,16 @@ from msgspec import Meta, Struct
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
-from fdbcore.recording.run import read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
-from fdbcore.suites.fdb_v3.reading import by_record, look_at
-from fdbcore.suites.fdb_v3.released.folder import counts_of, import_folder
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
-from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
+from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.scenarios import SMOKE, by_record, counts_of, look_at
+from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+    from fdbcore.recording.run_types import PlannedRun
+    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 
 RECORDINGS: Final = "recordings.json"
 """What a run keeps: the file of recorded scenarios that it plays."""
@@ -171,20 +170,23 @@ def left_out_of(run: Path) -> list[Problem]:
     return [Problem(**each) for each in read_json(path)] if path.is_file() else []
 
 
-def playing_of(run: Path) -> V3Played:
+def playing_of(run: Path, planned: PlannedRun) -> V3Played:
     """How a run played its recordings, as its plan says."""
-    plan = read_plan(run)["plan"]
+    plan = planned["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
     tools = {name: value for name, value in plan.get("tools", {}).items() if name != "functions"}
     name = run.resolve().name
     return V3Played(name, plan["clock"], plan["vad"], plan["max_s"], plan.get("ends"), user, tools)
 
 
-def namesakes(runs: Sequence[Path]) -> list[str]:
-    """A line for each name that several runs have for systems that differ, by more than the versions of software."""
+def namesakes(systems: Mapping[Path, Mapping[str, Any]]) -> list[str]:
+    """A line for each name that several runs have for systems that differ, by more than the versions of software.
+
+    systems: of each run, as its plan describes them.
+    """
     found: dict[str, dict[str, Path]] = {}
-    for run in runs:
-        for name, described in read_plan(run)["plan"]["systems"].items():
+    for run, own in systems.items():
+        for name, described in own.items():
             found.setdefault(name, {}).setdefault(json.dumps(_unversioned(described), sort_keys=True), run)
     return [
         f"{name}: systems of this name differ, and are scored as one: {', '.join(map(str, different.values()))} "
@@ -198,11 +200,3 @@ def _unversioned(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {name: _unversioned(each) for name, each in value.items() if name != "versions"}
     return [_unversioned(each) for each in value] if isinstance(value, list) else value
-
-
-def records_of_run(run: Path) -> Sequence[RecordedScenarioEntry]:
-    """The recordings that a run of this suite plays. InputError if it is none."""
-    path = run / RECORDINGS
-    if not path.is_file():
-        raise InputError(f"{run}: expected a run of --suite {KIND}, or a released folder with results, got another")
-    return cast("RecordedScenarioFile", read_json(path))["record"]

@@ -31,7 +31,7 @@ from fdbcore.suites.fdb_v3.terms import CALLS, COMPARED, MEASURES, PUBLISHED, RE
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import LabelKind, RecordedScenarioEntry
+    from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""

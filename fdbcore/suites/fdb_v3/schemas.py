@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints, is_typeddict
 
 from fdbcore.report.schemas import as_text, schema_of
-from fdbcore.suites.fdb_v3 import scenario_types
+from fdbcore.suites.fdb_v3 import scenarios
 from fdbcore.suites.fdb_v3.document import V3Scores
-from fdbcore.suites.fdb_v3.released.folder import SCHEMA
+from fdbcore.suites.fdb_v3.scenarios import SCHEMA
 from fdbcore.suites.fdb_v3.tagging import DisfluencyAgreement
 from fdbcore.suites.fdb_v3.verdicts import VerdictAgreement
 
@@ -42,8 +42,8 @@ def schema(name: str = SCENARIOS) -> dict[str, Any]:
 
 def _of_scenarios() -> dict[str, Any]:
     """A field that it does not name is a fault."""
-    closed = [name for name, _ in inspect.getmembers(scenario_types, is_typeddict)]
-    return schema_of(scenario_types.RecordedScenarioFile, SCHEMA, closed) | {"additionalProperties": False}
+    closed = [name for name, _ in inspect.getmembers(scenarios, is_typeddict)]
+    return schema_of(scenarios.RecordedScenarioFile, SCHEMA, closed) | {"additionalProperties": False}
 
 
 if __name__ == "__main__":

@@ -1,37 +1,38 @@
-"""Scores systems on recorded scenarios: reads runs and released results, and has words and verdicts given to them."""
+"""Scores systems on recorded scenarios: has words and verdicts given to the cases, or says what that would take."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.errors import InputError, told_as
-from fdbcore.recording.files import read_json
-from fdbcore.recording.run import FAILED, outcome_in
-from fdbcore.report.format import counted
-from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.analysis.told import Told
+from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words, seconds_to_hear
+from fdbcore.errors import told_as
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.words import Transcript
+from fdbcore.runs.asking import JudgeRequest
+from fdbcore.runs.expected_words import expected_hearing, usual_words
+from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runtime.redaction import redacted
-from fdbcore.session.converse import SILENT
 from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case
-from fdbcore.suites.fdb_v3.document import Read, document
-from fdbcore.suites.fdb_v3.hearing import hear
-from fdbcore.suites.fdb_v3.judging.judge import judge_cases
-from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
+from fdbcore.suites.fdb_v3.document import document
+from fdbcore.suites.fdb_v3.inputs import read
+from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
+from fdbcore.suites.fdb_v3.judging.questions import SPEECH
 from fdbcore.suites.fdb_v3.published import published
-from fdbcore.suites.fdb_v3.released.audio import replayed
-from fdbcore.suites.fdb_v3.released.folder import import_folder
-from fdbcore.suites.fdb_v3.screen import unfinished
+from fdbcore.types import SIDES, Problem, Side
 from fdbcore.types.scorecard import Scored
+from fdbcore.types.usage import ExpectedUse
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import DataCard, RecordedScenarioFile
-
+LANGUAGE: Final = "en"
+TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
+"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
 KEPT_ANSWERS: Final = "judged.json"
 """In the results folder: what judges answered about released results. Those about calls lie with the calls."""
 
@@ -69,67 +70,81 @@ def score(
     return Scored(to_builtins(made), told=judged.told)
 
 
-def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
-    """The cases of runs and of released folders. InputError if there are none.
+def hear(
+    cases: Sequence[V3Case], source: WordSource, jobs: int | None, show: Callable[[str], None]
+) -> tuple[list[Problem], list[str]]:
+    """Give the cases of calls the words of both sides, where the source has them.
 
-    out: for recordings of released audio; None: nobody wants them.
+    Returns what could not be transcribed, and of which sides nobody told words.
+
+    What is known stays: annotated words of the user, those of a released result, and that a system said none. What was
+    transcribed before is used again. SettingsError if the source gives no words with times.
     """
-    if not paths:
-        raise InputError(
-            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
-        )
-    found = Read()
-    for path in paths:
-        if (path / RECORDINGS).is_file():
-            cases, lost = cases_of(path, show)
-            found.cases += cases
-            found.warnings += _why_silent(path, cases)
-            found.lost += lost
-            found.problems += [*left_out_of(path), *(each.problem for each in lost)]
-            found.played.append(playing_of(path))
-            card = cast("RecordedScenarioFile", read_json(path / RECORDINGS))["card"]
-        elif path.is_dir() and not (path / "run.json").is_file():
-            card = _read_released(path, found, out, show)
-        else:
-            got = "something else" if path.exists() else "no such folder"
-            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got {got}")
-        if card not in found.sets:
-            found.sets.append(card)
-    if not found.cases:
-        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
-        raise InputError(f"expected calls or results of systems, found none{why}")
-    found.warnings += namesakes([run for run in paths if (run / RECORDINGS).is_file()])
-    of_recordings = [each for each in found.played if each.user.get("kind") == "clip"]
-    for name in ("ends", "user", "clock"):
-        values = [str(getattr(each, name)) for each in of_recordings]
-        if len(set(values)) > 1:
-            found.warnings.append(f"runs were played differently ({name}): {'; '.join(dict.fromkeys(values))}")
-    return found
-
-
-def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[str], None]) -> DataCard:
-    imported = import_folder(folder, folder / "fdb3.json", show)
-    found.problems += imported.left_out(folder)
-    found.warnings += [
-        f"{folder}: {name}: not understood, and not read (in {count})"
-        for name, count in sorted(imported.unknown.items())
+    calls = [
+        CallToHear(case.where, case.path, sides)
+        for case in cases
+        if case.path is not None and (sides := _sides_to_hear(case, source))
     ]
-    for provider, results in imported.results.items():
-        heard: Mapping[str, Path] = {}
-        if out is not None:
-            heard, problems = replayed(imported.records, provider, folder, out, show)
-            found.problems += problems
-        for record in imported.records:
-            if (result := results.get(record["id"])) is not None:
-                found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
-    found.warnings += unfinished(imported.results)
-    return imported.file()["card"]
+    heard = hear_calls(calls, source, LANGUAGE, jobs, show)
+    for case in cases:
+        for each in heard.transcripts.get(case.where, ()):
+            _take_words(case, each)
+    return list(heard.problems), missing_words(source, heard.why_not)
 
 
-def _why_silent(run: Path, cases: Sequence[V3Case]) -> Iterator[str]:
-    """A line for each reason why calls of a system are silent, where there is more to say than that they are."""
-    ends = ((case.system, outcome_in(case.path)) for case in cases if case.path is not None)
-    reasons = Counter((system, end["reason"]) for system, end in ends if end is not None and end["kind"] == FAILED)
-    for (system, reason), count in reasons.items():
-        if reason != SILENT:
-            yield f"{run.name}: {system}: {counted(count, 'call')}: {reason}"
+def _sides_to_hear(case: V3Case, source: WordSource) -> Sequence[Side]:
+    """The sides of a call whose words are not known, but the user of a released result where parties tell theirs."""
+    known = {"A": case.a_words, "B": case.b_words}
+    nobody_tells = case.world is None and isinstance(source, Told)
+    return [side for side in SIDES if known[side] is None and not (side == "A" and nobody_tells)]
+
+
+def _take_words(case: V3Case, heard: Transcript) -> None:
+    words = tuple(
+        AsrWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in heard.words if not word.is_doubtful
+    )
+    if heard.side == "A":
+        case.a_words = words
+        case.log = replace(case.log, user_end_s=user_end_s(words))
+    else:
+        case.b_words = words
+        case.log = replace(case.log, transcript=heard.text, words=words, first_word_s=None)
+
+
+def expected(
+    paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+) -> Iterator[ExpectedUse]:
+    """What `score` would ask with these arguments; the transcriber first. Errors as of `score`.
+
+    The questions are those that scoring asks. Where words are not known yet, speech has as many as people say on
+    average. Nobody can foresee what has to be asked again.
+    """
+    scoring = V3Scoring.of(options)
+    cases = read(paths, None, show).cases if scoring.sources or scoring.judges.judges else []
+    for source in scoring.sources:
+        yield _expected_words(cases, source, show)
+    planned = plan_of(cases, scoring.judges, out / KEPT_ANSWERS)
+    for judge in scoring.judges.judges:
+        own = [request for each in planned if each.judge == judge.name for request in each.requests]
+        yield expected_of(judge, list({(id(each.kept), each.key): each for each in own}.values()), _tokens_out)
+
+
+def _expected_words(cases: Sequence[V3Case], source: WordSource, show: Callable[[str], None]) -> ExpectedUse:
+    """What a transcriber would hear. The cases get the words that it has given, or as many as usual."""
+    left_s: list[float] = []
+    heard_before = []
+    for case in cases:
+        if case.path is None or not (sides := _sides_to_hear(case, source)):
+            continue
+        reading = Reading(case.path)
+        left_s.append(seconds_to_hear(reading, source, LANGUAGE, sides))
+        if not left_s[-1]:
+            heard_before.append(case)
+        for side in sides if left_s[-1] else ():
+            _take_words(case, usual_words(reading)[side])
+    hear(heard_before, source, None, show)
+    return expected_hearing(source, "call", left_s)
+
+
+def _tokens_out(request: JudgeRequest) -> float:
+    return TOKENS_OF_SPEECH if request.question.rubric is SPEECH else TOKENS_OF_A_VERDICT

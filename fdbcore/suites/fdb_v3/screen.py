@@ -11,14 +11,14 @@ from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores
-from fdbcore.suites.fdb_v3.released.folder import counts_of
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.rows import slices_of
+from fdbcore.suites.fdb_v3.scenarios import counts_of
 from fdbcore.suites.fdb_v3.terms import PUBLISHED, SLICES
 from fdbcore.types.scorecard import Figure, Scale
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
 """What only a judge can say."""

@@ -97,7 +97,7 @@ class ToolsUnderDisfluency(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
         """Of the transcriber, then of judges."""
-        from fdbcore.suites.fdb_v3.expected import expected
+        from fdbcore.suites.fdb_v3.scoring import expected
 
         return list(expected(paths, options, out, show))
 

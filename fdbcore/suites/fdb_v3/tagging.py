@@ -29,9 +29,8 @@ from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
-from fdbcore.suites.fdb_v3.reading import look_at
-from fdbcore.suites.fdb_v3.released.folder import SCHEMA as SCENARIOS
-from fdbcore.suites.fdb_v3.released.released_types import Disfluency
+from fdbcore.suites.fdb_v3.scenarios import SCHEMA as SCENARIOS
+from fdbcore.suites.fdb_v3.scenarios import Disfluency, look_at
 from fdbcore.suites.fdb_v3.verdicts import agreement_screen, first_of
 from fdbcore.types import Problem
 

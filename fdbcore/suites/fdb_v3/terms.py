@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.scenarios import Difficulty, Disfluency, Domain
 from fdbcore.types.scorecard import Scale
 
 FailureClass: TypeAlias = Literal[

@@ -16,7 +16,7 @@ from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 
 PACKAGE: Final = "fdbcore.suites.fdb_v3"
 LEFT: Final = 64

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types.scorecard import Figure, Scale
 
 FailureKind = Literal["wrong_tools", "wrong_arguments"]

@@ -18,7 +18,7 @@ from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenario_types import LabelKind
+    from fdbcore.suites.fdb_v3.scenarios import LabelKind
 
 MATCHER: Final = "exact matcher"
 

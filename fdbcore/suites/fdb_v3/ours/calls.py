@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.pairing import right_pairs
-from fdbcore.suites.fdb_v3.world.services import (
+from fdbcore.suites.fdb_v3.world import (
     FUNCTIONS,
     REFERENCE,
     FunctionCall,
@@ -44,7 +44,7 @@ from fdbcore.worlds.faults import ERROR
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldToolCall
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RollbackEntry
+    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")

@@ -21,7 +21,7 @@ from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 
 CORRECTION: Final = "SELF_CORRECTION"
 

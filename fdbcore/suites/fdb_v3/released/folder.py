@@ -12,30 +12,28 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, cast
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import InputError
-from fdbcore.suites.fdb_v3.released.released_types import ReleasedCall, ReleasedScenario
 from fdbcore.suites.fdb_v3.released.repairs import repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
-from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
+from fdbcore.suites.fdb_v3.scenarios import SCHEMA, Difficulty, Disfluency, Domain, counts_of
+from fdbcore.suites.fdb_v3.world import FUNCTIONS
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import (
+    from fdbcore.suites.fdb_v3.scenarios import (
         DataCard,
-        DataCounts,
         ExpectedCallEntry,
         RecordedAudioEntry,
         RecordedScenarioEntry,
         RecordedScenarioFile,
     )
 
-SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
 SCENARIOS: Final = "benchmark_data_v2.json"
 METADATA: Final = "metadata.json"
 CREDIT: Final = "Full-Duplex-Bench-v3 (Lin et al., arXiv 2604.04847), CC BY-NC 4.0, https://github.com/DanielLin94144/Full-Duplex-Bench"
@@ -46,6 +44,44 @@ _FLAT: Final = re.compile(r"(.+)_([0-9a-f]{24})", re.ASCII)
 _SPEAKER: Final = re.compile(r"[0-9a-f]{24}", re.ASCII)
 _NESTED: Final = "example_"
 _RESULT: Final = re.compile(r"result_(.+)\.json")
+
+
+class ReleasedTurn(TypedDict):
+    """What a user says, and what a system should reply."""
+
+    user: NotRequired[str]
+    ai: NotRequired[str]
+
+
+class ReleasedRollback(TypedDict):
+    """Arguments before and after a correction."""
+
+    original_param: NotRequired[dict[str, Any]]
+    corrected_param: NotRequired[dict[str, Any]]
+
+
+class ReleasedCall(TypedDict):
+    """An expected call. A text under any other name is a note."""
+
+    function: str
+    args: NotRequired[dict[str, Any]]
+
+
+class ReleasedScenario(TypedDict):
+    """A scenario: an entry of benchmark_data_v2.json, and a metadata.json."""
+
+    id: str
+    domain: Domain
+    title: NotRequired[str]
+    difficulty: Difficulty
+    dialogue: list[ReleasedTurn]
+    acting_notes: NotRequired[str]
+    disfluency_features: NotRequired[list[Disfluency]]
+    expected_tool_calls: NotRequired[list[dict[str, Any]]]
+    num_expected_calls: NotRequired[int]
+    state_rollback_test: NotRequired[bool]
+    state_rollback_details: NotRequired[ReleasedRollback]
+    latency_profile: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -76,15 +112,6 @@ class Imported:
             "synthetic": False,
         }
         return {"schema": SCHEMA, "credit": CREDIT, "card": card, "record": self.records}
-
-
-def counts_of(records: Sequence[RecordedScenarioEntry]) -> DataCounts:
-    """How many recordings, scenarios and speakers there are."""
-    return {
-        "recordings": len(records),
-        "scenarios": len({each["scenario"] for each in records}),
-        "speakers": len({each["speaker"] for each in records}),
-    }
 
 
 def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Imported:

@@ -13,10 +13,10 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.world.services import ANY, FUNCTIONS, REFERENCE, FunctionCall, outcome
+from fdbcore.suites.fdb_v3.world import ANY, FUNCTIONS, REFERENCE, FunctionCall, outcome
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
+    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RepairEntry, RepairKind
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 

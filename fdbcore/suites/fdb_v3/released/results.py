@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict, cast
 
 from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import json_value
@@ -15,8 +15,7 @@ from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs
-from fdbcore.suites.fdb_v3.released.released_types import ReleasedResult
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
@@ -24,8 +23,49 @@ LATEST_S: Final = 86_400.0
 """Times are from the start of a stream: what is more than a day off is a time of the clock, or none."""
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.released.released_types import ReleasedToolCall, ReleasedWord
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, ReleasedToolCall, ReleasedWord
+
+
+class ReleasedWord(TypedDict):
+    """A word of a recogniser. timestamp: its start and end in s."""
+
+    text: NotRequired[str]
+    timestamp: list[float]
+
+
+class ReleasedToolCall(TypedDict):
+    """A call that a system made, in s from the start of the stream. timestamp: in older files."""
+
+    function: str
+    args: NotRequired[dict[str, Any]]
+    timestamp_start: NotRequired[float]
+    timestamp_end: NotRequired[float]
+    timestamp: NotRequired[float]
+    result: NotRequired[Any]
+
+
+class ReleasedResult(TypedDict):
+    """What a system did: a result_{provider}.json. A run that failed has few of these. What is Any is not read."""
+
+    pid: NotRequired[Any]
+    example_id: NotRequired[Any]
+    category: NotRequired[Any]
+    title: NotRequired[Any]
+    provider: NotRequired[Any]
+    evaluated_at: NotRequired[Any]
+    status: NotRequired[str]
+    room_name: NotRequired[Any]
+    stream_start_time: NotRequired[Any]
+    inference_time_s: NotRequired[Any]
+    input_transcript: NotRequired[Any]
+    input_asr_chunks: NotRequired[list[ReleasedWord]]
+    asr_chunks: NotRequired[list[ReleasedWord]]
+    transcript: NotRequired[str]
+    user_speech_end_rel: NotRequired[float]
+    audio_agent_speech_start: NotRequired[float]
+    perceived_total_latency: NotRequired[Any]
+    latency: NotRequired[Any]
+    actual_tool_calls: NotRequired[list[ReleasedToolCall]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ run time imports this module.
 from __future__ import annotations
 
 import json
+import re
 import sys
+import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, cast
 
 import av
 import numpy as np
@@ -23,19 +25,34 @@ import numpy.typing as npt
 
 from fdbcore.audio.level import levelled
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ, at_recogniser_rate, without_long_pauses
-from fdbcore.models.tts.espeak import synthesise
-from fdbcore.suites.fdb_v3.released.folder import SCHEMA
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, SmokeItem, smoke_items, uncorrected
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
+from fdbcore.models.tts.espeak import Voice, synthesise
+from fdbcore.suites.fdb_v3.scenarios import FOLDER, SCHEMA, SMOKE
+from fdbcore.suites.fdb_v3.smoke.rehearsed import uncorrected
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import (
+    from fdbcore.suites.fdb_v3.scenarios import (
+        Difficulty,
+        Disfluency,
         DisfluencySpan,
+        Domain,
+        ExpectedCallEntry,
         RecordedScenarioEntry,
         RecordedScenarioFile,
+        RollbackEntry,
         SpokenWordEntry,
     )
+
+ITEMS: Final = FOLDER / "items.toml"
+
+_DOMAINS: Final[dict[str, Domain]] = {
+    "travel": "travel_identity",
+    "finance": "finance_billing",
+    "housing": "housing_location",
+    "shop": "ecommerce_support",
+}
+_MARKED: Final = re.compile(r"\{(\w+)\|([^}]+)\}")
 
 LEVEL_DBOV: Final = -26.0
 LEAD_TICKS, TAIL_TICKS = 50, 200
@@ -48,6 +65,64 @@ FILLER_WORDS_PER_MINUTE: Final = 110
 TONE_STEPS, TONE_WIDTH = 24, 32
 """Room tone is the mean of so many neighbours of a uniform noise of so many steps: soft, and mostly below 500 Hz."""
 CREDIT: Final = "texts and labels of fdbcore, spoken by espeak-ng"
+
+
+class SmokeText(TypedDict):
+    """An item of the file, as TOML."""
+
+    id: str
+    title: str
+    difficulty: Difficulty
+    voice: str
+    said: str
+    calls: list[ExpectedCallEntry]
+    reply: str
+    rollback: RollbackEntry
+
+
+class Stretch(NamedTuple):
+    """A part of a request: a text, or a silence. kind: of its disfluency; None if it is fluent."""
+
+    text: str
+    silence_s: float
+    kind: Disfluency | None
+
+
+class SmokeItem(NamedTuple):
+    """An item: its text, the speaker's name, its voice, and its stretches in their order."""
+
+    text: SmokeText
+    domain: Domain
+    voice: Voice
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def script(self) -> str:
+        """All words."""
+        return " ".join(each.text for each in self.stretches if each.text)
+
+
+def smoke_items() -> list[SmokeItem]:
+    """All items."""
+    content = tomllib.loads(ITEMS.read_text(encoding="utf-8"))
+    voices = {name: Voice(**voice) for name, voice in content["voices"].items()}
+    return [
+        SmokeItem(text, _DOMAINS[text["id"].partition("_")[0]], voices[text["voice"]], tuple(_stretches(text["said"])))
+        for text in cast("list[SmokeText]", content["item"])
+    ]
+
+
+def _stretches(said: str) -> Iterator[Stretch]:
+    """The fluent and the marked stretches of a text."""
+    start = 0
+    for match in _MARKED.finditer(said):
+        if fluent := said[start : match.start()].strip():
+            yield Stretch(fluent, 0.0, None)
+        kind, content = cast("Disfluency", match[1].upper()), match[2]
+        yield Stretch("", float(content), kind) if kind == "PAUSE" else Stretch(content, 0.0, kind)
+        start = match.end()
+    if fluent := said[start:].strip():
+        yield Stretch(fluent, 0.0, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,166 @@
-"""Reads files of recorded scenarios. Each fault is one line: the file, the record, the field, expected and found."""
+"""Files of recorded scenarios, `fdbcore.fdb_v3_scenarios/1`: their form, and what is wrong with one.
+
+`fdbcore.runtime.shape` checks files against the types; the published schema is made of them. Each fault is one line:
+the file, the record, the field, expected and found.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.suites.fdb_v3.released.folder import SCHEMA
-from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
-from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
+from fdbcore.suites.fdb_v3.world import FUNCTIONS
 from fdbcore.types import TICKS_PER_S, Problem
 
-SCHEMA_FIELD: Final = b'"schema"'
+SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
+FOLDER: Final = Path(str(files("fdbcore.suites.fdb_v3"))) / "data" / "smoke"
+SMOKE: Final = FOLDER / "smoke.json"
+"""The set that ships: 40 synthetic requests, with known ends, words and disfluencies, and what is expected. The
+recordings lie beside it. `smoke.make` makes it.
+"""
+
+Domain: TypeAlias = Literal["travel_identity", "finance_billing", "housing_location", "ecommerce_support"]
+Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
+Disfluency: TypeAlias = Literal["FILLER", "PAUSE", "HESITATION", "FALSE_START", "SELF_CORRECTION"]
+LabelKind: TypeAlias = Literal["as_released", "repaired"]
+LABELS: Final[Sequence[LabelKind]] = get_args(LabelKind)
+RepairKind: TypeAlias = Literal[
+    "missing_argument",
+    "unknown_argument",
+    "filter_type",
+    "missing_reference",
+    "unsaid_city",
+    "no_predicate",
+]
+
+
+class ExpectedCallEntry(TypedDict):
+    """A call that the label expects. note: such as its condition. optional: right with it, and without it."""
+
+    function: str
+    args: dict[str, Any]
+    note: NotRequired[str]
+    optional: NotRequired[bool]
+
+
+class RepairEntry(TypedDict):
+    """A change of a label. call: of which expected call, from 1. before, after: of the argument; left out for none."""
+
+    kind: RepairKind
+    call: int
+    argument: NotRequired[str]
+    before: NotRequired[Any]
+    after: NotRequired[Any]
+    reason: str
+
+
+class RollbackEntry(TypedDict):
+    """Arguments before and after the user's correction."""
+
+    original: NotRequired[dict[str, Any]]
+    corrected: NotRequired[dict[str, Any]]
+
+
+class RecordedAudioEntry(TypedDict):
+    """The user's recording. path: from the folder of this file. length_s: as its header says."""
+
+    path: str
+    rate_hz: int
+    channels: int
+    bit_depth: NotRequired[int]
+    length_s: NotRequired[float]
+
+
+class ResultEntry(TypedDict):
+    """What a system did with the recording, elsewhere. result, audio: paths from the folder of this file."""
+
+    provider: str
+    result: str
+    audio: NotRequired[str]
+
+
+class SpokenWordEntry(TypedDict):
+    """A word of the user, in ticks of 10 ms from the beginning of the recording."""
+
+    text: str
+    start_tick: int
+    end_tick: int
+
+
+class DisfluencySpan(TypedDict):
+    """Where a disfluency lies, in ticks of 10 ms from the beginning of the recording."""
+
+    kind: Disfluency
+    start_tick: int
+    end_tick: int
+
+
+class RecordedScenarioEntry(TypedDict):
+    """A scenario as one speaker said it. scenario: which of the scenarios. script: what the user was to say.
+
+    user_end_tick: where the user has finished, in ticks of 10 ms from the beginning of the recording. words, spans:
+    what the user says, and its disfluencies. as_released, repaired: the expected calls of both labels; `repairs` says
+    what differs, and why. Left out: none, or not known.
+    """
+
+    id: str
+    scenario: str
+    speaker: str
+    domain: Domain
+    difficulty: Difficulty
+    title: NotRequired[str]
+    script: NotRequired[str]
+    reply: NotRequired[str]
+    acting_notes: NotRequired[str]
+    disfluencies: NotRequired[list[Disfluency]]
+    rollback_test: NotRequired[bool]
+    rollback: NotRequired[RollbackEntry]
+    latency_profile: NotRequired[str]
+    audio: RecordedAudioEntry
+    user_end_tick: NotRequired[int]
+    words: NotRequired[list[SpokenWordEntry]]
+    spans: NotRequired[list[DisfluencySpan]]
+    as_released: NotRequired[list[ExpectedCallEntry]]
+    repaired: NotRequired[list[ExpectedCallEntry]]
+    repairs: NotRequired[list[RepairEntry]]
+    results: NotRequired[list[ResultEntry]]
+
+
+class DataCounts(TypedDict):
+    """How much there is in a file of recorded scenarios."""
+
+    recordings: int
+    scenarios: int
+    speakers: int
+
+
+class DataCard(DataCounts):
+    """Where the recordings come from. silent_scenarios: those without a recording."""
+
+    silent_scenarios: int
+    annotators: str
+    guideline: str
+    agreement: str
+    synthetic: bool
+
+
+class RecordedScenarioFile(TypedDict):
+    """A file of recorded scenarios. credit: whose they are."""
+
+    schema: Literal["fdbcore.fdb_v3_scenarios/1"]
+    credit: str
+    card: DataCard
+    record: list[RecordedScenarioEntry]
 
 
 def holds_scenarios(path: Path) -> bool:
@@ -29,7 +170,7 @@ def holds_scenarios(path: Path) -> bool:
     if path.is_dir():
         return any(path.rglob("input.*"))
     try:
-        return path.suffix == ".json" and SCHEMA_FIELD in read_whole(path)
+        return path.suffix == ".json" and b'"schema"' in read_whole(path)
     except OSError:
         return False
 
@@ -128,3 +269,12 @@ def _misplaced(record: RecordedScenarioEntry, length_ticks: float, where: str) -
             yield Problem(where, f"{name}: expected {form}, got {start_tick} and {end_tick}")
     for kind in sorted({each["kind"] for each in record.get("spans", ())} - set(record.get("disfluencies", ()))):
         yield Problem(where, f"spans: expected disfluencies that are among its tags, got {kind}")
+
+
+def counts_of(records: Sequence[RecordedScenarioEntry]) -> DataCounts:
+    """How many recordings, scenarios and speakers there are."""
+    return {
+        "recordings": len(records),
+        "scenarios": len({each["scenario"] for each in records}),
+        "speakers": len({each["speaker"] for each in records}),
+    }
