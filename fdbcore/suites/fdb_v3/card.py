@@ -71,8 +71,8 @@ def card(document: Mapping[str, Any]) -> Scorecard:
 
 
 def _of_set(data: DataCard) -> str:
-    kind = "synthetic" if data["synthetic"] else "people"
-    told = (f"{name}: {data[name]}" for name in ("annotators", "guideline", "agreement"))
+    kind = "synthetic" if data.synthetic else "people"
+    told = (f"{name}: {getattr(data, name)}" for name in ("annotators", "guideline", "agreement"))
     return f"{kind}; {', '.join(told)}"
 
 
@@ -85,8 +85,8 @@ def _of_run(run: V3Played) -> str:
 
 
 def _fact(data: DataCard) -> str:
-    recordings = counted(data["recordings"], f"{'synthetic ' if data['synthetic'] else ''}recording")
-    return f"{recordings}, {counted(data['scenarios'], 'scenario')}, {counted(data['speakers'], 'speaker')}"
+    recordings = counted(data.recordings, f"{'synthetic ' if data.synthetic else ''}recording")
+    return f"{recordings}, {counted(data.scenarios, 'scenario')}, {counted(data.speakers, 'speaker')}"
 
 
 def _case(item: V3Item, raw: Mapping[str, Any], found: V3Scores) -> ScoredCase:

@@ -30,6 +30,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 
 
 def _import(options: Mapping[str, Any], console: Console) -> bool:
+    from msgspec import to_builtins
+
     from fdbcore.runtime.whole_files import whole_file
     from fdbcore.suites.fdb_v3 import screen
     from fdbcore.suites.fdb_v3.released.folder import import_folder
@@ -44,15 +46,15 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     for name, count in sorted(found.unknown.items()):
         console.complain(f"warning: {name}: not understood, and not read (in {count})")
     file = found.file()
-    if not file["record"]:
+    if not file.record:
         raise InputError(f"{folder}: expected recordings that can be used, got none")
     with whole_file(out) as written:
-        written.write(json.dumps(file, ensure_ascii=False, indent=1).encode())
+        written.write(json.dumps(to_builtins(file), ensure_ascii=False, indent=1).encode())
     console.say(screen.summary(file))
     if found.results:
         columns = min(shutil.get_terminal_size((MOST_COLUMNS, 24)).columns, MOST_COLUMNS)
-        console.say("\n".join(["", *screen.scores(file["record"], found.results, columns), ""]))
-    console.say(f"credit: {file['credit']}\n{out}")
+        console.say("\n".join(["", *screen.scores(file.record, found.results, columns), ""]))
+    console.say(f"credit: {file.credit}\n{out}")
     return not found.problems
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from fdbcore.measures.live_record_types import HeldToolCall
 from fdbcore.measures.reading import Reading
 from fdbcore.results.comparing import every_two, gated_differences
 from fdbcore.results.document import PooledWith, Scores, problem_entries
@@ -27,9 +28,6 @@ from fdbcore.suites.fdb_v3.scenarios import DataCard, Difficulty, Disfluency, Do
 from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
 from fdbcore.types import TICKS_PER_S, Span
 from fdbcore.types.scorecard import ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
 
 SCHEMA: Final = "fdbcore.fdb_v3/2"
 RELEASED: Final = "released results"
@@ -183,30 +181,30 @@ def _item(measured: MeasuredCase) -> V3Item:
     speech = _user_speech(case)
     ends = [end for _, end in (*speech, *_seconds(case.b_speech))]
     ends += [call.end_s or call.start_s or 0.0 for call in calls]
-    length_s = record["audio"].get("length_s", 0.0) if case.path is None else Reading(case.path).n_ticks / TICKS_PER_S
+    length_s = record.audio.length_s or 0.0 if case.path is None else Reading(case.path).n_ticks / TICKS_PER_S
     return V3Item(
         condition=measured.condition,
         system=case.system,
         trial=case.trial,
         line=case.line,
         call=None if case.path is None else str(case.path),
-        record=record["id"],
-        scenario=record["scenario"],
-        speaker=record["speaker"],
-        domain=record["domain"],
-        difficulty=record["difficulty"],
-        disfluencies=record.get("disfluencies", []),
-        rollback=record.get("rollback_test", False),
-        script=record.get("script", ""),
+        record=record.id,
+        scenario=record.scenario,
+        speaker=record.speaker,
+        domain=record.domain,
+        difficulty=record.difficulty,
+        disfluencies=record.disfluencies,
+        rollback=bool(record.rollback_test),
+        script=record.script,
         length_s=max(length_s, *ends, 0.0) if ends else length_s,
         user_end_s=None if case.user_end_tick is None else case.user_end_tick / TICKS_PER_S,
         user_speech=speech,
         system_speech=_seconds(case.b_speech),
         transcript=None if case.b_words is None else log.transcript,
         calls=calls,
-        as_released=record.get("as_released", []),
-        repaired=record.get("repaired", []),
-        repairs=[repair["reason"] for repair in record.get("repairs", ())],
+        as_released=record.as_released,
+        repaired=record.repaired,
+        repairs=[repair.reason for repair in record.repairs],
         state=case.state,
         matched=[
             made is not None and matches_exactly(expected.args, made.args)

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 from fdbcore.errors import InputError
-from fdbcore.recording.files import part_of, read_json
+from fdbcore.recording.files import part_of
+from fdbcore.recording.form import read_of_form
 from fdbcore.recording.run import FAILED, outcome_in, read_plan
 from fdbcore.report.format import counted
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
@@ -23,11 +24,9 @@ from fdbcore.sources.sessions import SessionInput
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, V3Played, left_out_of, namesakes, playing_of
 from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.suites.fdb_v3.screen import unfinished
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioEntry, RecordedScenarioFile
 
 REPLAYED: Final = "recordings"
 """Where in the results folder the replayed audio is, a folder for each system. What is there is used again."""
@@ -58,14 +57,14 @@ def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -
     plans = {path: read_plan(path) for path in paths if (path / RECORDINGS).is_file()}
     for path in paths:
         if path in plans:
-            recordings = cast("RecordedScenarioFile", read_json(path / RECORDINGS))
-            cases, lost = cases_of(path, plans[path], recordings["record"], show)
+            recordings: RecordedScenarioFile = read_of_form(path / RECORDINGS, RecordedScenarioFile)
+            cases, lost = cases_of(path, plans[path], recordings.record, show)
             found.cases += cases
             found.warnings += _why_silent(path, cases)
             found.lost += lost
             found.problems += [*left_out_of(path), *(each.problem for each in lost)]
             found.played.append(playing_of(path, plans[path]))
-            card = recordings["card"]
+            card = recordings.card
         elif path.is_dir() and not (path / "run.json").is_file():
             card = _read_released(path, found, out, show)
         else:
@@ -98,10 +97,10 @@ def _read_released(folder: Path, found: Read, out: Path | None, show: Callable[[
             heard, problems = _replayed(imported.records, provider, folder, out, show)
             found.problems += problems
         for record in imported.records:
-            if (result := results.get(record["id"])) is not None:
-                found.cases.append(released_case(record, provider, result, heard.get(record["id"])))
+            if (result := results.get(record.id)) is not None:
+                found.cases.append(released_case(record, provider, result, heard.get(record.id)))
     found.warnings += unfinished(imported.results)
-    return imported.file()["card"]
+    return imported.file().card
 
 
 def _why_silent(run: Path, cases: Sequence[V3Case]) -> Iterator[str]:
@@ -121,10 +120,10 @@ def _replayed(
     base: where the paths of the records start. Results without audio are in neither.
     """
     calls = [
-        PlannedCall(SessionInput(record["id"], base / record["audio"]["path"], base / result["audio"]), {})
+        PlannedCall(SessionInput(record.id, base / record.audio.path, base / result.audio), {})
         for record in records
-        for result in record.get("results", ())
-        if result["provider"] == provider and "audio" in result
+        for result in record.results
+        if result.provider == provider and result.audio
     ]
     if not calls:
         return {}, []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
@@ -15,11 +15,9 @@ from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.stats.raters import spearman
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
+from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES
 from fdbcore.types import SideA
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry
 
 PEOPLE: Final = "people, "
 """What the condition of calls with people begins with; the rest is that of the recordings."""
@@ -30,7 +28,7 @@ LEAST_SYSTEMS: Final = 3
 def played_by(side_a: SideA, address: str) -> SideA:
     """The same scenarios with the party at an address in place of the recordings; a page shows what to ask for."""
     assert side_a.material is not None
-    records: list[RecordedScenarioEntry] = json.loads(side_a.material.texts[RECORDINGS])["record"]
+    records = msgspec.json.decode(side_a.material.texts[RECORDINGS], type=RecordedScenarioFile).record
     place, query = split_query(address)
     users = [
         replace(user, address=_showing(place, query, task_of(record)), clip=None, length_s=None, problem=None)
@@ -49,9 +47,9 @@ def _showing(place: str, query: str, text: str) -> str:
 def task_of(record: RecordedScenarioEntry) -> str:
     """What a person is shown: the request as the recording has it, and how it is to be acted."""
     lines = [
-        record.get("title", ""),
-        f"Say this, as you would say it: {record.get('script', '')}",
-        record.get("acting_notes", ""),
+        record.title,
+        f"Say this, as you would say it: {record.script}",
+        record.acting_notes,
         "Then only listen, and hang up when you have your answer.",
     ]
     return "\n".join(filter(None, lines))

@@ -7,23 +7,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
+from fdbcore.recording.run_types import PlannedRun
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
 from fdbcore.suites.fdb_v3.released.folder import import_folder
-from fdbcore.suites.fdb_v3.scenarios import SMOKE, by_record, counts_of, look_at
+from fdbcore.suites.fdb_v3.scenarios import (
+    SMOKE,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    by_record,
+    counts_of,
+    look_at,
+)
 from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import PlannedRun
-    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 
 RECORDINGS: Final = "recordings.json"
 """What a run keeps: the file of recorded scenarios that it plays."""
@@ -62,7 +66,7 @@ class V3Played(Struct, frozen=True):
 
 def ship(folder: Path) -> None:
     """Put the smoke set into a folder, with its recordings: the folder may move."""
-    content = cast("RecordedScenarioFile", read_json(SMOKE))
+    content = read_json(SMOKE)
     for name in (record["audio"]["path"] for record in content["record"]):
         write_bytes(part_of(folder, name), (SMOKE.parent / name).read_bytes())
     write_json(folder / SET, content)
@@ -86,14 +90,14 @@ def side_a(data: str) -> SideA:
     address = f"{KIND}:?{urlencode(world)}" if world else f"{KIND}:"
     fdb_v3_world(address)  # wrong settings are told before anything is read
     found, base, problems = recordings_at(SMOKE if place == "smoke" else Path(place).absolute())
-    clips = [_clip(record, base) for record in found["record"]]
+    clips = [_clip(record, base) for record in found.record]
     users = users_of(clips, urlencode({**CLIP_DEFAULTS, **clip}))
     ends = None if how["ends"] == "file" else CallEnd(how["quiet_s"], how["most_s"])
-    texts = {RECORDINGS: json.dumps(found, ensure_ascii=False)}
+    texts = {RECORDINGS: json.dumps(to_builtins(found), ensure_ascii=False)}
     if problems:
         texts[LEFT_OUT] = json.dumps([each._asdict() for each in problems], ensure_ascii=False)
     return SideA(
-        [_with_columns(user, record, ends) for user, record in zip(users, found["record"], strict=True)],
+        [_with_columns(user, record, ends) for user, record in zip(users, found.record, strict=True)],
         material=Material(KIND, str(base), texts),
         problems=problems,
         world=address,
@@ -104,22 +108,22 @@ def side_a(data: str) -> SideA:
 
 
 def _clip(record: RecordedScenarioEntry, base: Path) -> Clip:
-    return Clip(record["id"], base / record["audio"]["path"], record["domain"], {"id": record["id"]})
+    return Clip(record.id, base / record.audio.path, record.domain, {"id": record.id})
 
 
 def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | None) -> User:
     """The user with what the tables of a run show of its recording; it is expected to end by `ends`."""
     columns = {
-        "record": record["id"],
-        "scenario": record["scenario"],
-        "speaker": record["speaker"],
-        "domain": record["domain"],
-        "difficulty": record["difficulty"],
-        "disfluency": " ".join(record.get("disfluencies", ())),
+        "record": record.id,
+        "scenario": record.scenario,
+        "speaker": record.speaker,
+        "domain": record.domain,
+        "difficulty": record.difficulty,
+        "disfluency": " ".join(record.disfluencies),
     }
     length_s = user.length_s
-    if ends is not None and length_s is not None and "user_end_tick" in record:
-        length_s = min(length_s, record["user_end_tick"] / TICKS_PER_S + ends.most_s)
+    if ends is not None and length_s is not None and record.user_end_tick is not UNSET:
+        length_s = min(length_s, record.user_end_tick / TICKS_PER_S + ends.most_s)
     return replace(user, columns=columns, length_s=length_s)
 
 
@@ -149,14 +153,15 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     problems: list[Problem] = []
     for record, faults in by_record(found, path):
         if faults:
-            where = f"{path}: {record['id']}"
+            where = f"{path}: {record.id}"
             problems.append(Problem(where, f"left out: {'; '.join(_within(where, each) for each in faults)}"))
         else:
             kept.append(record)
     if not kept:
         why = f"none that can be used: {problems[0].where}: {problems[0].reason}" if problems else "none"
         raise InputError(f"{path}: expected recordings, got {why}")
-    return {**found, "card": {**found["card"], **counts_of(kept)}, "record": kept}, path.parent, problems
+    card = structs.replace(found.card, **counts_of(kept))
+    return structs.replace(found, card=card, record=kept), path.parent, problems
 
 
 def _within(record: str, fault: Problem) -> str:

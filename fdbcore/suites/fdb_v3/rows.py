@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,11 +27,9 @@ from fdbcore.suites.fdb_v3.compat.measures import (
 )
 from fdbcore.suites.fdb_v3.ours.measures import failure as our_failure
 from fdbcore.suites.fdb_v3.ours.measures import figures
+from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
 from fdbcore.suites.fdb_v3.terms import CALLS, COMPARED, MEASURES, PUBLISHED, REPAIRED, SLICES, FailureClass, compat_id
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""
@@ -87,19 +85,19 @@ class MeasuredCase(NamedTuple):
         return ScoredItem(
             self.condition,
             self.case.system,
-            record["id"],
+            record.id,
             {name: (value,) for name, value in values.items()},
-            {"speaker": record["speaker"], "scenario": record["scenario"]},
+            {"speaker": record.speaker, "scenario": record.scenario},
             tuple(slices_of(record)),
         )
 
 
 def slices_of(record: RecordedScenarioEntry) -> Iterator[str]:
     """The slices that a recording is in. The number of calls is that of the released label."""
-    yield from (record["domain"], record["difficulty"])
-    yield CALLS[min(len(record.get("as_released", ())), 3)]
-    yield from record.get("disfluencies", ())
-    yield "rollback" if record.get("rollback_test", False) else "no rollback"
+    yield from (record.domain, record.difficulty)
+    yield CALLS[min(len(record.as_released), 3)]
+    yield from record.disfluencies
+    yield "rollback" if record.rollback_test else "no rollback"
 
 
 def measured(condition: str, cases: Sequence[V3Case], is_judged: bool) -> Iterator[MeasuredCase]:
@@ -149,7 +147,7 @@ def _figure(items: Sequence[ScoredItem], scale: Scale, has_interval: bool) -> Fi
 def _counts(cases: Sequence[MeasuredCase], label: LabelKind) -> dict[str, int]:
     """Recordings, calls whose words are known, and those that do not pass, by why: ours, and as published."""
     found = {
-        "recordings": len({case.case.record["id"] for case in cases}),
+        "recordings": len({case.case.record.id for case in cases}),
         "heard": sum(case.has_words for case in cases),
     }
     kinds = [None if (kind := failure(case.case.log_by(label))) is None else compat_id(kind) for case in cases]

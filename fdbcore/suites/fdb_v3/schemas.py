@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints, is_typeddict
+from typing import Any, Final, get_args, get_type_hints
+
+from msgspec import Struct
 
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenarios
@@ -42,7 +44,7 @@ def schema(name: str = SCENARIOS) -> dict[str, Any]:
 
 def _of_scenarios() -> dict[str, Any]:
     """A field that it does not name is a fault."""
-    closed = [name for name, _ in inspect.getmembers(scenarios, is_typeddict)]
+    closed = [name for name, each in vars(scenarios).items() if inspect.isclass(each) and issubclass(each, Struct)]
     return schema_of(scenarios.RecordedScenarioFile, SCHEMA, closed) | {"additionalProperties": False}
 
 

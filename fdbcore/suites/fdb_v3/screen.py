@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
@@ -13,12 +13,9 @@ from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.rows import slices_of
-from fdbcore.suites.fdb_v3.scenarios import counts_of
+from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile, counts_of
 from fdbcore.suites.fdb_v3.terms import PUBLISHED, SLICES
 from fdbcore.types.scorecard import Figure, Scale
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
 """What only a judge can say."""
@@ -26,18 +23,18 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 
 def summary(file: RecordedScenarioFile) -> str:
     """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
-    card, records, has = file["card"], file["record"], counts_of(file["record"])
-    n_silent = card["silent_scenarios"]
+    card, records, has = file.card, file.record, counts_of(file.record)
+    n_silent = card.silent_scenarios
     silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""
     counts = f"{counted(has['recordings'], 'recording')} of {counted(has['scenarios'], 'scenario')}"
-    made = ", synthetic" if card["synthetic"] else ""
+    made = ", synthetic" if card.synthetic else ""
     lines = [f"{counts} by {counted(has['speakers'], 'speaker')}{made}{silent}"]
-    stated = {name: card[name] for name in has}  # type: ignore[literal-required]
+    stated = {name: getattr(card, name) for name in has}
     if stated != has:
         lines.append(f"its data card says otherwise: {', '.join(f'{count} {name}' for name, count in stated.items())}")
-    lines += [f"{name}: {card[name]}" for name in ("annotators", "guideline", "agreement")]
-    if flagged := [record for record in records if "repairs" in record]:
-        kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])
+    lines += [f"{name}: {getattr(card, name)}" for name in ("annotators", "guideline", "agreement")]
+    if flagged := [record for record in records if record.repairs]:
+        kinds = Counter(repair.kind for record in flagged for repair in record.repairs)
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.most_common())
         lines.append(f"labels of {counted(len(flagged), 'recording')} were repaired: {told}")
     return "\n".join(lines)
@@ -51,11 +48,11 @@ def scores(
     rows = [["system", "n", *(each.label for each in shown.values()), "Pass@1 repaired", "final state"]]
     passed: dict[str, dict[str, Figure]] = {}
     for provider, found in results.items():
-        mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
-        logs = [(record, result.log(record.get("as_released", ()))) for record, result in mine]
+        mine = [(record, found[record.id]) for record in records if record.id in found]
+        logs = [(record, result.log(record.as_released)) for record, result in mine]
         released = compat_scores(log for _, log in logs)
-        fixed = compat_scores(result.log(record.get("repaired", ())) for record, result in mine)
-        right = fmean(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
+        fixed = compat_scores(result.log(record.repaired) for record, result in mine)
+        right = fmean(result.leaves_right_state(record.repaired) for record, result in mine)
         published = [_cell(released[name], scale) for name, scale in shown.items()]
         ours = [_cell(fixed["passed"]), _cell(Figure(right))]
         rows.append([provider, str(len(mine)), *published, *ours])

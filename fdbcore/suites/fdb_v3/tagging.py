@@ -128,8 +128,8 @@ def _read_labels(path: Path, found: TagTables) -> None:
     file, faults = look_at(path)
     if file is None:
         raise SettingsError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
-    for record in file["record"]:
-        _add(path.stem, record["id"], frozenset(record.get("disfluencies", ())), str(path), found)
+    for record in file.record:
+        _add(path.stem, record.id, frozenset(record.disfluencies), str(path), found)
 
 
 def _read_table(path: Path, found: TagTables) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.recording.form import converted
 from fdbcore.report.html.templates import render
 from fdbcore.report.svg import text as svg
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 from fdbcore.suites.fdb_v3.terms import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 
 PACKAGE: Final = "fdbcore.suites.fdb_v3"
 LEFT: Final = 64
@@ -145,8 +143,8 @@ def _calls(calls: Iterable[V3Call]) -> str:
 def _expected(calls: Iterable[ExpectedCallEntry]) -> str:
     found = []
     for call in calls:
-        note = f" ({call['note']})" if "note" in call else ""
-        found.append(f"{as_text(call['function'], call['args'])}{note}")
+        note = f" ({call.note})" if call.note else ""
+        found.append(f"{as_text(call.function, call.args)}{note}")
     return "; ".join(found) or "nothing"
 
 

@@ -16,6 +16,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import resolved
@@ -177,11 +179,11 @@ FUNCTIONS: Final = ReleasedServices().functions()
 """What a label can expect, by name."""
 
 
-class FunctionCall(NamedTuple):
+class FunctionCall(Struct, frozen=True):
     """A function by name, and its arguments."""
 
     function: str
-    args: Mapping[str, Any]
+    args: dict[str, Any]
 
 
 class CallsOutcome(NamedTuple):
@@ -204,11 +206,11 @@ def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcom
     functions = services.functions()
     made: list[FunctionCall] = []
     results: list[Any] = []
-    for function, args in calls:
-        call = FunctionCall(function, resolved(dict(args), results) if resolves else dict(args))
+    for each in calls:
+        call = FunctionCall(each.function, resolved(dict(each.args), results) if resolves else dict(each.args))
         made.append(call)
         try:
-            results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))
+            results.append(functions[call.function](**_possible(call.args, functions[call.function].__annotations__)))
         except (LookupError, TypeError, ArithmeticError):
             results.append(None)
     return CallsOutcome(made, results, services.changed)

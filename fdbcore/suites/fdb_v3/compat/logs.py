@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from fdbcore.measures.live_record_types import HeldToolCall
 from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record_types import HeldToolCall
 
 GAP_S: Final = 2.0
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -24,12 +22,13 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 """The types of arguments by how the functions write them."""
 
 
-class LoggedCall(NamedTuple):
-    """A call that the system made. start_s: from the beginning of the user's recording; None: it is not known."""
+class LoggedCall(FunctionCall, frozen=True):
+    """A call that the system made. start_s: from the beginning of the user's recording; None: it is not known. end_s:
+    of its result, as far as a released result says so.
+    """
 
-    function: str
-    args: Mapping[str, Any]
     start_s: float | None
+    end_s: float | None = None
 
 
 class AsrWord(NamedTuple):

@@ -63,8 +63,8 @@ def paired_calls(expected: Iterable[FunctionCall], made: Iterable[LoggedCall]) -
     """For each expected call the first call of its function that is not used yet; None if there is none."""
     left = list(made)
     pairs = []
-    for function, _ in expected:
-        number = next((number for number, each in enumerate(left) if each.function == function), None)
+    for call in expected:
+        number = next((number for number, each in enumerate(left) if each.function == call.function), None)
         pairs.append(None if number is None else left.pop(number))
     return pairs
 
@@ -73,10 +73,8 @@ def right_arguments(log: SystemLog) -> list[bool | None]:
     """For each expected call, whether its call has the right arguments; None if a judge gave no verdict on them."""
     verdicts = log.arguments_right
     return [
-        False if call is None else matches_exactly(args, call.args) if verdicts is None else verdicts[number]
-        for number, ((_, args), call) in enumerate(
-            zip(log.expected, paired_calls(log.expected, log.calls), strict=True)
-        )
+        False if call is None else matches_exactly(each.args, call.args) if verdicts is None else verdicts[number]
+        for number, (each, call) in enumerate(zip(log.expected, paired_calls(log.expected, log.calls), strict=True))
     ]
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import Estimate, Floats
 from fdbcore.stats.raters import agreement
+from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenarios import LabelKind
+from fdbcore.suites.fdb_v3.scenarios import LabelKind
 
 MATCHER: Final = "exact matcher"
 
@@ -74,7 +72,7 @@ def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[JudgeAgreeme
                 chosen = [number for number, case in enumerate(cases) if system in (None, case.system)]
                 counts = np.array([_counts(*(raters[name][number] for name in pair)) for number in chosen])
                 if counts.sum():
-                    yield _agreement(what, system, pair, counts, [cases[each].record["scenario"] for each in chosen])
+                    yield _agreement(what, system, pair, counts, [cases[each].record.scenario for each in chosen])
 
 
 def _raters(what: Judged, cases: Sequence[V3Case], given: Given) -> dict[str, list[list[bool | None]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
@@ -26,6 +26,8 @@ from fdbcore.runs.asking import (
 )
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runs.verdicts import Verdict, verdict_of
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.judging.agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by
 from fdbcore.suites.fdb_v3.judging.questions import (
     argument_questions,
@@ -36,10 +38,6 @@ from fdbcore.suites.fdb_v3.judging.questions import (
 )
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, GivenVerdict, V3Verdicts, speech_verdict_of
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 
 DEFAULT_REQUESTS: Final = 4
 SAID_NOTHING: Final = Verdict(False, "it said nothing")
@@ -190,7 +188,7 @@ def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
             "nobody transcribed the system (--transcriber)"
         )
     said = [case for case in cases if case.b_words is not None and case.log.transcript.strip()]
-    if unknown := sum(not case.record.get("reply", "") for case in said):
+    if unknown := sum(not case.record.reply for case in said):
         yield f"responses are unscored in {unknown} of {len(cases)} calls: their labels have no reference reply"
 
 

@@ -11,20 +11,17 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeQuestion
 from fdbcore.runs.verdicts import VERDICT, check_verdict
+from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls
-from fdbcore.suites.fdb_v3.released.results import wanted
 from fdbcore.suites.fdb_v3.scenarios import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types import TICKS_PER_S, Rubric, RubricQuestion
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
 
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": ["number", "null"]}
@@ -96,7 +93,7 @@ _WORD: Final = re.compile(r"\w+")
 
 def labelled_pairs(case: V3Case, label: LabelKind) -> list[tuple[FunctionCall, LoggedCall | None]]:
     """The expected calls of a label, each with the call that is compared with it, if there is one."""
-    expected = wanted(case.record.get(label, ()), case.log.calls)
+    expected = case.log_by(label).expected
     return list(zip(expected, paired_calls(expected, case.log.calls), strict=True))
 
 
@@ -121,7 +118,7 @@ def pair_key(expected: FunctionCall, made: LoggedCall) -> str:
 
 def response_question(case: V3Case) -> JudgeQuestion | None:
     """None if nothing was said, nobody knows what, or the record does not say what should be."""
-    intended = case.record.get("reply", "")
+    intended = case.record.reply
     if case.b_words is None or not case.log.transcript.strip() or not intended:
         return None
     return JudgeQuestion(RESPONSE, {"good_answer": intended, "said": case.log.transcript}, check_verdict)

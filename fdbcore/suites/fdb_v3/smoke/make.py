@@ -17,32 +17,36 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, cast
+from typing import Final, NamedTuple, cast
 
 import av
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET, Struct, UnsetType, convert, to_builtins
 
 from fdbcore.audio.level import levelled
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ, at_recogniser_rate, without_long_pauses
 from fdbcore.models.tts.espeak import Voice, synthesise
-from fdbcore.suites.fdb_v3.scenarios import FOLDER, SCHEMA, SMOKE
+from fdbcore.suites.fdb_v3.scenarios import (
+    FOLDER,
+    SCHEMA,
+    SMOKE,
+    DataCard,
+    Difficulty,
+    Disfluency,
+    DisfluencySpan,
+    Domain,
+    ExpectedCallEntry,
+    RecordedAudioEntry,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    RollbackEntry,
+    SpokenWordEntry,
+    counts_of,
+)
 from fdbcore.suites.fdb_v3.smoke.rehearsed import uncorrected
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import (
-        Difficulty,
-        Disfluency,
-        DisfluencySpan,
-        Domain,
-        ExpectedCallEntry,
-        RecordedScenarioEntry,
-        RecordedScenarioFile,
-        RollbackEntry,
-        SpokenWordEntry,
-    )
 
 ITEMS: Final = FOLDER / "items.toml"
 
@@ -67,7 +71,7 @@ TONE_STEPS, TONE_WIDTH = 24, 32
 CREDIT: Final = "texts and labels of fdbcore, spoken by espeak-ng"
 
 
-class SmokeText(TypedDict):
+class SmokeText(Struct, frozen=True):
     """An item of the file, as TOML."""
 
     id: str
@@ -77,7 +81,7 @@ class SmokeText(TypedDict):
     said: str
     calls: list[ExpectedCallEntry]
     reply: str
-    rollback: RollbackEntry
+    rollback: RollbackEntry | UnsetType = UNSET
 
 
 class Stretch(NamedTuple):
@@ -107,8 +111,8 @@ def smoke_items() -> list[SmokeItem]:
     content = tomllib.loads(ITEMS.read_text(encoding="utf-8"))
     voices = {name: Voice(**voice) for name, voice in content["voices"].items()}
     return [
-        SmokeItem(text, _DOMAINS[text["id"].partition("_")[0]], voices[text["voice"]], tuple(_stretches(text["said"])))
-        for text in cast("list[SmokeText]", content["item"])
+        SmokeItem(text, _DOMAINS[text.id.partition("_")[0]], voices[text.voice], tuple(_stretches(text.said)))
+        for text in convert(content["item"], list[SmokeText])
     ]
 
 
@@ -150,13 +154,13 @@ def spoken_item(item: SmokeItem) -> SpokenItem:
         end = tick + len(pcm) // FRAME_SAMPLES
         words += _words(stretch.text.split(), tick, end)
         if stretch.kind:
-            spans.append({"kind": stretch.kind, "start_tick": tick, "end_tick": end})
+            spans.append(DisfluencySpan(stretch.kind, tick, end))
         parts.append(pcm)
         tick = end
     speech, _ = levelled(np.concatenate(parts), LEVEL_DBOV)
     whole = np.pad(speech, (LEAD_TICKS * FRAME_SAMPLES, TAIL_TICKS * FRAME_SAMPLES))
     pcm = at_recogniser_rate(whole)
-    seed = [*item.text["id"].encode()]
+    seed = [*item.text.id.encode()]
     return SpokenItem((pcm + room_tone(len(pcm), seed)).astype(np.int16), tick, words, spans)
 
 
@@ -181,7 +185,7 @@ def _words(texts: Sequence[str], start: int, end: int) -> Iterator[SpokenWordEnt
     letters = np.cumsum([0, *map(len, texts)])
     edges = [start + round((end - start) * int(count) / int(letters[-1])) for count in letters]
     for text, first, last in zip(texts, edges, edges[1:], strict=False):
-        yield {"text": text, "start_tick": first, "end_tick": last}
+        yield SpokenWordEntry(text, first, last)
 
 
 def room_tone(samples: int, seed: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -195,54 +199,44 @@ def room_tone(samples: int, seed: Sequence[int]) -> npt.NDArray[np.int64]:
 def entry(item: SmokeItem, spoken: SpokenItem) -> RecordedScenarioEntry:
     """The record of an item. It tests whether state is rolled back where what was taken back would leave another."""
     text = item.text
-    more: dict[str, Any] = {}
-    if rollback := text.get("rollback"):
-        before = [FunctionCall(each["function"], uncorrected(each["args"], rollback)) for each in text["calls"]]
-        after = [FunctionCall(each["function"], each["args"]) for each in text["calls"]]
-        more = {"rollback_test": outcome(before).state != outcome(after).state, "rollback": rollback}
-    return {
-        "id": text["id"],
-        "scenario": text["id"],
-        "speaker": text["voice"],
-        "domain": item.domain,
-        "difficulty": text["difficulty"],
-        "title": text["title"],
-        "script": item.script,
-        "reply": text["reply"],
-        "disfluencies": list(dict.fromkeys(each.kind for each in item.stretches if each.kind)),
-        **more,  # type: ignore[typeddict-item]
-        "audio": {
-            "path": f"{text['id']}.flac",
-            "rate_hz": RECOGNISER_RATE_HZ,
-            "channels": 1,
-            "bit_depth": 16,
-            "length_s": len(spoken.pcm) / RECOGNISER_RATE_HZ,
-        },
-        "user_end_tick": spoken.user_end_tick,
-        "words": spoken.words,
-        "spans": spoken.spans,
-        "as_released": text["calls"],
-        "repaired": text["calls"],
-    }
+    tests_rollback: bool | UnsetType = UNSET
+    if text.rollback:
+        before = [FunctionCall(each.function, uncorrected(each.args, text.rollback)) for each in text.calls]
+        tests_rollback = outcome(before).state != outcome(text.calls).state
+    length_s = len(spoken.pcm) / RECOGNISER_RATE_HZ
+    return RecordedScenarioEntry(
+        id=text.id,
+        scenario=text.id,
+        speaker=text.voice,
+        domain=item.domain,
+        difficulty=text.difficulty,
+        title=text.title,
+        script=item.script,
+        reply=text.reply,
+        disfluencies=list(dict.fromkeys(each.kind for each in item.stretches if each.kind)),
+        rollback_test=tests_rollback,
+        rollback=text.rollback,
+        audio=RecordedAudioEntry(f"{text.id}.flac", RECOGNISER_RATE_HZ, 1, 16, length_s),
+        user_end_tick=spoken.user_end_tick,
+        words=spoken.words,
+        spans=spoken.spans,
+        as_released=text.calls,
+        repaired=text.calls,
+    )
 
 
 def smoke_file(items: Sequence[SmokeItem], spoken: Sequence[SpokenItem]) -> RecordedScenarioFile:
     """The file of the set."""
-    return {
-        "schema": SCHEMA,
-        "credit": CREDIT,
-        "card": {
-            "recordings": len(items),
-            "scenarios": len(items),
-            "silent_scenarios": 0,
-            "speakers": len({item.text["voice"] for item in items}),
-            "annotators": "none: the tags and spans say how the recordings were made",
-            "guideline": "docs/fdb_v3.md#the-five-disfluencies",
-            "agreement": "none: nobody annotated them",
-            "synthetic": True,
-        },
-        "record": [entry(*each) for each in zip(items, spoken, strict=True)],
-    }
+    records = [entry(*each) for each in zip(items, spoken, strict=True)]
+    card = DataCard(
+        **counts_of(records),
+        silent_scenarios=0,
+        annotators="none: the tags and spans say how the recordings were made",
+        guideline="docs/fdb_v3.md#the-five-disfluencies",
+        agreement="none: nobody annotated them",
+        synthetic=True,
+    )
+    return RecordedScenarioFile(SCHEMA, CREDIT, card, records)
 
 
 def write_flac(path: Path, pcm: Pcm) -> None:
@@ -261,9 +255,9 @@ def main(names: Collection[str], folder: Path = FOLDER) -> None:
     with ThreadPoolExecutor() as pool:  # each stretch is spoken by a process of its own
         spoken = list(pool.map(spoken_item, items))
     for item, each in zip(items, spoken, strict=True):
-        if not names or item.text["id"] in names:
-            write_flac(folder / f"{item.text['id']}.flac", each.pcm)
-    text = json.dumps(smoke_file(items, spoken), ensure_ascii=False, indent=1)
+        if not names or item.text.id in names:
+            write_flac(folder / f"{item.text.id}.flac", each.pcm)
+    text = json.dumps(to_builtins(smoke_file(items, spoken)), ensure_ascii=False, indent=1)
     (folder / SMOKE.name).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -9,14 +9,15 @@ say of a system that is right, and what one fault changes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.endpoints.examiner.voice import spoken
@@ -25,14 +26,17 @@ from fdbcore.protocols import Endpoint
 from fdbcore.registry import speaker
 from fdbcore.runtime.address import Setting, parsed
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE
+from fdbcore.suites.fdb_v3.scenarios import (
+    FOLDER,
+    SMOKE,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    RollbackEntry,
+)
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types import SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 from fdbcore.types.system_events import TRANSCRIPT
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry
 
 Levels: TypeAlias = npt.NDArray[np.float64]
 
@@ -78,7 +82,7 @@ def level(pcm: npt.NDArray[np.int16]) -> float:
 @cache
 def smoke_records() -> Mapping[str, RecordedScenarioEntry]:
     """The records of the smoke set by their ids."""
-    return {record["id"]: record for record in json.loads(SMOKE.read_text(encoding="utf-8"))["record"]}
+    return {record.id: record for record in msgspec.json.decode(SMOKE.read_bytes(), type=RecordedScenarioFile).record}
 
 
 @cache
@@ -86,9 +90,9 @@ def _levels() -> Mapping[str, Levels]:
     """The level of each tick of each recording."""
     found = {}
     for name, record in smoke_records().items():
-        with AudioFile(FOLDER / record["audio"]["path"]) as file:
+        with AudioFile(FOLDER / record.audio.path) as file:
             pcm = np.concatenate([block[:, 0] for block in file.blocks()]).astype(np.float64)
-        samples = record["audio"]["rate_hz"] // TICKS_PER_S
+        samples = record.audio.rate_hz // TICKS_PER_S
         ticks = pcm[: len(pcm) // samples * samples].reshape(-1, samples)
         found[name] = np.sqrt(np.mean(ticks**2, axis=1))
     return found
@@ -128,7 +132,7 @@ class Rehearsal:
     None for REPLY_TICKS after the last result.
     """
 
-    calls: tuple[FunctionCall, ...]
+    calls: Sequence[FunctionCall]
     calls_tick: int
     reply: str
     early: int = 0
@@ -138,22 +142,22 @@ class Rehearsal:
 
 def rehearsal(record: RecordedScenarioEntry, fault: str | None) -> Rehearsal:
     """What a system with this fault, or with none, does with a recording."""
-    calls = tuple(FunctionCall(each["function"], each["args"]) for each in record["as_released"])
-    end = record["user_end_tick"]
-    right = Rehearsal(calls, end + CALLS_TICKS, record["reply"])
-    rollback = record.get("rollback")
+    calls, end = tuple(record.as_released), record.user_end_tick
+    assert end is not UNSET
+    right = Rehearsal(calls, end + CALLS_TICKS, record.reply)
+    rollback = record.rollback
     match fault:
         case "wrong-tool":
             return replace(right, calls=(*calls[:-1], _another_function(calls)))
         case "wrong-argument":
             return replace(right, calls=(*calls[:-1], _another_value(calls[-1])))
-        case "stale" if rollback is not None:
+        case "stale" if rollback:
             return replace(right, calls=tuple(_uncorrected(call, rollback) for call in calls))
-        case "early" if rollback is not None:
+        case "early" if rollback:
             stale = tuple(_uncorrected(call, rollback) for call in calls)
             n_early = max(number for number, call in enumerate(calls, 1) if stale[number - 1] != call)
-            (span,) = (each for each in record["spans"] if each["kind"] == "SELF_CORRECTION")
-            return replace(right, calls=stale, early=n_early, early_tick=span["end_tick"])
+            (span,) = (each for each in record.spans if each.kind == "SELF_CORRECTION")
+            return replace(right, calls=stale, early=n_early, early_tick=span.end_tick)
         case "silent":
             return replace(right, reply="")
         case "filler":
@@ -179,14 +183,14 @@ def _another_value(call: FunctionCall) -> FunctionCall:
     return FunctionCall(call.function, {**call.args, name: other})
 
 
-def _uncorrected(call: FunctionCall, rollback: Mapping[str, Any]) -> FunctionCall:
+def _uncorrected(call: FunctionCall, rollback: RollbackEntry) -> FunctionCall:
     """The call with what the user said before the correction."""
     return FunctionCall(call.function, uncorrected(call.args, rollback))
 
 
-def uncorrected(args: Mapping[str, Any], rollback: Mapping[str, Any]) -> dict[str, Any]:
+def uncorrected(args: Mapping[str, Any], rollback: RollbackEntry) -> dict[str, Any]:
     """Arguments of a call as they were before the user's correction."""
-    corrected, original = rollback["corrected"], rollback["original"]
+    corrected, original = rollback.corrected, rollback.original
     return {name: original[name] if corrected.get(name) == value else value for name, value in args.items()}
 
 
@@ -264,9 +268,9 @@ class Rehearsed(Endpoint):
             return ()
         if self._tick < self._start + (known.early_tick if self._asked < known.early else known.calls_tick):
             return ()
-        function, args = known.calls[self._asked]
+        call = known.calls[self._asked]
         self._asked += 1
-        return [ToolCall("complete", f"call-{self._asked}", function, resolved(dict(args), self._results))]
+        return [ToolCall("complete", f"call-{self._asked}", call.function, resolved(dict(call.args), self._results))]
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Take the result of the call before."""
