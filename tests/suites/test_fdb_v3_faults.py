@@ -233,9 +233,7 @@ def test_a_cascaded_system_over_http_is_right(tmp_path: Path, monkeypatch: pytes
     for name, item in items(found, "cascade").items():
         assert (item["failure"], item["compat_failure"]) == (None, None), name
         assert item["values"]["response"] == 1
-        assert [call["name"] for call in item["calls"]] == [
-            each["function"] for each in smoke_records()[name]["as_released"]
-        ]
+        assert [call["name"] for call in item["calls"]] == [each.function for each in smoke_records()[name].as_released]
     calls = [message for body in server.asked for message in body["messages"] if message["role"] == "tool"]
     assert calls, "the results of the tools reached the model"
 

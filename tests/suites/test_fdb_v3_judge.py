@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Fails, Says
 from helpers.released_folder import release, result
+from helpers.v3_items import record_of
 
 from fdbcore.cli.main import main
 from fdbcore.models.account import Vendor
@@ -44,21 +45,15 @@ def case(
     number: int = 0, path: Path | None = None, system: str = "s", said: str | None = SAID, **record: Any
 ) -> V3Case:
     """A system that called "New York" by its short name. said: None: nobody listened."""
-    entry: Any = {
-        "id": f"travel_{number}_speaker",
-        "scenario": f"travel_{number}",
-        "reply": "I have booked your flight.",
-        "as_released": EXPECTED,
-        "repaired": EXPECTED,
-        **record,
-    }
+    given = {"reply": "I have booked your flight.", "as_released": EXPECTED, "repaired": EXPECTED, **record}
+    entry = record_of(id=f"travel_{number}_speaker", scenario=f"travel_{number}", **given)
     words = WORDS if said == SAID else ()
     calls: Any = [
         {"id": "0", "name": "search_flights", "complete_tick": 1100, "end_tick": 1150},
         {"id": "1", "name": "book_flight", "complete_tick": 1200, "end_tick": None},
         {"id": "2", "name": "book_flight", "complete_tick": None, "end_tick": None},
     ]
-    expected = wanted(entry["as_released"], MADE)
+    expected = wanted(entry.as_released, MADE)
     log = SystemLog(expected, MADE, said or "", words, 9.0)
     return V3Case(path, "s", 1, entry, log, calls, 950, [], None if said is None else words, None, {}, {})
 
@@ -361,10 +356,10 @@ def test_judge_and_exact_matcher_are_compared_and_so_are_two_judges(tmp_path: Pa
     cases = []
     for number in range(6):
         args = {"destination": "New York", "date": f"day {number}"}
-        one = case(number, reply=f"flight {number}", as_released=[{"function": "search_flights", "args": args}])
+        label = [{"function": "search_flights", "args": args}]
+        one = case(number, reply=f"flight {number}", as_released=label, repaired=label)
         made = (LoggedCall("search_flights", {**args, "destination": "NYC" if number % 2 else "new york"}, 11.0),)
-        one.log = SystemLog(wanted(one.record["as_released"], made), made, SAID, WORDS, 9.0)
-        one.record["repaired"] = one.record["as_released"]
+        one.log = SystemLog(wanted(one.record.as_released, made), made, SAID, WORDS, 9.0)
         one.system = "ab"[number % 2]
         cases.append(one)
     found, _ = judged(cases, answer, tmp_path, models=("gpt-5-nano", "gpt-5-mini"))

@@ -145,7 +145,8 @@ def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document:
 
 def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) -> None:
     (case,) = (c for c in SUITE.card(document).cases if (c.system, c.id) == ("right", "shop_08"))
-    drawn = SUITE.picture(case)
+    views = SUITE.card(document).views
+    drawn = views.picture(case)
     figure = ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
     bars = {
         name: [each for each in figure.iter("{http://www.w3.org/2000/svg}rect") if each.get("class") == name]
@@ -162,7 +163,7 @@ def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) 
         scale = [(x - 64) / start for x, (start, _) in zip(starts, spans, strict=True)]
         assert scale == pytest.approx([scale[0]] * len(scale), rel=1e-2)
     assert "add_to_cart(product_id=&#34;PROD1&#34;" in drawn
-    (row,) = SUITE.remarks(case).rows
+    (row,) = views.remarks(case).rows
     assert [each.name for each in row.remarks] == [call["name"] for call in item["calls"]]
 
 

@@ -176,10 +176,10 @@ def test_an_update_that_a_correction_takes_back_leaves_no_difference() -> None:
 
 
 def test_a_reference_counts_optional_calls_that_were_not_made() -> None:
-    label: list[ExpectedCallEntry] = [
-        {"function": "track_order", "args": {"order_id": "A1"}, "optional": True},
-        {"function": "search_products", "args": {"query": "tent"}},
-        {"function": "add_to_cart", "args": {"product_id": "$RESULT_1.products[0].product_id"}},
+    label = [
+        ExpectedCallEntry("track_order", {"order_id": "A1"}, optional=True),
+        ExpectedCallEntry("search_products", {"query": "tent"}),
+        ExpectedCallEntry("add_to_cart", {"product_id": "$RESULT_1.products[0].product_id"}),
     ]
     made = (
         LoggedCall("search_products", {"query": "tent"}, 1.0),

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.endpoints.examiner.voice import spoken
@@ -29,6 +29,7 @@ from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.scenarios import (
     FOLDER,
     SMOKE,
+    ExpectedCallEntry,
     RecordedScenarioEntry,
     RecordedScenarioFile,
     RollbackEntry,
@@ -183,9 +184,9 @@ def _another_value(call: FunctionCall) -> FunctionCall:
     return FunctionCall(call.function, {**call.args, name: other})
 
 
-def _uncorrected(call: FunctionCall, rollback: RollbackEntry) -> FunctionCall:
+def _uncorrected(call: ExpectedCallEntry, rollback: RollbackEntry) -> ExpectedCallEntry:
     """The call with what the user said before the correction."""
-    return FunctionCall(call.function, uncorrected(call.args, rollback))
+    return structs.replace(call, args=uncorrected(call.args, rollback))
 
 
 def uncorrected(args: Mapping[str, Any], rollback: RollbackEntry) -> dict[str, Any]:
