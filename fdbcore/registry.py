@@ -87,7 +87,7 @@ ENDPOINTS: Final = {
     "pipecats": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
     "qwen-omni": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "realtime-beta": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
-    "rehearsed": "fdbcore.suites.fdb_v3.smoke.rehearsed:rehearsed",
+    "rehearsed": "fdbcore.suites.fdb_v3.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "stepfun": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",

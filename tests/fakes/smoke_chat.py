@@ -25,7 +25,7 @@ import numpy as np
 from fakes.fake_chat import KEY, FakeChat, Turn
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.smoke.rehearsed import known_sound, level, smoke_records
+from fdbcore.suites.fdb_v3.rehearsed import known_sound, level, smoke_records
 from fdbcore.types import TICKS_PER_S
 
 NOT_HEARD = "I did not hear you."

@@ -17,8 +17,8 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, known_sound, level, rehearsal, smoke_records
 from fdbcore.suites.fdb_v3.scenarios import FOLDER
-from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER, known_sound, level, rehearsal, smoke_records
 from fdbcore.types import FRAME_SAMPLES
 
 RECORDS = smoke_records()

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from msgspec import to_builtins
 
+from benchmarks.smoke_set import room_tone, smoke_file, smoke_items, spoken_item
 from fdbcore.cli.main import main
 from fdbcore.registry import world
 from fdbcore.runtime.json_values import resolved
@@ -24,7 +25,6 @@ from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE, Difficulty, Disfluency, Domain
-from fdbcore.suites.fdb_v3.smoke.make import room_tone, smoke_file, smoke_items, spoken_item
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import TICKS_PER_S
 

@@ -29,7 +29,7 @@ SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
 FOLDER: Final = Path(str(files("fdbcore.suites.fdb_v3"))) / "data" / "smoke"
 SMOKE: Final = FOLDER / "smoke.json"
 """The set that ships: 40 synthetic requests, with known ends, words and disfluencies, and what is expected. The
-recordings lie beside it. `smoke.make` makes it.
+recordings lie beside it. `benchmarks.smoke_set` makes it.
 """
 
 Domain: TypeAlias = Literal["travel_identity", "finance_billing", "housing_location", "ecommerce_support"]

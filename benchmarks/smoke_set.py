@@ -1,10 +1,9 @@
-"""Makes the smoke set: data/smoke/smoke.json, and a FLAC file for each item, from data/smoke/items.toml.
+"""Makes the smoke set of fdb-v3: data/smoke/smoke.json of the suite, and a FLAC file for each item of smoke_set.toml.
 
-    python -m fdbcore.suites.fdb_v3.smoke.make [NAME ...]   makes the whole file, and the audio of all or of some items
+    python -m benchmarks.smoke_set [NAME ...]   makes the whole file, and the audio of all or of some items
 
 The voices are those of espeak-ng. The same version of it always gives the same samples. Each stretch of a request is
-spoken by itself and cut where it falls 40 dB below its loudest tick, so that all edges are known to a tick. Nothing at
-run time imports this module.
+spoken by itself and cut where it falls 40 dB below its loudest tick, so that all edges are known to a tick.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from msgspec import UNSET, Struct, UnsetType, convert, to_builtins
 from fdbcore.audio.level import levelled
 from fdbcore.audio.speech import RECOGNISER_RATE_HZ, at_recogniser_rate, without_long_pauses
 from fdbcore.models.tts.espeak import Voice, synthesise
+from fdbcore.suites.fdb_v3.rehearsed import uncorrected
 from fdbcore.suites.fdb_v3.scenarios import (
     FOLDER,
     SCHEMA,
@@ -44,11 +44,10 @@ from fdbcore.suites.fdb_v3.scenarios import (
     SpokenWordEntry,
     counts_of,
 )
-from fdbcore.suites.fdb_v3.smoke.rehearsed import uncorrected
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
-ITEMS: Final = FOLDER / "items.toml"
+ITEMS: Final = Path(__file__).with_suffix(".toml")
 
 _DOMAINS: Final[dict[str, Domain]] = {
     "travel": "travel_identity",
