@@ -25,7 +25,7 @@ from fdbcore.suites.fdb_v3.compat.measures import argument_accuracy, compat_scor
 from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
 from fdbcore.suites.fdb_v3.judging.verdicts import GivenVerdict, SaidPart
 from fdbcore.suites.fdb_v3.released.results import wanted
-from fdbcore.suites.fdb_v3.shown import judging_details
+from fdbcore.suites.fdb_v3.views import judging_details
 
 pytestmark = NEEDS_OPENAI
 

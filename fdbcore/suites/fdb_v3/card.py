@@ -17,8 +17,8 @@ from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.published import CONDITION
 from fdbcore.suites.fdb_v3.scenarios import DataCard
-from fdbcore.suites.fdb_v3.shown import V3Views
 from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES, PUBLISHED, SCALES
+from fdbcore.suites.fdb_v3.views import V3Views
 from fdbcore.types.scorecard import Figure, Scorecard, ScoredCase, ScoreRow
 
 TEST: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
@@ -83,20 +83,12 @@ class V3Case:
         return replace(self.log, expected=expected, arguments_right=self.repaired_right)
 
 
-@dataclass(frozen=True, slots=True)
-class LostV3Case:
+class LostV3Case(NamedTuple):
     """A call that is not scored, and why."""
 
-    path: Path
     system: str
-    record: str
     kind: Loss
-    reason: str
-
-    @property
-    def problem(self) -> Problem:
-        """It, as a user reads it."""
-        return Problem(str(self.path), self.reason)
+    problem: Problem
 
 
 def cases_of(
@@ -118,13 +110,14 @@ def cases_of(
             if record_id not in records:
                 raise InputError(f"expected a recording of the run's set, got {record_id!r}")
             if spoiled := _spoiled(path):
-                lost.append(LostV3Case(path, planned["system"], record_id, *spoiled))
+                kind, reason = spoiled
+                lost.append(LostV3Case(planned["system"], kind, Problem(str(path), reason)))
             else:
                 with one_call(path):
                     found.append(_recorded(path, planned, records[record_id]))
         except FdbError as error:
             reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
-            lost.append(LostV3Case(path, planned["system"], record_id, "missing", reason))
+            lost.append(LostV3Case(planned["system"], "missing", Problem(str(path), reason)))
     return found, lost
 
 
@@ -149,7 +142,7 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
     speech = recording.dialogue.ipus
     users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None
     by_person = recording.meta["parties"]["A"]["kind"] != "clip"
-    logged, a_words = logged_calls(calls), None if by_person else annotated_words(record)
+    logged, a_words = tuple(logged_calls(calls)), None if by_person else annotated_words(record)
     published_end_s = None if a_words is None else user_end_s(a_words)
     return V3Case(
         path=path,
@@ -165,13 +158,8 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         state=tools.get("state", {}),
         world={name: value for name, value in tools.items() if name != "state"},
         by_person=by_person,
-        line=_line(planned),
+        line=None if (line := planned.get("columns", {}).get(LINE)) == CLEAN else line,
     )
-
-
-def _line(planned: PlannedCase) -> str | None:
-    line = planned.get("columns", {}).get(LINE)
-    return None if line == CLEAN else line
 
 
 def _end_of(record: RecordedScenarioEntry, else_tick: int | None) -> int | None:

@@ -13,7 +13,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.results.comparing import every_two, gated_differences
 from fdbcore.results.document import PooledWith, Scores, problem_entries
 from fdbcore.results.passing import passes_of
-from fdbcore.results.pooling import ScoredItem, by_system
+from fdbcore.results.pooling import by_system
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case
 from fdbcore.suites.fdb_v3.compat.measures import LatencyExtremes, failure, matches_exactly
 from fdbcore.suites.fdb_v3.inputs import Read
@@ -142,7 +142,10 @@ def document(
     cases = [case for name, own in groups.items() for case in measured(name, own, judging is not None)]
     items = [case.item() for case in cases]
     differences = gated_differences(every_two(items), list(MEASURES.values()))
-    passes = [passes_of(own, _has_passed, least_trials=2) for own in by_system(items).values()]
+    passes = [
+        passes_of(own, lambda item: item.values["passed"] == (1.0,), least_trials=2)
+        for own in by_system(items).values()
+    ]
     return V3Scores(
         schema=SCHEMA,
         rows=[*scored_rows(cases), *([] if beside is None else published_rows(beside))],
@@ -161,10 +164,6 @@ def document(
         published=beside,
         items=list(map(_item, cases)),
     )
-
-
-def _has_passed(item: ScoredItem) -> bool:
-    return item.values["passed"] == (1.0,)
 
 
 def _lost(lost: Sequence[LostV3Case]) -> list[LostCalls]:

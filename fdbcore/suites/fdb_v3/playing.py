@@ -90,7 +90,7 @@ def side_a(data: str) -> SideA:
     address = f"{KIND}:?{urlencode(world)}" if world else f"{KIND}:"
     fdb_v3_world(address)  # wrong settings are told before anything is read
     found, base, problems = recordings_at(SMOKE if place == "smoke" else Path(place).absolute())
-    clips = [_clip(record, base) for record in found.record]
+    clips = [Clip(record.id, base / record.audio.path, record.domain, {"id": record.id}) for record in found.record]
     users = users_of(clips, urlencode({**CLIP_DEFAULTS, **clip}))
     ends = None if how["ends"] == "file" else CallEnd(how["quiet_s"], how["most_s"])
     texts = {RECORDINGS: json.dumps(to_builtins(found), ensure_ascii=False)}
@@ -105,10 +105,6 @@ def side_a(data: str) -> SideA:
         outlasts_b=ends is None,
         instructions=instructions() if how["prompt"] == "ours" else None,
     )
-
-
-def _clip(record: RecordedScenarioEntry, base: Path) -> Clip:
-    return Clip(record.id, base / record.audio.path, record.domain, {"id": record.id})
 
 
 def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | None) -> User:

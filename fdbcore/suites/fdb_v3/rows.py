@@ -16,7 +16,6 @@ from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values, row
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.measures import (
     LatencyExtremes,
-    extremes,
     failure,
     first_response_s,
     passes,
@@ -160,4 +159,4 @@ def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
     for (condition, system), own in by_system(items).items():
         for scale in (each for each in PUBLISHED.values() if each.unit):
             if values := [value for item in own for value in item.values.get(scale.id, ())]:
-                yield extremes(condition, system, scale.id, values)
+                yield LatencyExtremes.of(condition, system, scale.id, values)

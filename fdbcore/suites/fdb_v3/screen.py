@@ -62,14 +62,14 @@ def scores(
     names = [name for name in SLICES if any(each[name].n for each in passed.values())]
     slices = [["Pass@1 (n)", *names]]
     slices += [[system, *(_counted(each[name]) for name in names)] for system, each in passed.items()]
-    return [
-        *_transposed(rows, columns),
-        "",
-        *_transposed(slices, columns),
-        "",
-        *unfinished(results),
-        *_notes(shown.values(), columns),
-    ]
+    about = (
+        "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
+        "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
+    )
+    # a line a measure: there are more of them than of systems
+    tables = [cells_table(list(zip(*each, strict=True)), columns) for each in (rows, slices)]
+    told = [*unfinished(results), filled(about, columns), *defects(shown.values(), columns)]
+    return [*tables[0], "", *tables[1], "", *told]
 
 
 def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
@@ -81,20 +81,6 @@ def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[st
 
 def _counted(figure: Figure) -> str:
     return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
-
-
-def _transposed(rows: list[list[str]], columns: int) -> list[str]:
-    """A line a measure: there are more of them than of systems."""
-    return cells_table(list(zip(*rows, strict=True)), columns)
-
-
-def _notes(shown: Iterable[Scale], columns: int) -> Iterator[str]:
-    about = (
-        "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
-        "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
-    )
-    yield filled(about, columns)
-    yield from defects(shown, columns)
 
 
 def defects(measures: Iterable[Scale], width: int) -> list[str]:

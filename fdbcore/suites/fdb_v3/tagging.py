@@ -10,8 +10,8 @@ A file of recorded scenarios stands for its labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -42,7 +42,7 @@ LEGEND: Final = (
 RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"
 CLASSES: Final[Sequence[Disfluency]] = get_args(Disfluency)
 
-Tags: TypeAlias = Mapping[str, frozenset[str]]
+Tags: TypeAlias = dict[str, frozenset[str]]
 """The classes of each recording."""
 
 
@@ -74,14 +74,6 @@ class DisfluencyAgreement(Struct, frozen=True):
     problems: list[ProblemEntry]
 
 
-@dataclass(slots=True)
-class TagTables:
-    """What raters gave. tags: by rater and recording. problems: rows that were left out."""
-
-    tags: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-
-
 def holds_tags(path: Path) -> bool:
     """Whether it is a table of tags, by its header, or a file of recorded scenarios."""
     if path.suffix.lower() != ".json":
@@ -94,22 +86,25 @@ def holds_tags(path: Path) -> bool:
 
 def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     """The agreement of all raters in these files. SettingsError for a file that cannot be used, or too few raters."""
-    found = TagTables()
+    raters: dict[str, Tags] = {}
+    problems: list[Problem] = []
     for path in paths:
-        _read_labels(path, found) if path.suffix.lower() == ".json" else _read_table(path, found)
-    if len(found.tags) < 2:
-        given = ", ".join(found.tags) or "nobody"
-        raise SettingsError(f"expected tags by two raters or more, got those of {given}{first_of(found.problems)}")
-    recordings = sorted(
-        name for name in {*chain(*found.tags.values())} if sum(name in tags for tags in found.tags.values()) > 1
-    )
+        for rater, recording, tags, where in _labels(path) if path.suffix.lower() == ".json" else _rows(path, problems):
+            if raters.setdefault(rater, {}).setdefault(recording, tags) != tags:
+                expected = f"expected one row for {recording} by {rater}"
+                raise SettingsError(f"{where}: {expected}, got a second one that differs")
+    if len(raters) < 2:
+        given = ", ".join(raters) or "nobody"
+        raise SettingsError(f"expected tags by two raters or more, got those of {given}{first_of(problems)}")
+    counts = Counter(chain(*raters.values()))
+    recordings = sorted(name for name, n in counts.items() if n > 1)
     if not recordings:
-        raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(found.problems)}")
+        raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(problems)}")
     return DisfluencyAgreement(
         "fdbcore.disfluency_agreement/1",
-        [TagRater(name, len(tags)) for name, tags in found.tags.items()],
-        [_agreement(kind, list(found.tags.values()), recordings) for kind in CLASSES],
-        problem_entries(found.problems),
+        [TagRater(name, len(tags)) for name, tags in raters.items()],
+        [_agreement(kind, list(raters.values()), recordings) for kind in CLASSES],
+        problem_entries(problems),
     )
 
 
@@ -123,33 +118,28 @@ def _agreement(kind: Disfluency, raters: Sequence[Tags], recordings: Sequence[st
     return TagAgreement(kind, len(recordings), tagged, identical, alpha.value, alpha.interval, alpha.reason)
 
 
-def _read_labels(path: Path, found: TagTables) -> None:
-    """The labels of a file of recorded scenarios."""
+def _labels(path: Path) -> Iterator[tuple[str, str, frozenset[str], str]]:
+    """The labels of a file of recorded scenarios: as `_rows`."""
     file, faults = look_at(path)
     if file is None:
         raise SettingsError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
     for record in file.record:
-        _add(path.stem, record.id, frozenset(record.disfluencies), str(path), found)
+        yield path.stem, record.id, frozenset(record.disfluencies), str(path)
 
 
-def _read_table(path: Path, found: TagTables) -> None:
+def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, str, frozenset[str], str]]:
+    """Of each row of a table that can be used the rater, the recording, its classes, and its place."""
     for where, row in rated_rows(path, (RECORDING, TAGS)):
         recording, rater = row[RECORDING], row.get(RATER, path.stem)
         tags = frozenset(row.get(TAGS, "").upper().replace("-", "_").split())
         if not (recording and rater):
             column = RATER if recording else RECORDING
-            found.problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
+            problems.append(Problem(where, f"{column}: left out: expected a name, got none"))
         elif unknown := sorted(tags - {*CLASSES}):
             reason = f"{TAGS}: left out: expected of {', '.join(CLASSES)}, got {', '.join(unknown)}"
-            found.problems.append(Problem(where, reason))
+            problems.append(Problem(where, reason))
         else:
-            _add(rater, recording, tags, where, found)
-
-
-def _add(rater: str, recording: str, tags: frozenset[str], where: str, found: TagTables) -> None:
-    known = found.tags.setdefault(rater, {}).setdefault(recording, tags)
-    if known != tags:
-        raise SettingsError(f"{where}: expected one row for {recording} by {rater}, got a second one that differs")
+            yield rater, recording, tags, where
 
 
 def tags_screen(content: DisfluencyAgreement, width: int) -> str:

@@ -36,9 +36,7 @@ from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, kappas
-from fdbcore.suites.fdb_v3.document import V3Item
 from fdbcore.suites.fdb_v3.judging.agreement import MATCHER, AgreementFigure
-from fdbcore.suites.fdb_v3.judging.verdicts import GivenVerdict
 from fdbcore.types import Problem
 
 RatedMetric: TypeAlias = Literal["arguments", "response", "interruption", "turn_take"]
@@ -78,17 +76,39 @@ class VerdictRater:
     verdicts: dict[CallKey, dict[RatedMetric, bool | None]] = field(default_factory=dict)
 
 
+class RatedItem(Struct, frozen=True):
+    """What is read of an item of scores, also of earlier ones. verdicts: as JSON values."""
+
+    record: str
+    system: str
+    condition: str
+    matched: list[bool]
+    values: dict[str, float]
+    trial: int = 1
+    verdicts: dict[str, Any] | None = None
+
+    def said(self, judge: str) -> dict[str, dict[RatedMetric, bool | None]]:
+        """What the judge, the matcher, and the published measures and ours say; of missing verdicts none is no."""
+        published: dict[RatedMetric, bool | None] = {}
+        if (first_s := self.values.get("compat_first_response")) is not None:
+            published["interruption"] = first_s < 0
+        if (taken := self.values.get("compat_turn_take")) is not None:
+            published["turn_take"] = bool(taken)
+        judged: dict[RatedMetric, bool | None] = {}
+        if self.verdicts is not None:
+            right = [each is not None and each["right"] for each in self.verdicts["arguments"]]
+            judged["arguments"] = False if False in right else None if None in right else True
+            if self.verdicts["response"] is not None:
+                judged["response"] = self.verdicts["response"]["right"]
+        ours = {metric: self.values[name] == 1 for metric, name in _OURS.items() if name in self.values}
+        return {judge: judged, MATCHER: {"arguments": all(self.matched)}, COMPAT: published, OURS: {**ours}}
+
+
 class KeptVerdicts(Struct, frozen=True):
     """What is read of scores."""
 
-    items: list[V3Item]
-    judging: JudgesAsked | None
-
-
-class JudgesAsked(Struct, frozen=True):
-    """Who judged, the one of the tables first."""
-
-    judges: list[str]
+    items: list[RatedItem]
+    judging: dict[str, Any] | None = None
 
 
 class VerdictRaterJson(Struct, frozen=True):
@@ -121,14 +141,6 @@ class VerdictAgreement(Struct, frozen=True):
     problems: list[ProblemEntry]
 
 
-@dataclass(slots=True)
-class VerdictTables:
-    """All raters, people first. problems: what was left out."""
-
-    raters: list[VerdictRater] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-
 def holds_verdicts(path: Path) -> bool:
     """Whether it is a table of verdicts, by its header, or has scores of the suite."""
     found = {*columns_of(path)}
@@ -139,8 +151,8 @@ def _kept(path: Path) -> Mapping[str, Any] | None:
     return next(filter(None, (kept_scores(path, schema) for schema in SCORES)), None)
 
 
-def read_verdicts(paths: Sequence[Path]) -> VerdictTables:
-    """All raters in tables and scores. A cell or row that cannot be used is a problem, and the others are read.
+def read_verdicts(paths: Sequence[Path]) -> tuple[list[VerdictRater], list[Problem]]:
+    """All raters in tables and scores, people first, and what was left out: a cell or row that cannot be used.
 
     SettingsError for a file that cannot be used, and for a rater who rated a call twice, and differently.
     """
@@ -160,7 +172,7 @@ def read_verdicts(paths: Sequence[Path]) -> VerdictTables:
             _take(row, where, calls, people, problems)
     if scored:
         problems += _unscored_calls(list(people.values()), calls, problems)
-    return VerdictTables([*people.values(), *scored], problems)
+    return [*people.values(), *scored], problems
 
 
 def _unscored_calls(
@@ -225,47 +237,14 @@ def first_of(problems: Sequence[Problem]) -> str:
 
 def _of_scores(scores: KeptVerdicts, path: Path, known: Sequence[str]) -> Iterator[VerdictRater]:
     """The judge of scores, if there is one, and what was computed. Of several scores each has its path in its name."""
-    judges = [] if scores.judging is None else scores.judging.judges
-    by_judge = [(name, _by_judge) for name in judges[:1]]
-    for name, said_of in (*by_judge, (MATCHER, _by_matcher), (COMPAT, _as_published), (OURS, _by_ours)):
-        rater = VerdictRater(f"{name} ({path})" if name in known else name, "judge")
-        for item in scores.items:
-            if found := said_of(item):
-                rater.verdicts[item.record, item.system, item.trial, item.condition] = found
-        if rater.verdicts:
-            yield rater
-
-
-def _by_judge(item: V3Item) -> dict[RatedMetric, bool | None]:
-    if item.verdicts is None:
-        return {}
-    found: dict[RatedMetric, bool | None] = {"arguments": _all_right(item.verdicts.arguments)}
-    if item.verdicts.response is not None:
-        found["response"] = item.verdicts.response.right
-    return found
-
-
-def _all_right(verdicts: Sequence[GivenVerdict | None]) -> bool | None:
-    """None if a verdict is missing, and none is no."""
-    right = [each is not None and each.right for each in verdicts]
-    return False if False in right else None if None in right else True
-
-
-def _by_matcher(item: V3Item) -> dict[RatedMetric, bool | None]:
-    return {"arguments": all(item.matched)}
-
-
-def _as_published(item: V3Item) -> dict[RatedMetric, bool | None]:
-    found: dict[RatedMetric, bool | None] = {}
-    if (first_s := item.values.get("compat_first_response")) is not None:
-        found["interruption"] = first_s < 0
-    if (taken := item.values.get("compat_turn_take")) is not None:
-        found["turn_take"] = bool(taken)
-    return found
-
-
-def _by_ours(item: V3Item) -> dict[RatedMetric, bool | None]:
-    return {metric: item.values[name] == 1 for metric, name in _OURS.items() if name in item.values}
+    judge = "" if scores.judging is None else next(iter(scores.judging["judges"]), "")
+    found: dict[str, VerdictRater] = {}
+    for item in scores.items:
+        for name, verdicts in item.said(judge).items():
+            if name and verdicts:
+                rater = found.setdefault(name, VerdictRater(f"{name} ({path})" if name in known else name, "judge"))
+                rater.verdicts[item.record, item.system, item.trial, item.condition] = verdicts
+    yield from (found[name] for name in (judge, MATCHER, COMPAT, OURS) if name in found)
 
 
 def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
@@ -273,17 +252,16 @@ def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
 
     SettingsError for a file that cannot be used, and if no two raters gave verdicts on the same call.
     """
-    tables = read_verdicts(paths)
-    people = [each for each in tables.raters if each.kind == "person"]
-    judges = [each for each in tables.raters if each.kind == "judge"]
+    raters, problems = read_verdicts(paths)
+    people, judges = ([each for each in raters if each.kind == kind] for kind in ("person", "judge"))
     groups = list(rater_groups(people, judges, most_of))
-    every = [_comparison(metric, between, raters) for metric in METRICS for between, raters in groups]
+    every = [_comparison(metric, between, group) for metric in METRICS for between, group in groups]
     found = [each for each in every if each is not None]
     if not found:
-        why = first_of(tables.problems) or ": do recording and system fit?"
+        why = first_of(problems) or ": do recording and system fit?"
         raise SettingsError(f"expected calls on which two raters gave verdicts, got none{why}")
-    raters = [VerdictRaterJson(each.name, each.kind, len(each.verdicts)) for each in tables.raters]
-    return VerdictAgreement("fdbcore.verdict_agreement/1", raters, found, problem_entries(tables.problems))
+    told = [VerdictRaterJson(each.name, each.kind, len(each.verdicts)) for each in raters]
+    return VerdictAgreement("fdbcore.verdict_agreement/1", told, found, problem_entries(problems))
 
 
 def most_of(people: Sequence[VerdictRater]) -> VerdictRater:
@@ -356,11 +334,7 @@ def agreement_screen(
 def _table(comparisons: Sequence[VerdictComparison], numbers: dict[str, str], width: int) -> list[str]:
     names = [compared(each.raters, numbers) for each in comparisons]
     counts = [[f"{each.n:,}", " ".join(map(str, each.yes))] for each in comparisons]
-    figures = {
-        "identical": [each.identical for each in comparisons],
-        "alpha": [each.alpha for each in comparisons],
-        "kappa": [each.kappa for each in comparisons],
-    }
     groups = [ColumnGroup("", ["n", "yes"], [5, max(len(each[1]) for each in counts)], counts)]
-    groups += [estimates(title, to_builtins(found)) for title, found in figures.items()]
+    for name in ("identical", "alpha", "kappa"):
+        groups.append(estimates(name, to_builtins([getattr(each, name) for each in comparisons])))
     return table(names, groups, width)

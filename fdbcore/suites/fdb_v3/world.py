@@ -121,10 +121,7 @@ class PaperServices(ToolServices):
     What they return is not published: they echo what they were given.
     """
 
-    def search_flights(self, destination: str, date: str) -> dict[str, Any]:
-        """Find flights to a city on a date."""
-        flight = {"flight_id": "FL123", "destination": destination, "date": date, "price": 450.0}
-        return {"status": "success", "flights": [flight]}
+    search_flights = ReleasedServices.search_flights
 
     def book_ticket(self, passenger_name: str, flight_id: str) -> dict[str, Any]:
         """Book a flight for one passenger."""

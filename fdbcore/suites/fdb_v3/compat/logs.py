@@ -73,16 +73,12 @@ def user_end_s(words: Sequence[AsrWord]) -> float:
     return words[-1].end_s if words else 0.0
 
 
-def logged_calls(calls: Iterable[HeldToolCall]) -> tuple[LoggedCall, ...]:
+def logged_calls(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
     """The calls that the framework hands to a function, in their order; times are those of complete arguments.
 
     It rejects a call of an unknown function, one without a required argument, and one with a value of a wrong type. It
     drops arguments that the function does not have.
     """
-    return tuple(_logged(calls))
-
-
-def _logged(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
     for call in calls:
         if call["complete_tick"] is None or call["name"] not in FUNCTIONS or not isinstance(call["arguments"], dict):
             continue

@@ -187,8 +187,8 @@ class LatencyExtremes(Struct, frozen=True):
     most_s: float
     upper_median_s: float
 
-
-def extremes(condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
-    """Those of one latency in s, of one recording or more."""
-    found = sorted(values)
-    return LatencyExtremes(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])
+    @classmethod
+    def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
+        """Those of a latency in s, of one recording or more."""
+        found = sorted(values)
+        return cls(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])

@@ -13,10 +13,12 @@ from msgspec import Meta, Struct
 from fdbcore.stats.bootstrap import Estimate, Floats
 from fdbcore.stats.raters import agreement
 from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
 from fdbcore.suites.fdb_v3.scenarios import LabelKind
+from fdbcore.suites.fdb_v3.world import FunctionCall
 
 MATCHER: Final = "exact matcher"
 
@@ -77,30 +79,25 @@ def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[JudgeAgreeme
 
 def _raters(what: Judged, cases: Sequence[V3Case], given: Given) -> dict[str, list[list[bool | None]]]:
     """The verdicts of each rater on each case, in the same order."""
-    if what == "arguments":
-        pairs = [
-            [(wanted, made) for wanted, made in labelled_pairs(case, "as_released") if made is not None]
-            for case in cases
-        ]
-        found: dict[str, list[list[bool | None]]] = {
-            judge: [
-                [each.arguments[pair_key(*pair)].right for pair in own]
-                for each, own in zip(verdicts, pairs, strict=True)
-            ]
-            for judge, verdicts in given.items()
-        }
-        return {**found, MATCHER: [[matches_exactly(wanted.args, made.args) for wanted, made in own] for own in pairs]}
-    if what == "response":
-        return {
-            judge: [[None if each.response is None else each.response.right] for each in verdicts]
-            for judge, verdicts in given.items()
-        }
-    return {
-        judge: [
-            [each.speech.filler is not None if each.speech is not None and each.speech.n else None] for each in verdicts
-        ]
+    found = {
+        judge: [_said(what, each, case) for each, case in zip(verdicts, cases, strict=True)]
         for judge, verdicts in given.items()
     }
+    if what == "arguments":
+        found[MATCHER] = [[matches_exactly(wanted.args, made.args) for wanted, made in _made(case)] for case in cases]
+    return found
+
+
+def _said(what: Judged, verdicts: CaseVerdicts, case: V3Case) -> list[bool | None]:
+    if what == "arguments":
+        return [verdicts.arguments[pair_key(*pair)].right for pair in _made(case)]
+    if what == "response":
+        return [None if verdicts.response is None else verdicts.response.right]
+    return [verdicts.speech.filler is not None if verdicts.speech is not None and verdicts.speech.n else None]
+
+
+def _made(case: V3Case) -> list[tuple[FunctionCall, LoggedCall]]:
+    return [(wanted, made) for wanted, made in labelled_pairs(case, "as_released") if made is not None]
 
 
 def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list[int]:

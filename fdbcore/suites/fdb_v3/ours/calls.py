@@ -103,14 +103,6 @@ class CallReview:
     gone: frozenset[int]
     rollback: RollbackEntry
 
-    def expected_functions(self) -> list[str]:
-        """The functions of the expected calls."""
-        return [self.label[number].function for number in self.expected]
-
-    def made_functions(self) -> list[str]:
-        """The functions of the calls that count."""
-        return [call.function for place, call in enumerate(self.calls) if place not in self.gone]
-
     def done(self, number: int) -> bool:
         """Whether a right call was made for an expected one, and was answered."""
         return number in self.right and self.calls[self.pairs[number]].status == "ok"

@@ -47,7 +47,10 @@ def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | Non
     references = calls.references()
     found: dict[str, float | None] = {
         "passed": _failure(calls, case) is None,
-        "tool_selection": tool_selection_f1(calls.expected_functions(), calls.made_functions()),
+        "tool_selection": tool_selection_f1(
+            (calls.label[number].function for number in calls.expected),
+            (call.function for place, call in enumerate(calls.calls) if place not in calls.gone),
+        ),
         "arguments": len(calls.right) / len(calls.expected) if calls.expected else 1.0,
         "in_order": (-1 not in order and order == sorted(order)) if len(order) > 1 else None,
         "needs_met": 1 - len(calls.unmet_needs()) / len(references) if references else None,
