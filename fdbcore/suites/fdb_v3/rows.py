@@ -32,15 +32,8 @@ from fdbcore.types.scorecard import Figure, Scale, ScoreRow
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""
-OF_SLICES: Final = {
-    PUBLISHED["passed"].id,
-    REPAIRED.id,
-    *(
-        compat_id(f"{name}{over}")
-        for name in ("tool_selection", "argument_accuracy", "response_quality")
-        for over in ("", "_all")
-    ),
-}
+_KINDS: Final = ("passed", "tool_selection", "argument_accuracy", "response_quality")
+OF_SLICES: Final = {REPAIRED.id, *(compat_id(name) for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
 """The published measures that are told of slices, too."""
 
 

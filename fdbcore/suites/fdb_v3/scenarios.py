@@ -142,8 +142,8 @@ class DataCard(Struct, frozen=True):
 
     recordings: int
     scenarios: int
-    speakers: int
     silent_scenarios: int
+    speakers: int
     annotators: str
     guideline: str
     agreement: str

@@ -193,14 +193,9 @@ def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
 
 
 def _given(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
-    speech = verdicts.speech
+    speech, pairs = verdicts.speech, labelled_pairs(case, "as_released")
     return V3Verdicts(
-        [
-            None if made is None else GivenVerdict.of(verdicts.arguments[pair_key(expected, made)])
-            for expected, made in labelled_pairs(case, "as_released")
-        ],
+        [None if made is None else GivenVerdict.of(verdicts.arguments[pair_key(each, made)]) for each, made in pairs],
         None if verdicts.response is None else GivenVerdict.of(verdicts.response),
-        None if speech is None else speech.filler,
-        None if speech is None else speech.key,
-        None if speech is None else speech.reason,
+        *((None, None, None) if speech is None else (speech.filler, speech.key, speech.reason)),
     )

@@ -103,16 +103,12 @@ class CallReview:
     gone: frozenset[int]
     rollback: RollbackEntry
 
-    def done(self, number: int) -> bool:
-        """Whether a right call was made for an expected one, and was answered."""
-        return number in self.right and self.calls[self.pairs[number]].status == "ok"
-
     def missing(self) -> list[int]:
         """The expected calls that were not made, or that failed and were not tried again."""
         return [
             number
             for number in self.expected
-            if number not in self.pairs or (number in self.right and not self.done(number))
+            if number not in self.pairs or (number in self.right and self.calls[self.pairs[number]].status != "ok")
         ]
 
     def foreign(self) -> list[int]:

@@ -109,10 +109,9 @@ class Imported:
 
     def file(self) -> RecordedScenarioFile:
         """The file of recorded scenarios."""
-        silent = self.scenarios.keys() - {each.scenario for each in self.records}
         card = DataCard(
             **counts_of(self.records),
-            silent_scenarios=len(silent),
+            silent_scenarios=len(self.scenarios.keys() - {each.scenario for each in self.records}),
             annotators=NOT_PUBLISHED,
             guideline=NOT_PUBLISHED,
             agreement=NOT_PUBLISHED,
