@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import met, print_table
+from fdbcore.results.comparing import gated_p
 from fdbcore.stats.bootstrap import RESAMPLES
-from fdbcore.suites.fdb_v3.ours.rows import p_values
 
 STUDIES: Final = 2_000
 POWER_STUDIES: Final = 500
@@ -87,7 +87,7 @@ def corrected(design: Design, values: Floats, flips: int = FLIPS) -> list[list[f
     pairs = design.pairs
     places = [*combinations(range(design.systems), 2)]
     columns = np.array([own[a] - own[b] for own in values for a, b in places])
-    _, found = p_values(columns.T, pairs * MEASURES, design.clusters, flips)
+    _, found = gated_p(columns.T, pairs * MEASURES, design.clusters, flips)
     return [found[first : first + len(pairs)] for first in range(0, len(found), len(pairs))]
 
 

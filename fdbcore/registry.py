@@ -87,7 +87,7 @@ ENDPOINTS: Final = {
     "pipecats": "fdbcore.endpoints.vendors.pipecat:PipecatBot",
     "qwen-omni": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "realtime-beta": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
-    "rehearsed": "fdbcore.suites.fdb_v3.smoke.rehearsed:rehearsed",
+    "rehearsed": "fdbcore.suites.fdb_v3.rehearsed:rehearsed",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "stepfun": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
@@ -186,7 +186,7 @@ SPEAKERS: Final = {
 
 WORLDS: Final = {
     "file": "fdbcore.worlds.tools_file:tools_file",
-    "fdb-v3": "fdbcore.suites.fdb_v3.world.world:fdb_v3_world",
+    "fdb-v3": "fdbcore.suites.fdb_v3.world:fdb_v3_world",
 }
 """Each makes a world, which answers calls of tools, from its whole address: "file:tools.py?latency=normal"."""
 

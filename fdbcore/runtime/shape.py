@@ -1,4 +1,4 @@
-"""Checks a value, as TOML or JSON gives it, against a typed dictionary: each misfit is one line."""
+"""Checks a value, as TOML or JSON gives it, against a typed dictionary or a Struct: each misfit is one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
+
+from msgspec import Struct, UnsetType
+from msgspec.structs import fields
 
 from fdbcore.errors import nearest
 from fdbcore.types import Problem
@@ -16,14 +19,14 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
-    """What keeps `value` from being of the type `expected`: typed dictionaries, lists, literals, texts, numbers
-    and flags; of a dictionary whose values have no type, any table does.
+    """What keeps `value` from being of the type `expected`: typed dictionaries and Structs, lists, literals, texts,
+    numbers and flags; of a dictionary whose values have no type, any table does.
 
     Texts and lists may not be empty. where: the place of `value` in messages, such as "FILE: ID: goal 2".
     """
     if expected is Any:
         return
-    if is_typeddict(expected):
+    if _is_table(expected):
         yield from _table(value, expected, where)
     elif get_origin(expected) is list:
         yield from _list(value, get_args(expected)[0], where)
@@ -55,7 +58,7 @@ def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: 
 
 def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
     """A JSON value without the fields that the type `expected` does not have, in nested ones too."""
-    if is_typeddict(expected) and isinstance(value, dict):
+    if _is_table(expected) and isinstance(value, dict):
         return {name: known_part(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
     if get_origin(expected) is list and isinstance(value, list):
         return [known_part(item, get_args(expected)[0]) for item in value]
@@ -64,11 +67,11 @@ def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
 
 def unknown_fields(value: Any, expected: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
     """The dotted names of the fields that `known_part` leaves out; those of the items of a list are named alike."""
-    if is_typeddict(expected) and isinstance(value, dict):
-        fields = _fields(expected)
+    if _is_table(expected) and isinstance(value, dict):
+        known = _fields(expected)
         for name, item in value.items():
-            if name in fields:
-                yield from unknown_fields(item, fields[name][0], f"{path}{name}.")
+            if name in known:
+                yield from unknown_fields(item, known[name][0], f"{path}{name}.")
             else:
                 yield f"{path}{name}"
     elif get_origin(expected) is list and isinstance(value, list):
@@ -83,17 +86,21 @@ def unexpected(where: str, expected: str, got: object) -> Problem:
     return Problem(where, f"expected {expected}, got {shown}")
 
 
+def _is_table(kind: Any) -> bool:  # noqa: ANN401
+    return is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Struct))
+
+
 def _table(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
     if not isinstance(value, dict):
         yield unexpected(where, "a table", value)
         return
-    fields = _fields(expected)
+    known = _fields(expected)
     for name in value:
-        if name not in fields:
-            yield Problem(where, f"expected {', '.join(fields)}, got {name!r}{nearest(name, fields)}")
-    if missing := [name for name, (_, is_required) in fields.items() if is_required and name not in value]:
+        if name not in known:
+            yield Problem(where, f"expected {', '.join(known)}, got {name!r}{nearest(name, known)}")
+    if missing := [name for name, (_, is_required) in known.items() if is_required and name not in value]:
         yield Problem(where, f"expected {', '.join(missing)}, got none")
-    for name, (kind, _) in fields.items():
+    for name, (kind, _) in known.items():
         if name in value:
             yield from misfits(value[name], kind, f"{where}: {name}")
 
@@ -119,17 +126,24 @@ def _fits(value: object, kind: type) -> bool:
 def _several(kind: Any) -> str:  # noqa: ANN401
     if get_origin(kind) is list:
         return f"lists of {_several(get_args(kind)[0])}"
-    return "tables" if is_typeddict(kind) else _PLURALS.get(kind, "texts")
+    return "tables" if _is_table(kind) else _PLURALS.get(kind, "texts")
 
 
 @cache
 def _fields(expected: Any) -> dict[str, tuple[Any, bool]]:  # noqa: ANN401
     """The type of each field, and whether it is required.
 
-    `__required_keys__` does not know that: with postponed annotations, it has those of NotRequired too.
+    Of a typed dictionary `__required_keys__` does not know that: with postponed annotations, it has those of
+    NotRequired too. In a Struct `X | UnsetType` is a field of the type X that may be left out.
     """
     hints = get_type_hints(expected, include_extras=True)
+    if not is_typeddict(expected):
+        return {each.name: (_without_unset(hints[each.name]), each.required) for each in fields(expected)}
     return {
         name: (get_args(kind)[0], False) if get_origin(kind) is NotRequired else (kind, True)
         for name, kind in hints.items()
     }
+
+
+def _without_unset(kind: Any) -> Any:  # noqa: ANN401
+    return get_args(kind)[0] if UnsetType in get_args(kind) else kind

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta, Struct
 
 from fdbcore.types import Problem
+from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
 DETECTABLE: Final = "smallest detectable"
 """The column of the differences that so many cases can show, and the term that explains it."""
 
+Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
 Pooling: TypeAlias = Literal["mean", "median", "share", "rate", "difference", "trimmed mean"]
 
 
@@ -27,15 +31,20 @@ class Scored:
     told: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A measure of a suite, as a column of its scorecard.
+def scaled_interval(limits: Sequence[float] | None, factor: float) -> Interval:
+    """An interval in another unit."""
+    return None if limits is None else (factor * limits[0], factor * limits[1])
 
-    direction: 1 if more is better, -1 if less is better, 0 if neither. main: whether it is shown first, with its
-    interval and SD. part: the title above columns that belong together. adds_to: the id of the scale that this one and
-    others like it sum to; none of them is below 0, and they are drawn as one bar. bounds: the least and the most that
-    it can be, where its axis ends; None for an axis that ends where the values do. pools: what its figures are of the
-    values of cases.
+
+class Scale(Struct, frozen=True):
+    """A measure of a suite: registered once, a column of its scorecard.
+
+    id, label: its name in documents and on screens. direction: 1 if more is better, -1 if less is better, 0 if neither.
+    main: whether it is shown first, with its interval and SD. part: the title above columns that belong together.
+    adds_to: the id of the scale that this one and others like it sum to; none of them is below 0, and they are drawn as
+    one bar. bounds: the least and the most that it can be, where its axis ends; None for an axis that ends where the
+    values do. pools: what its figures are of the values of items. compared: whether systems are compared by it.
+    meaning: what it is, in words. over: the items that have it. defect: what is known to be wrong with it.
     """
 
     id: str
@@ -48,49 +57,44 @@ class Scale:
     adds_to: str = ""
     bounds: tuple[float, float] | None = None
     pools: Pooling = "mean"
+    compared: bool = False
+    meaning: str = ""
+    over: str = ""
+    defect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value in the unit of its scale, the standard deviation over cases, and the two limits of its interval.
-
-    n: how many items the value is over; None if these are the cases of its row.
-    """
+class Figure(Struct, frozen=True):
+    """A measure over items, in the unit of its scale."""
 
     value: float | None
-    sd: float | None = None
-    interval: Sequence[float] | None = None
-    n: int | None = None
+    sd: Annotated[float | None, Meta(description="standard deviation of single values; null: says nothing")] = None
+    ci95: Interval = None
+    n: Annotated[int | None, Meta(description="how many values it is over; null: the items of its row")] = None
+    by: Annotated[str, Meta(description="which kind of clusters gave the interval; empty where there is one")] = ""
 
 
 NO_FIGURE: Final = Figure(None)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """The scores of one system under one condition, over n cases (None: not stated).
-
-    group: "system", or the kind of reference that systems are compared with ("ceiling", "baseline", "published"); of a
-    subset also "overall": the mean over subsets.
-    figures: by the ids of their scales. note: what the figures leave out or count as zero. subset: which cases these
-    are (of one topic, one task); empty for all cases of the condition.
-    """
+class ScoreRow(Struct, frozen=True):
+    """The scores of one system under one condition, over all its items or those of a subset."""
 
     condition: str
-    group: str
+    group: Annotated[str, Meta(description='"system", or what systems are seen beside: "ceiling", "baseline", ...')]
     system: str
-    n: int | None
-    figures: Mapping[str, Figure]
-    note: str = ""
-    subset: str = ""
+    n: Annotated[int | None, Meta(description="items; null: not stated")]
+    measures: dict[str, Figure]
+    note: Annotated[str, Meta(description="what is not in the figures, or counts as nothing")] = ""
+    subset: Annotated[str, Meta(description="which of the items these are; empty: all of the condition")] = ""
+    counts: Annotated[dict[str, int], Meta(description="of what else is known of them, such as silent ones")] = {}
 
     def figure(self, scale: Scale) -> Figure:
         """The figure of a scale; NO_FIGURE if it has none."""
-        return self.figures.get(scale.id, NO_FIGURE)
+        return self.measures.get(scale.id, NO_FIGURE)
 
     def n_of(self, scale: str) -> int | None:
-        """How many items the figure of a scale (its id) is over; None if that is not stated, or there is none."""
-        figure = self.figures.get(scale, NO_FIGURE)
+        """How many values the figure of a scale (its id) is over; None if that is not stated, or there is none."""
+        figure = self.measures.get(scale, NO_FIGURE)
         if figure.value is None:
             return None
         return self.n if figure.n is None else figure.n
@@ -101,44 +105,62 @@ class ScoreRow:
         return None if n == self.n else n
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
-
-    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard, None where
-    they leave it untested. detectable: the smallest true difference that n cases can show. needed: the fewest cases
-    with which the test can give a p below 1 - level; with fewer, there is nothing to detect. differing: in how many
-    cases the two differ; None where that is not known. clusters: how many recorded users the cases are turns of; None
-    where each case stands alone.
-    """
+class Difference(Struct, frozen=True):
+    """By how much system a exceeds system b in a measure, over the n items that both have."""
 
     condition: str
     a: str
     b: str
-    scale: str
+    measure: str
     n: int
-    value: float | None
-    interval: Sequence[float] | None
+    difference: float | None
+    ci95: Interval
     p: float | None
-    p_corrected: float | None
-    detectable: float | None = None
-    needed: int = 0
-    differing: int | None = None
-    clusters: int | None = None
+    p_corrected: Annotated[float | None, Meta(description="for all differences of the scorecard; null: not tested")]
+    detectable: Annotated[
+        float | None, Meta(description="the least true difference that so many items are likely to show")
+    ] = None
+    needed: Annotated[int, Meta(description="the fewest items with which p can fall below 1 - level")] = 0
+    differing: Annotated[int | None, Meta(description="in how many items the two differ; null: not known")] = None
+    clusters: Annotated[
+        int | None, Meta(description="how many recorded users the items are turns of; null: each stands alone")
+    ] = None
+    by: Annotated[str, Meta(description="which kind of clusters gave the interval; empty where there is one")] = ""
 
     @property
     def is_equal(self) -> bool:
-        """Whether both systems are known to have the same value in every case."""
+        """Whether both systems are known to have the same value in every item."""
         return self.n > 0 and self.differing == 0
 
     def too_few(self, level: float) -> str:
-        """That its cases cannot reach p < 1 - level, in words; "" if they can."""
+        """That its items cannot reach p < 1 - level, in words; "" if they can."""
         count, what = (self.n, "pair") if self.clusters is None else (self.clusters, "recorded user")
         if count >= self.needed:
             return ""
         return (
             f"{count} {what}{'' if count == 1 else 's'} cannot reach p < {1 - level:.2g}; at least {self.needed} needed"
         )
+
+
+class PassesOfK(Struct, frozen=True):
+    """Passing in k trials: at least once (pass@k), every time (pass^k), over the items with k trials or more."""
+
+    k: int
+    n: int
+    pass_at_k: Figure
+    pass_all_k: Figure
+
+
+class Passes(Struct, frozen=True):
+    """How often a system passes items, over all of them or those of a subset."""
+
+    condition: str
+    system: str
+    subset: Annotated[str, Meta(description="empty: all of the condition")]
+    trials: Annotated[int, Meta(description="of which it is known whether they pass")]
+    passed: int
+    unknown: Annotated[int, Meta(description="trials of which it is not known; they are not among the others")]
+    by_k: list[PassesOfK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +200,48 @@ class PageWords(NamedTuple):
     words: Mapping[str, str]
 
 
+class SuiteViews:
+    """What a suite shows of a document beside its scorecard; by default nothing. Every text in its HTML is escaped."""
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Blocks of lines on the screen, of at most `width` columns (60 or more)."""
+        return ()
+
+    def page_words(self) -> PageWords | None:
+        """The words of the page in another language than English, if the user wants one; None for English."""
+        return None
+
+    def style(self) -> str:
+        """The style sheet (CSS) of its drawings on the page, in light and dark mode."""
+        return ""
+
+    def legend(self) -> str:
+        """HTML that stands once above the pictures: how to read them, and what they refer to, such as patterns."""
+        return ""
+
+    def picture(self, case: ScoredCase) -> str:
+        """The view of one case on the page, as HTML."""
+        return ""
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """What the page of a case's call shows beside the recording, if the case has a `recording`."""
+        return NO_REMARKS
+
+    def section(self) -> str:
+        """A section of the page beside the scorecard, as HTML. It begins with an h2."""
+        return ""
+
+    def figures(self) -> Mapping[str, str]:
+        """Figures for a paper, beside those of the scorecard: SVG by file name."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A case to look at first. what: what it shows, such as the "most" or the "least". scale: the id of the scale."""
+    """A case to look at first. what: what it shows, such as the "most" or the "least". measure: the id of the scale."""
 
     what: str
-    scale: str
+    measure: str
     case: ScoredCase
 
 
@@ -198,7 +256,8 @@ class Scorecard:
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
-    not_compared: why there are no differences, where there are none. correction: the name of that of p.
+    not_compared: why there are no differences, where there are none. correction: the name of that of p. views: what
+    only this suite shows.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -227,6 +286,7 @@ class Scorecard:
     gaps: Sequence[Problem] = ()
     not_compared: str = "There are no two systems to compare."
     correction: str = "Holm"
+    views: SuiteViews = field(default_factory=SuiteViews)
 
     @property
     def shows_detectable(self) -> bool:
@@ -249,7 +309,7 @@ class Scorecard:
 
     def better(self, one: Difference) -> str | None:
         """Which of the two systems is better, by the corrected p; None where it cannot be told, or neither is."""
-        direction = self.scale(one.scale).direction
-        if one.p_corrected is None or one.p_corrected >= 1 - self.level or not one.value or not direction:
+        direction = self.scale(one.measure).direction
+        if one.p_corrected is None or one.p_corrected >= 1 - self.level or not one.difference or not direction:
             return None
-        return one.a if (one.value > 0) == (direction > 0) else one.b
+        return one.a if (one.difference > 0) == (direction > 0) else one.b

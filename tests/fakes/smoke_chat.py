@@ -25,7 +25,7 @@ import numpy as np
 from fakes.fake_chat import KEY, FakeChat, Turn
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level, smoke_records
+from fdbcore.suites.fdb_v3.rehearsed import known_sound, level, smoke_records
 from fdbcore.types import TICKS_PER_S
 
 NOT_HEARD = "I did not hear you."
@@ -41,22 +41,22 @@ def heard(wav: bytes) -> str:
     with wave.open(io.BytesIO(wav)) as file:
         samples, pcm = file.getframerate() // TICKS_PER_S, np.frombuffer(file.readframes(file.getnframes()), "<i2")
     found = known_sound([level(pcm[at : at + samples]) for at in range(0, len(pcm) - samples, samples)])
-    return "" if found is None else found.record["script"]
+    return "" if found is None else found.record.script
 
 
 def answer(body: Mapping[str, Any]) -> Turn:
     """The next call that is expected for what was said, or the reply."""
     messages = body["messages"]
     said = [each["content"] for each in messages if each["role"] == "user"][-1]
-    record = next((each for each in smoke_records().values() if each["script"] == said), None)
+    record = next((each for each in smoke_records().values() if each.script == said), None)
     if record is None:
         return Turn(NOT_HEARD)
     results = [json.loads(each["content"]) for each in messages if each["role"] == "tool"]
-    expected = record["as_released"]
+    expected = record.as_released
     if len(results) == len(expected):
-        return Turn(record["reply"])
+        return Turn(record.reply)
     call = expected[len(results)]
-    return Turn(calls=[(call["function"], json.dumps(resolved(call["args"], results)))])
+    return Turn(calls=[(call.function, json.dumps(resolved(call.args, results)))])
 
 
 def cascade(folder: Path, server: FakeChat) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 
 def some(path: Path, wanted: Collection[str], **changes: object) -> Path:

@@ -22,7 +22,7 @@ from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.models.content_judge import rubric as content_rubric
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
 from fdbcore.suites.fdb_v1.judging import rubric_of
-from fdbcore.suites.fdb_v3.judging.rubrics import ARGUMENTS, RESPONSE, SPEECH
+from fdbcore.suites.fdb_v3.judging.questions import ARGUMENTS, RESPONSE, SPEECH
 from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.rubrics import rubric_of_events, rubric_of_family
 from fdbcore.types import EVIDENCE_ONLY, Rubric

@@ -24,10 +24,11 @@ from fakes.pcm_server import PcmServer
 from fakes.rehearsed_server import rehearsed_over
 from fakes.smoke_chat import cascade, smoke_chat
 from helpers.smoke import run, some
+from helpers.v3_items import row_of, value_of
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.smoke.known_sounds import smoke_records
-from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER
+from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, smoke_records
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 
@@ -199,10 +200,7 @@ def test_each_fault_moves_its_published_figures_and_no_others(scores: dict[str, 
 
 def published(scores: Mapping[str, Any], system: str) -> dict[str, float | None]:
     """The rates and the mean latencies, by the label as released."""
-    (group,) = scores["groups"]
-    (row,) = (row for row in group["compat"] if (row["system"], row["label"]) == (system, "as_released"))
-    means = {name: each and each["mean_s"] for name, each in row["latencies"].items()}
-    return {name: each["value"] for name, each in row["rates"].items()} | means
+    return {name: value_of(row_of(scores, system), f"compat_{name}") for name in PUBLISHED}
 
 
 def test_figures_of_a_fault_are_what_it_does(scores: dict[str, Any]) -> None:
@@ -235,9 +233,7 @@ def test_a_cascaded_system_over_http_is_right(tmp_path: Path, monkeypatch: pytes
     for name, item in items(found, "cascade").items():
         assert (item["failure"], item["compat_failure"]) == (None, None), name
         assert item["values"]["response"] == 1
-        assert [call["name"] for call in item["calls"]] == [
-            each["function"] for each in smoke_records()[name]["as_released"]
-        ]
+        assert [call["name"] for call in item["calls"]] == [each.function for each in smoke_records()[name].as_released]
     calls = [message for body in server.asked for message in body["messages"] if message["role"] == "tool"]
     assert calls, "the results of the tools reached the model"
 

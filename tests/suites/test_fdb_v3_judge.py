@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Fails, Says
 from helpers.released_folder import release, result
+from helpers.v3_items import record_of
 
 from fdbcore.cli.main import main
 from fdbcore.models.account import Vendor
@@ -22,8 +23,9 @@ from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import argument_accuracy, compat_scores, passes
 from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
-from fdbcore.suites.fdb_v3.judging.shown import judging_details
+from fdbcore.suites.fdb_v3.judging.verdicts import GivenVerdict, SaidPart
 from fdbcore.suites.fdb_v3.released.results import wanted
+from fdbcore.suites.fdb_v3.views import judging_details
 
 pytestmark = NEEDS_OPENAI
 
@@ -43,21 +45,15 @@ def case(
     number: int = 0, path: Path | None = None, system: str = "s", said: str | None = SAID, **record: Any
 ) -> V3Case:
     """A system that called "New York" by its short name. said: None: nobody listened."""
-    entry: Any = {
-        "id": f"travel_{number}_speaker",
-        "scenario": f"travel_{number}",
-        "reply": "I have booked your flight.",
-        "as_released": EXPECTED,
-        "repaired": EXPECTED,
-        **record,
-    }
+    given = {"reply": "I have booked your flight.", "as_released": EXPECTED, "repaired": EXPECTED, **record}
+    entry = record_of(id=f"travel_{number}_speaker", scenario=f"travel_{number}", **given)
     words = WORDS if said == SAID else ()
     calls: Any = [
         {"id": "0", "name": "search_flights", "complete_tick": 1100, "end_tick": 1150},
         {"id": "1", "name": "book_flight", "complete_tick": 1200, "end_tick": None},
         {"id": "2", "name": "book_flight", "complete_tick": None, "end_tick": None},
     ]
-    expected = wanted(entry["as_released"], MADE)
+    expected = wanted(entry.as_released, MADE)
     log = SystemLog(expected, MADE, said or "", words, 9.0)
     return V3Case(path, "s", 1, entry, log, calls, 950, [], None if said is None else words, None, {}, {})
 
@@ -138,13 +134,11 @@ def test_verdicts_fill_the_log_and_the_published_measures(tmp_path: Path) -> Non
     assert (one.log.arguments_right, one.log.response_right) == ((True, True), True)
     assert (one.log.filler, one.log.key_start_s) == ("let me see", 15.0)
     scores = compat_scores([one.log])
-    assert (scores.passed.rate, scores.response_quality.rate, scores.filler.rate) == (1.0, 1.0, 1.0)
-    assert scores.completion is not None
-    assert scores.completion.mean_s == 6.0
+    found_values = [scores[name].value for name in ("passed", "response_quality", "filler", "completion")]
+    assert found_values == [1.0, 1.0, 1.0, 6.0]
     assert (found.problems, found.warnings) == ([], [])
-    item = one.verdicts
-    assert item is not None
-    assert item["key"] == {"text": "Your flight is booked.", "start_s": 15.0, "end_s": 18.5}
+    assert one.verdicts is not None
+    assert one.verdicts.key == SaidPart("Your flight is booked.", 15.0, 18.5)
 
 
 def test_a_repaired_label_has_verdicts_of_its_own(tmp_path: Path) -> None:
@@ -209,11 +203,11 @@ def test_a_wrong_answer_is_asked_again_with_the_error_and_then_unscored(
     assert found.problems[0].where == "travel_0_speaker: s"
     scores = compat_scores([never.log])
     unscored = {
-        "arguments": (scores.passed.rate, scores.argument_accuracy.rate),
-        "response": (scores.response_quality.rate,),
-        "speech": (scores.filler.rate, scores.completion),
+        "arguments": ("passed", "argument_accuracy"),
+        "response": ("response_quality",),
+        "speech": ("filler", "completion"),
     }
-    assert {name: set(values) == {None} for name, values in unscored.items()} == {
+    assert {name: {scores[each].value for each in own} == {None} for name, own in unscored.items()} == {
         name: name == which for name in unscored
     }, "neither zero nor what the matcher says"
 
@@ -245,9 +239,8 @@ def test_of_several_answers_most_decide_and_split_ones_are_unscored(tmp_path: Pa
     assert len(asked) == 9
     assert (one.log.arguments_right, one.log.response_right) == ((True,), True)
     assert (one.log.filler, one.log.key_start_s) == ("let me see", 15.2)
-    item = one.verdicts
-    assert item is not None
-    assert item["response"] == {"right": True, "reason": "by its values", "repeats": [False, True, True]}
+    assert one.verdicts is not None
+    assert one.verdicts.response == GivenVerdict(True, "by its values", [False, True, True])
 
     (tmp_path / "judged.json").unlink()
     times.clear()
@@ -363,26 +356,26 @@ def test_judge_and_exact_matcher_are_compared_and_so_are_two_judges(tmp_path: Pa
     cases = []
     for number in range(6):
         args = {"destination": "New York", "date": f"day {number}"}
-        one = case(number, reply=f"flight {number}", as_released=[{"function": "search_flights", "args": args}])
+        label = [{"function": "search_flights", "args": args}]
+        one = case(number, reply=f"flight {number}", as_released=label, repaired=label)
         made = (LoggedCall("search_flights", {**args, "destination": "NYC" if number % 2 else "new york"}, 11.0),)
-        one.log = SystemLog(wanted(one.record["as_released"], made), made, SAID, WORDS, 9.0)
-        one.record["repaired"] = one.record["as_released"]
+        one.log = SystemLog(wanted(one.record.as_released, made), made, SAID, WORDS, 9.0)
         one.system = "ab"[number % 2]
         cases.append(one)
     found, _ = judged(cases, answer, tmp_path, models=("gpt-5-nano", "gpt-5-mini"))
     assert found.judging is not None
     first, second = found.judging["judges"]
-    rows = {(row["what"], row["raters"], row["system"]): row for row in found.judging["agreement"]}
+    rows = {(row.what, row.raters, row.system): row for row in found.judging["agreement"]}
     row = rows["arguments", (first, "exact matcher"), None]
-    assert (row["n"], row["both"], row["first_only"], row["second_only"], row["neither"]) == (6, 3, 2, 0, 1)
-    assert row["share"]["value"] == pytest.approx(4 / 6)
-    assert row["kappa"]["value"] == pytest.approx(kappa(3, 2, 0, 1))
+    assert (row.n, row.both, row.first_only, row.second_only, row.neither) == (6, 3, 2, 0, 1)
+    assert row.share.value == pytest.approx(4 / 6)
+    assert row.kappa.value == pytest.approx(kappa(3, 2, 0, 1))
     of_a = rows["arguments", (first, "exact matcher"), "a"]
-    assert (of_a["n"], of_a["both"], of_a["kappa"]["value"]) == (3, 3, None), "chance alone would make them agree"
-    assert rows["response", (first, second), None]["share"]["value"] == pytest.approx(1 / 6)
-    assert rows["filler", (first, second), None]["first_only"] == 6
+    assert (of_a.n, of_a.both, of_a.kappa.value) == (3, 3, None), "chance alone would make them agree"
+    assert rows["response", (first, second), None].share.value == pytest.approx(1 / 6)
+    assert rows["filler", (first, second), None].first_only == 6
     assert [each.log.arguments_right for each in cases] == [(number != 3,) for number in range(6)], "of the first one"
-    passed = {(row["system"], row["by"]): (row["passed"], row["n"]) for row in found.judging["passed"]}
+    passed = {(row.system, row.by): (row.passed, row.n) for row in found.judging["passed"]}
     assert passed["b", "exact matcher"] == (0, 3)
     assert passed["b", first] == (2, 3)
     assert passed["b", second] == (0, 3)
@@ -419,10 +412,9 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
         assert (len(server.asked), again.exit_code) == (asked, 0)
     assert f"0 of {asked} questions left" in planned.output
     document = json.loads((out / "scores.json").read_text())
-    (released, _) = document["groups"][0]["compat"]
-    assert released["rates"]["response_quality"] == {"value": pytest.approx(2 / 3), "n": 3}
-    assert released["rates"]["filler"] == {"value": 0.0, "n": 3}
-    assert released["latencies"]["completion"]["mean_s"] == 2.0
+    (row,) = (row["measures"] for row in document["rows"] if not row["subset"])
+    found = [row[f"compat_{name}"] for name in ("response_quality", "filler", "completion")]
+    assert [(each["value"], each["n"]) for each in found] == [(pytest.approx(2 / 3), 3), (0.0, 3), (2.0, 3)]
     assert [item["verdicts"]["key"]["text"] for item in document["items"]] == ["done"] * 3
     assert document["judging"]["judges"] == [f"openai:gpt-5-nano at {server.base_url}"]
     assert "Judging these calls took" in " ".join(done.output.split())

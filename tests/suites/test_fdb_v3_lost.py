@@ -10,6 +10,7 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner
 from helpers.smoke import run, some
+from helpers.v3_items import row_of
 
 from fdbcore.cli.main import main
 
@@ -22,7 +23,7 @@ def test_a_system_that_says_nothing_in_any_call_is_scored_and_its_calls_say_why(
     done = run(data, tmp_path / "MUTE", {"mute": "rehearsed:?fault=silent"}, "--max-s", "10")
     assert done.exit_code == 0
     assert "3 failed: no speech found" in done.output
-    scored = json.loads((tmp_path / "MUTE-scores" / "scores.json").read_text())["groups"][0]["ours"][0]["measures"]
+    scored = row_of(json.loads((tmp_path / "MUTE-scores" / "scores.json").read_text()), "mute")["measures"]
     assert [(scored[name]["value"], scored[name]["n"]) for name in ("passed", "answered")] == [(0.0, 3)] * 2
     told = " ".join(done.output.split())
     assert "mute fails 3 of 3: silent 3" in told
@@ -107,8 +108,7 @@ def test_a_damaged_call_is_named_and_nobody_is_blamed(
     found = [(item["record"], item["system"]) for item in scores["items"]]
     assert ("travel_01", system) not in found
     assert len(found) == 3
-    (row,) = (row for row in scores["groups"][0]["ours"] if (row["system"], row["slice"]) == (system, ""))
-    assert row["n"] == 1
+    assert row_of(scores, system)["n"] == 1
 
 
 def test_the_order_of_systems_and_the_sign_of_differences_do_not_hang_on_the_seed(tmp_path: Path) -> None:
@@ -122,11 +122,10 @@ def test_the_order_of_systems_and_the_sign_of_differences_do_not_hang_on_the_see
         first_held.add(json.loads((tmp_path / seed / "run.json").read_text())["cases"][0]["system"])
     assert len(first_held) > 1, "the seeds differ in the order of calls"
     for scores in made:
-        (group,) = scores["groups"]
-        assert list(dict.fromkeys(row["system"] for row in group["ours"])) == list(systems)
-        pairs = dict.fromkeys((one["a"], one["b"]) for one in group["comparisons"])
+        assert list(dict.fromkeys(row["system"] for row in scores["rows"])) == list(systems)
+        pairs = dict.fromkeys((one["a"], one["b"]) for one in scores["differences"])
         assert list(pairs) == [("zulu", "alpha"), ("zulu", "mike"), ("alpha", "mike")]
         assert [(item["system"], item["record"]) for item in scores["items"]] == [
             (system, record) for system in systems for record in sorted(WANTED)
         ]
-        assert scores["groups"] == made[0]["groups"]
+        assert [scores[name] == made[0][name] for name in ("rows", "differences", "passes")] == [True] * 3

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
+from helpers.v3_items import row_of
 
 from fdbcore.cli.main import main
 
@@ -46,10 +47,9 @@ def scored(folder: Path, *results: dict[str, Any], metadata: Callable[[dict[str,
 
 
 def published(document: Any) -> dict[str, Any]:
-    """The rates and latencies of the one system, by the released label."""
-    (group,) = document["groups"]
-    (row,) = (row for row in group["compat"] if row["label"] == "as_released")
-    return {"n": row["n"], **row["rates"], **row["latencies"]}
+    """The published measures of the one system, by the released label."""
+    row = row_of(document, "x")
+    return {"n": row["n"], **{name.removeprefix("compat_"): each for name, each in row["measures"].items()}}
 
 
 def untimed(each: dict[str, Any]) -> dict[str, Any]:
@@ -105,19 +105,21 @@ def test_slices_have_what_the_release_reports_of_them(tmp_path: Path) -> None:
     """Two of three arguments are right in one of the two recordings of a domain, and the other one is silent."""
     wrong = {**RIGHT, "actual_tool_calls": [{**CALLS[0], "args": {}}, *CALLS[1:]]}
     silent = {**RIGHT, "transcript": "", "asr_chunks": [], "actual_tool_calls": CALLS[:2]}
-    (group,) = scored(tmp_path, wrong, RIGHT, silent, RIGHT)["groups"]
-    found = {row["slice"]: row["rates"] for row in group["slices"] if row["label"] == "as_released"}
-    rates = found["finance_billing"]
-    assert [rates[f"{name}{over}"] for name in ("tool_selection", "argument_accuracy") for over in ("", "_all")] == [
-        {"value": 1.0, "n": 1}, {"value": 0.9, "n": 2}, {"value": 0.667, "n": 1}, {"value": 0.667, "n": 2},
-    ]  # fmt: skip
-    assert rates["response_quality_all"] == {"value": None, "n": 0}  # no judge was asked
-    assert found["travel_identity"]["argument_accuracy_all"] == {"value": 1.0, "n": 2}
-    assert found["easy"]["tool_selection_all"]["n"] == 4
+    document = scored(tmp_path, wrong, RIGHT, silent, RIGHT)
+
+    def figure(subset: str, name: str) -> tuple[float, int]:
+        found = row_of(document, "x", subset)["measures"][f"compat_{name}"]
+        return found["value"], found["n"]
+
+    names = [f"{name}{over}" for name in ("tool_selection", "argument_accuracy") for over in ("", "_all")]
+    assert [figure("finance_billing", name) for name in names] == [(1.0, 1), (0.9, 2), (0.667, 1), (0.667, 2)]
+    assert "compat_response_quality_all" not in row_of(document, "x", "finance_billing")["measures"], "nobody judged"
+    assert figure("travel_identity", "argument_accuracy_all") == (1.0, 2)
+    assert figure("easy", "tool_selection_all")[1] == 4
 
 
 def test_the_file_of_scenarios_decides_as_in_the_release(tmp_path: Path) -> None:
     def other(entry: dict[str, Any]) -> None:
         entry["expected_tool_calls"], entry["num_expected_calls"] = [BOOKS], 1
 
-    assert published(scored(tmp_path, RIGHT, RIGHT, metadata=other))["passed"] == {"value": 1.0, "n": 2}
+    assert published(scored(tmp_path, RIGHT, RIGHT, metadata=other))["passed"]["value"] == 1.0

@@ -8,13 +8,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from helpers.v3_items import record_of
 from oracles import fdb_v3_ours as oracle
 
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.ours.measures import failure, figures
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
 
 USER_END = 1000
 
@@ -54,18 +55,11 @@ def typed(record: dict[str, Any]) -> V3Case:
     words = None if record["words"] is None else tuple(AsrWord(*word) for word in record["words"])
     filler = None if record["filler"] is None else " ".join(text for text, *_ in record["words"][: record["filler"]])
     log = SystemLog((), (), record["transcript"], words or (), None, None, record["response"], filler, record["key"])
-    entry: dict[str, Any] = {
-        "id": "r1",
-        "scenario": "s1",
-        "speaker": "ada",
-        "domain": "ecommerce_support",
-        "difficulty": "easy",
-        "audio": {"path": "r1.wav", "rate_hz": 16000, "channels": 1},
+    fields = {
         "repaired": record["label"],
         "disfluencies": ["SELF_CORRECTION"] if record["corrects"] else [],
+        **({"rollback": record["rollback"]} if record["rollback"] else {}),
     }
-    if record["rollback"]:
-        entry["rollback"] = record["rollback"]
     calls: list[Any] = [
         {
             "id": str(number),
@@ -83,7 +77,7 @@ def typed(record: dict[str, Any]) -> V3Case:
     ]
     speech = [(start, end) for start, end in record["speech"]]
     state = copy.deepcopy(record["state"])
-    return V3Case(None, "x", 1, entry, log, calls, record["end"], speech, words, None, state, None)  # type: ignore[arg-type]
+    return V3Case(None, "x", 1, record_of(**fields), log, calls, record["end"], speech, words, None, state, None)
 
 
 TRACK = expect("track_order", order_id="A1")
@@ -341,7 +335,7 @@ def test_filler_by_words_and_by_time() -> None:
 
 def test_what_a_judge_takes_for_right_is_right() -> None:
     case = typed(record(TRACK, {**SEARCH, "optional": True}, calls=[call("track_order", order_id="order A1")]))
-    expected, made = (FunctionCall("track_order", {"order_id": "A1"}),), (LoggedCall("track_order", {}, 11.0),)
+    expected, made = (ExpectedCallEntry("track_order", {"order_id": "A1"}),), (LoggedCall("track_order", {}, 11.0),)
     log = SystemLog(expected, made, "", (), None, arguments_right=(True,))
     assert (failure(case), failure(case, log=log)) == ("wrong_argument", None)
     refused = SystemLog(expected, made, "", (), None, arguments_right=(None,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import combinations
 from math import sqrt
 from statistics import fmean, median
@@ -12,11 +13,26 @@ import pytest
 from helpers.v3_items import item
 from scipy.stats import binom
 
+from fdbcore.results.comparing import every_two, gated_differences, gated_p
+from fdbcore.results.passing import passes_of
+from fdbcore.results.pooling import ScoredItem, rows_of
 from fdbcore.stats.shares import wilson_by_cluster
-from fdbcore.suites.fdb_v3.ours.rows import comparisons_of, p_values, passes_of, rows_of
-from fdbcore.suites.fdb_v3.terms import COMPARED
+from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES, SLICES
+from fdbcore.types.scorecard import Difference, Passes, ScoreRow
 
 STUDIES = 150
+
+
+def rows(items: Sequence[ScoredItem]) -> list[ScoreRow]:
+    return [*rows_of(items, [*MEASURES.values()], SLICES, in_subsets=COMPARED)]
+
+
+def differences(items: Sequence[ScoredItem]) -> list[Difference]:
+    return gated_differences(every_two(items), [*MEASURES.values()])
+
+
+def passes(items: Sequence[ScoredItem]) -> Passes | None:
+    return passes_of(items, lambda each: each.values["passed"] == (1.0,), least_trials=2)
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
@@ -27,48 +43,48 @@ def wilson(count: int, n: int) -> tuple[float, float]:
 
 def test_a_share_has_the_interval_of_wilson_where_each_recording_stands_alone() -> None:
     items = [item(number, speakers=40, passed=float(number % 4 == 0)) for number in range(40)]
-    (row, *_) = rows_of(items)
-    passed = row["measures"]["passed"]
-    assert (row["slice"], row["n"], row["recordings"], row["failures"]) == ("", 40, 40, {"missing_step": 30})
-    assert (passed["value"], passed["n"], passed["by"]) == (0.25, 40, "scenario")
-    assert passed["ci95"] == pytest.approx(wilson(10, 40))
-    assert row["measures"]["key_ms"] == {"value": None, "ci95": None, "by": None, "n": 0}
+    (row, *_) = rows(items)
+    passed = row.measures["passed"]
+    assert (row.subset, row.n) == ("", 40)
+    assert (passed.value, passed.n, passed.by) == (0.25, 40, "scenario")
+    assert passed.ci95 == pytest.approx(wilson(10, 40))
+    assert "key_ms" not in row.measures
 
 
 def test_the_wider_of_both_intervals_is_given() -> None:
     """All recordings of a speaker agree: what differs is the speakers."""
     items = [item(number, passed=float(number % 10 < 5)) for number in range(60)]
-    (row, *_) = rows_of(items)
-    passed = row["measures"]["passed"]
+    (row, *_) = rows(items)
+    passed = row.measures["passed"]
     by_speaker = wilson_by_cluster([6.0] * 5 + [0.0] * 5, [6.0] * 10)
-    assert passed["by"] == "speaker"
-    assert passed["ci95"] == by_speaker
+    assert passed.by == "speaker"
+    assert passed.ci95 == by_speaker
     assert by_speaker is not None
     low, high = wilson(30, 60)
     assert by_speaker.low < low < high < by_speaker.high
 
 
 def test_one_speaker_alone_leaves_the_interval_by_scenario() -> None:
-    (row, *_) = rows_of([item(n, speakers=1, passed=float(n % 3 == 0), tool_selection=n / 30) for n in range(30)])
-    assert {row["measures"][name]["by"] for name in ("passed", "tool_selection")} == {"scenario"}
+    (row, *_) = rows([item(n, speakers=1, passed=float(n % 3 == 0), tool_selection=n / 30) for n in range(30)])
+    assert {row.measures[name].by for name in ("passed", "tool_selection")} == {"scenario"}
 
 
 def test_slices_hold_what_is_tagged_with_their_n() -> None:
     items = [item(number, passed=1.0, first_sound_ms=100.0 * number) for number in range(20)]
-    rows = {row["slice"]: row for row in rows_of(items)}
-    assert {name: row["n"] for name, row in rows.items()} == {
+    found = {row.subset: row for row in rows(items)}
+    assert {name: row.n for name, row in found.items()} == {
         "": 20, "travel_identity": 10, "finance_billing": 10, "easy": 20, "no call": 4, "one call": 4, "two calls": 4,
         "three or more calls": 8, "FILLER": 5, "PAUSE": 5, "no rollback": 20,
     }  # fmt: skip
-    assert rows["FILLER"]["measures"]["first_sound_ms"]["value"] == median([0, 400, 800, 1200, 1600])
+    assert found["FILLER"].measures["first_sound_ms"].value == median([0, 400, 800, 1200, 1600])
 
 
 def test_a_mean_is_over_the_recordings_that_have_it() -> None:
     items = [item(number, needs_met=None if number % 2 else number / 20) for number in range(20)]
-    (row, *_) = rows_of(items)
-    figure = row["measures"]["needs_met"]
-    assert figure["n"] == 10
-    assert figure["value"] == pytest.approx(fmean(n / 20 for n in range(0, 20, 2)))
+    (row, *_) = rows(items)
+    figure = row.measures["needs_met"]
+    assert figure.n == 10
+    assert figure.value == pytest.approx(fmean(n / 20 for n in range(0, 20, 2)))
 
 
 def test_systems_are_compared_on_what_both_have_and_corrected_together() -> None:
@@ -78,22 +94,22 @@ def test_systems_are_compared_on_what_both_have_and_corrected_together() -> None
         for system, rate in rates.items()
         for number in range(40 if system == "a" else 30)
     ]
-    found = comparisons_of(items)
-    assert [(one["a"], one["b"], one["measure"]) for one in found] == [
+    found = differences(items)
+    assert [(one.a, one.b, one.measure) for one in found] == [
         (a, b, measure) for a, b in combinations(rates, 2) for measure in COMPARED if measure in ("passed", "key_ms")
     ]
-    assert {one["n"] for one in found} == {30}
-    by_pair = {(one["a"], one["b"], one["measure"]): one for one in found}
-    assert by_pair["a", "b", "passed"]["difference"] == 0.5
-    assert by_pair["a", "b", "key_ms"]["difference"] == -1000
-    assert by_pair["b", "c", "passed"]["difference"] == 0
-    interval = by_pair["a", "b", "passed"]["ci95"]
+    assert {one.n for one in found} == {30}
+    by_pair = {(one.a, one.b, one.measure): one for one in found}
+    assert by_pair["a", "b", "passed"].difference == 0.5
+    assert by_pair["a", "b", "key_ms"].difference == -1000
+    assert by_pair["b", "c", "passed"].difference == 0
+    interval = by_pair["a", "b", "passed"].ci95
     assert interval is not None
     assert 0 < interval[0] < 0.5 < interval[1]
-    assert by_pair["a", "b", "passed"]["p"] == pytest.approx(2 / 2**5, rel=0.2)  # ten speakers, five of them differ
-    assert by_pair["b", "c", "passed"]["p"] == 1
-    assert by_pair["b", "c", "passed"]["p_corrected"] == 1
-    assert by_pair["b", "c", "key_ms"]["p_corrected"] is None  # they do not differ in passed
+    assert by_pair["a", "b", "passed"].p == pytest.approx(2 / 2**5, rel=0.2)  # ten speakers, five of them differ
+    assert by_pair["b", "c", "passed"].p == 1
+    assert by_pair["b", "c", "passed"].p_corrected == 1
+    assert by_pair["b", "c", "key_ms"].p_corrected is None  # they do not differ in passed
 
 
 @pytest.mark.parametrize(
@@ -112,16 +128,16 @@ def test_all_against_none_is_told_by_as_many_speakers_as_one_pair_needs(
         for n in range(recordings)
         for place, name in enumerate(names)
     ]  # fmt: skip
-    found = {(one["a"], one["b"], one["measure"]): one for one in comparisons_of(items)}
-    assert found["a", "b", "passed"]["p"] == found["a", "b", "passed"]["p_corrected"] == pytest.approx(least)
-    told = found["a", "b", "final_state"]["p_corrected"]
+    found = {(one.a, one.b, one.measure): one for one in differences(items)}
+    assert found["a", "b", "passed"].p == found["a", "b", "passed"].p_corrected == pytest.approx(least)
+    told = found["a", "b", "final_state"].p_corrected
     assert (told is None) is (least > 0.05)
     assert told is None or least <= told < 0.05
     for one in found.values():
-        if one["measure"] != "passed":
-            gate = found[one["a"], one["b"], "passed"]["p_corrected"]
+        if one.measure != "passed":
+            gate = found[one.a, one.b, "passed"].p_corrected
             assert gate is not None
-            assert (one["p_corrected"] is None) is (gate >= 0.05)
+            assert (one.p_corrected is None) is (gate >= 0.05)
 
 
 @pytest.mark.parametrize(("speakers", "systems", "one_differs"), [(8, 5, False), (8, 5, True), (12, 4, True)])
@@ -140,7 +156,7 @@ def test_false_alarms_of_all_measures_together_stay_at_the_level(
         if one_differs:
             values[0, 0] = True
         columns = [1.0 * values[m][ord(a) - 97] - values[m][ord(b) - 97] for m in range(4) for a, b in pairs]
-        _, p = p_values(np.array(columns).T, pairs * 4, clusters, flips=500)
+        _, p = gated_p(np.array(columns).T, pairs * 4, clusters, flips=500)
         alarms += any(
             each is not None and each < 0.05 and not (one_differs and number < len(pairs) and pairs[number][0] == "a")
             for number, each in enumerate(p)
@@ -151,14 +167,14 @@ def test_false_alarms_of_all_measures_together_stay_at_the_level(
 def test_the_order_of_recordings_changes_no_figure() -> None:
     draw = random.Random(3)
     items = [
-        item(number, system, trial, speakers=23, passed=float(draw.random() < 0.6), key_ms=draw.gauss(900, 300))
+        item(number, system, speakers=23, passed=float(draw.random() < 0.6), key_ms=draw.gauss(900, 300))
         for number in range(40)
         for system in ("a", "b")
-        for trial in (1, 2)
+        for _ in (1, 2)
     ]
     found = []
     for _ in range(3):
-        found.append([[*rows_of(items)], comparisons_of(items), [*passes_of(items)]])
+        found.append([rows(items), differences(items), passes(items)])
         draw.shuffle(items)
         items.sort(key=lambda each: each.system)  # which system comes first is the user's choice
     assert found[1:] == found[:1] * 2
@@ -166,18 +182,28 @@ def test_the_order_of_recordings_changes_no_figure() -> None:
 
 def test_trials_of_a_recording_pass_once_or_always() -> None:
     passed = {0: (1, 1, 1), 1: (1, 0, 1), 2: (0, 0, 0), 3: (1, 0)}
-    items = [
-        item(number, trial=trial, passed=float(value))
-        for number, own in passed.items()
-        for trial, value in enumerate(own)
-    ]
-    found = {each["k"]: each for each in passes_of(items)}
-    assert [*found] == [1, 2, 3]
-    for k, each in found.items():
-        draws = [[*combinations(own, k)] for own in passed.values() if len(own) >= k]
+    items = [item(number, passed=float(value)) for number, own in passed.items() for value in own]
+    made = passes(items)
+    assert made is not None
+    assert [each.k for each in made.by_k] == [1, 2, 3]
+    for each in made.by_k:
+        draws = [[*combinations(own, each.k)] for own in passed.values() if len(own) >= each.k]
         at = fmean(fmean(any(draw) for draw in own) for own in draws)
         every = fmean(fmean(all(draw) for draw in own) for own in draws)
-        assert each["pass_at_k"]["value"] == pytest.approx(at)
-        assert each["pass_all_k"]["value"] == pytest.approx(every)
-        assert each["pass_at_k"]["n"] == len(draws)
-    assert not [*passes_of([item(number, passed=1.0) for number in range(5)])]
+        assert each.pass_at_k.value == pytest.approx(at)
+        assert each.pass_all_k.value == pytest.approx(every)
+        assert each.pass_at_k.n == each.n == len(draws)
+    assert passes([item(number, passed=1.0) for number in range(5)]) is None
+
+
+def test_a_recording_belongs_to_the_speaker_of_its_own_condition() -> None:
+    """Under one condition every recording has a speaker of its own, under the other all have the same one."""
+    both = [
+        item(number, system, condition, speakers, passed=float(system == "a"))
+        for condition, speakers in (("many", 12), ("one", 1))
+        for system in "ab"
+        for number in range(12)
+    ]
+    found = {one.condition: one.p for one in differences(both)}
+    assert found == {"many": pytest.approx(2 / 2**12), "one": 1.0}
+    assert found == {name: differences([each for each in both if each.condition == name])[0].p for name in found}

@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.people import PEOPLE, played_by, rank_notes, ranks_of
 from fdbcore.suites.fdb_v3.playing import side_a
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 
 def run(*args: str) -> str:
@@ -59,12 +59,10 @@ def test_systems_meet_the_same_world_with_people_and_are_ranked(tmp_path: Path) 
     command = ["score", "--suite", "fdb-v3", *(str(tmp_path / name) for name in ("RECORDED", "PEOPLE"))]
     done = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "S")], catch_exceptions=False)
     document: dict[str, Any] = json.loads((tmp_path / "S" / "scores.json").read_text())
-    assert [group["condition"] for group in document["groups"]] == ["tools: instant", "people, tools: instant"]
-    recorded, by_people = (
-        {row["system"]: row["measures"] for row in group["ours"] if not row["slice"]} for group in document["groups"]
-    )
-    for name, passed in {"right": 1, "wrong": 0, "idle": 0}.items():
-        assert recorded[name]["passed"]["value"] == by_people[name]["passed"]["value"] == passed
+    found = {(row["condition"], row["system"]): row for row in document["rows"] if not row["subset"]}
+    assert list(dict.fromkeys(condition for condition, _ in found)) == ["tools: instant", "people, tools: instant"]
+    for (_, name), row in found.items():
+        assert row["measures"]["passed"]["value"] == float(name == "right")
     (rank,) = (each for each in document["people"] if each["measure"] == "passed")
     assert (rank["systems"], rank["scenarios"], rank["rho"]) == (3, 1, pytest.approx(1))
     assert "People and recordings (tools: instant) rank 3 systems on 1 scenarios alike" in " ".join(done.output.split())
@@ -73,19 +71,19 @@ def test_systems_meet_the_same_world_with_people_and_are_ranked(tmp_path: Path) 
 def test_the_correlation_is_that_of_another_library() -> None:
     recorded = {"a": 0.9, "b": 0.5, "c": 0.5, "d": 0.1}
     by_people = {"a": 0.8, "b": 0.2, "c": 0.6, "d": 0.4, "e": 1.0}
-    items = {
-        "tools": [item(number, name, tool_selection=value) for name, value in recorded.items() for number in range(4)],
-        f"{PEOPLE}tools": [
-            item(number, name, tool_selection=v) for name, v in by_people.items() for number in range(2)
-        ],
-    }
+    items = [
+        item(number, name, condition, tool_selection=value)
+        for condition, values, numbers in (("tools", recorded, 4), (f"{PEOPLE}tools", by_people, 2))
+        for name, value in values.items()
+        for number in range(numbers)
+    ]
     (rank,) = ranks_of(items)
     wanted = spearmanr([*recorded.values()], [by_people[name] for name in recorded]).statistic
-    assert rank["rho"] == pytest.approx(wanted)
-    assert (rank["systems"], rank["scenarios"], rank["measure"]) == (4, 2, "tool_selection")
+    assert rank.rho == pytest.approx(wanted)
+    assert (rank.systems, rank.scenarios, rank.measure) == (4, 2, "tool_selection")
     assert f"tools {wanted:.2f}" in next(rank_notes([rank]))
-    few = {name: [each for each in own if each.system in "ab"] for name, own in items.items()}
-    assert [each["rho"] for each in ranks_of(few)] == [None]
+    few = [each for each in items if each.system in "ab"]
+    assert [each.rho for each in ranks_of(few)] == [None]
     assert "unknown with 2 systems" in next(rank_notes([*ranks_of(few)]))
 
 

@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.published import published
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.world import FunctionCall
 
 COUNTS = {
     "GPT-Realtime": (96, 13, 14, 76, "27 20 13", "16 24 8 12", "18 10 7 8 10"),
@@ -44,7 +44,7 @@ def log(passes: bool, first_s: float | None, filler: bool = False, response: boo
 @pytest.mark.parametrize("system", COUNTS)
 def test_shipped_rates_are_those_of_whole_numbers_of_recordings(system: str) -> None:
     taken, interrupting, fillers, right, *passed = COUNTS[system]
-    shipped = next(each for each in published()["systems"] if each["system"] == system)
+    shipped = next(each for each in published().systems if each.system == system)
     spoken: list[tuple[float | None, bool]] = [(-1.0, False) for _ in range(interrupting)]
     spoken += [(1.0, number < fillers) for number in range(taken - interrupting)]
     spoken += [(None, False)] * (100 - taken)
@@ -55,22 +55,22 @@ def test_shipped_rates_are_those_of_whole_numbers_of_recordings(system: str) -> 
     ]
     scores = compat_scores(logs)
     names = ("turn_take", "interruption", "filler", "response_quality", "passed")
-    assert {name: round(getattr(scores, name).rate, 3) for name in names} == {
-        name: shipped["measures"][name] for name in names
+    assert {name: round(scores[name].value or 0, 3) for name in names} == {
+        name: shipped.measures[name] for name in names
     }
-    sizes = published()["slices"]
+    sizes = published().slices
     for names_of, counts in zip(SLICES, passed, strict=True):
         for name, count in zip(names_of, map(int, counts.split()), strict=True):
             group = [log(True, 1.0)] * count + [log(False, 1.0)] * (sizes[name] - count)
-            assert round(compat_scores(group).passed.rate or 0.0, 3) == shipped["passed"][name], name
-    assert sum(map(int, passed[1].split())) == sum(by_difficulty) == round(100 * shipped["measures"]["passed"])
+            assert round(compat_scores(group)["passed"].value or 0.0, 3) == shipped.passed[name], name
+    assert sum(map(int, passed[1].split())) == sum(by_difficulty) == round(100 * shipped.measures["passed"])
 
 
 def test_the_shipped_tables_name_measures_and_slices_as_scores_do() -> None:
     found = published()
-    assert all(set(each["measures"]) <= PUBLISHED.keys() for each in found["systems"])
-    assert all(list(each["passed"]) == list(found["slices"]) for each in found["systems"])
-    assert {*found["slices"]} == {name for names in SLICES for name in names}
+    assert all(set(each.measures) <= PUBLISHED.keys() for each in found.systems)
+    assert all(list(each.passed) == list(found.slices) for each in found.systems)
+    assert {*found.slices} == {name for names in SLICES for name in names}
 
 
 STUDIES = {
@@ -96,8 +96,8 @@ STUDIES = {
 
 @pytest.mark.parametrize(("study", "system"), [(study, system) for study, rows in STUDIES.items() for system in rows])
 def test_the_rows_of_the_case_studies_come_out_of_logs(study: str, system: str) -> None:
-    table = next(each for each in published()["case_studies"] if each["record"] == study)
-    row = next(each["measures"] for each in table["rows"] if each["system"] == system)
+    table = next(each for each in published().case_studies if each.record == study)
+    row = next(each.measures for each in table.rows if each.system == system)
     made, right = STUDIES[study][system]
     first, call, key = (row[name] for name in ("first_response", "tool_call", "completion"))
     expected = tuple(FunctionCall(name, {"x": 1}) for name in ("abc" if study == "finance_18" else "ab"))

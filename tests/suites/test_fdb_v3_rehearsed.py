@@ -17,16 +17,15 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level, smoke_records
-from fdbcore.suites.fdb_v3.smoke.rehearsed import FAULTS, FILLER, rehearsal
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER
+from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, known_sound, level, rehearsal, smoke_records
+from fdbcore.suites.fdb_v3.scenarios import FOLDER
 from fdbcore.types import FRAME_SAMPLES
 
-RECORDS: dict[str, Any] = {name: record for name, record in smoke_records().items()}
+RECORDS = smoke_records()
 
 
 def levels(name: str) -> list[float]:
-    pcm, _ = read_clip(FOLDER / RECORDS[name]["audio"]["path"])
+    pcm, _ = read_clip(FOLDER / RECORDS[name].audio.path)
     return [level(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm) - FRAME_SAMPLES, FRAME_SAMPLES)]
 
 
@@ -34,17 +33,16 @@ def levels(name: str) -> list[float]:
 def test_a_recording_is_known_before_anything_is_to_be_done(name: str) -> None:
     heard = levels(name)
     record = RECORDS[name]
-    acts = min(
-        rehearsal(record, fault).early_tick or record["user_end_tick"] - 100 for fault in ("early", "talks-over")
-    )
+    end = record.user_end_tick or 0
+    acts = min(rehearsal(record, fault).early_tick or end - 100 for fault in ("early", "talks-over"))
     for before in (0, 7):
         found = known_sound([0.0] * before + heard[: acts - 25])
         assert found is not None
-        assert (found.record["id"], found.start) == (name, before)
+        assert (found.record.id, found.start) == (name, before)
     assert found is not None
     later = known_sound(heard[120:])
     assert later is not None
-    assert (later.record["id"], later.start) == (name, -120)
+    assert (later.record.id, later.start) == (name, -120)
 
 
 def test_what_is_none_of_them_is_not_known() -> None:
@@ -88,11 +86,11 @@ def test_it_does_the_same_over_a_socket_as_in_place(tmp_path: Path) -> None:
     for name in names:
         calls, said, state = beside[name]
         made = [(each["name"], each["arguments"]) for each in calls if each["kind"] == "tool_call"]
-        assert [function for function, _ in made] == [each["function"] for each in RECORDS[name]["as_released"]]
+        assert [function for function, _ in made] == [each.function for each in RECORDS[name].as_released]
         assert "$" not in json.dumps(made)
-        assert calls[0]["tick"] == RECORDS[name]["user_end_tick"] + 50
+        assert calls[0]["tick"] - 50 == RECORDS[name].user_end_tick
         (other_calls, other_said, other_state) = apart[name]
-        assert said == other_said == [RECORDS[name]["reply"]]
+        assert said == other_said == [RECORDS[name].reply]
         assert [(each["name"], each["arguments"]) for each in other_calls if each["kind"] == "tool_call"] == made
         assert abs(other_calls[0]["tick"] - calls[0]["tick"]) <= 2
         assert other_state == state
@@ -102,8 +100,8 @@ def test_it_does_the_same_over_a_socket_as_in_place(tmp_path: Path) -> None:
 def test_each_fault_is_one() -> None:
     record = RECORDS["shop_10"]
     right = rehearsal(record, None)
-    end = record["user_end_tick"]
-    assert [call.args for call in right.calls] == [each["args"] for each in record["as_released"]]
+    end = record.user_end_tick or 0
+    assert [call.args for call in right.calls] == [each.args for each in record.as_released]
     planted = {fault: rehearsal(record, fault) for fault in FAULTS}
     changed = {
         fault: {name for name in right.__dataclass_fields__ if getattr(found, name) != getattr(right, name)}

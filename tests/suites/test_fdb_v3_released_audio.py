@@ -15,7 +15,7 @@ from helpers.released_folder import SPEAKERS, result
 
 from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 RECORDS = {each["id"]: each for each in json.loads(SMOKE.read_text())["record"]}
 ANSWER_S = 1.0
@@ -80,7 +80,9 @@ def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_pa
     done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(data), *options])
     found = json.loads((tmp_path / "S" / "scores.json").read_text())
     assert (done.exit_code, found["problems"]) == (0, [])
-    assert {row["rates"]["interruption"]["n"] for row in found["groups"][0]["compat"]} == {2}
+    assert {
+        row["measures"]["compat_interruption"]["n"] for row in (*found["rows"], *found["repaired"]) if not row["subset"]
+    } == {2}
 
 
 def test_a_released_system_whose_words_nobody_tells_is_named(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 from helpers.smoke import command, run, some
+from helpers.v3_items import row_of
 from jsonschema import Draft202012Validator
 from oracles import fdb_v3 as oracle
 
@@ -26,8 +27,8 @@ from fdbcore.registry import INSTRUCTED
 from fdbcore.runs.plan import PlannedSystem, prompted
 from fdbcore.runtime.address import query_of
 from fdbcore.suites.fdb_v3.playing import instructions, side_a
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
 from fdbcore.suites.fdb_v3.schemas import schema
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
 from fdbcore.suites.fdb_v3.suite import SUITE
 
 WANTED = ("travel_01", "shop_08", "finance_09")
@@ -85,7 +86,6 @@ def test_a_replay_finds_the_same(held: tuple[Path, str], tmp_path: Path) -> None
 def test_the_published_measures_are_those_of_a_plain_script(held: tuple[Path, str], document: dict[str, Any]) -> None:
     out, _ = held
     records = {each["id"]: each for each in json.loads(SMOKE.read_text())["record"]}
-    (group,) = document["groups"]
     for system in SYSTEMS:
         logs = []
         for name in WANTED:
@@ -110,18 +110,24 @@ def test_the_published_measures_are_those_of_a_plain_script(held: tuple[Path, st
                 }
             )
         expected = oracle.report(logs)
-        row = next(each for each in group["compat"] if (each["system"], each["label"]) == (system, "as_released"))
-        found = {name: rate for name, rate in row["rates"].items() if rate["n"]}
-        sums = {name: each for name, each in expected["sums"].items() if name in found or each[1]}
-        assert {name: rate["n"] for name, rate in found.items()} == {name: n for name, (_, n) in sums.items()}
-        for name, (total, n) in sums.items():
-            assert found[name]["value"] == pytest.approx(total / n), (system, name)
+        row = row_of(document, system)
+        found = {name.removeprefix("compat_"): each for name, each in row["measures"].items() if "compat_" in name}
+        latencies = {each["measure"]: each for each in document["latencies"] if each["system"] == system}
+        for name, (total, n) in expected["sums"].items():
+            if n:
+                assert (found[name]["n"], found[name]["value"]) == (n, pytest.approx(total / n)), (system, name)
+            else:
+                assert name not in found
         for name, summary in expected["latencies"].items():
             if summary is None:
-                assert row["latencies"][name] is None
+                assert name not in found
             else:
-                assert list(row["latencies"][name].values()) == pytest.approx(list(summary.values())), (system, name)
-        assert row["failures"] == {name: count for name, count in expected["failures"].items() if count}
+                beside = latencies[f"compat_{name}"]
+                told = [found[name]["n"], found[name]["value"], found[name]["sd"]]
+                told += [beside[each] for each in ("least_s", "most_s", "upper_median_s")]
+                assert told == pytest.approx(list(summary.values())), (system, name)
+        wanted = {f"compat_{name}": count for name, count in expected["failures"].items() if count}
+        assert {name: n for name, n in row["counts"].items() if "compat" in name} == wanted
 
 
 def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document: dict[str, Any]) -> None:
@@ -139,7 +145,8 @@ def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document:
 
 def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) -> None:
     (case,) = (c for c in SUITE.card(document).cases if (c.system, c.id) == ("right", "shop_08"))
-    drawn = SUITE.picture(case)
+    views = SUITE.card(document).views
+    drawn = views.picture(case)
     figure = ElementTree.fromstring(drawn[drawn.index("<svg") : drawn.index("</svg>") + 6])
     bars = {
         name: [each for each in figure.iter("{http://www.w3.org/2000/svg}rect") if each.get("class") == name]
@@ -156,7 +163,7 @@ def test_a_picture_shows_speech_and_calls_on_one_axis(document: dict[str, Any]) 
         scale = [(x - 64) / start for x, (start, _) in zip(starts, spans, strict=True)]
         assert scale == pytest.approx([scale[0]] * len(scale), rel=1e-2)
     assert "add_to_cart(product_id=&#34;PROD1&#34;" in drawn
-    (row,) = SUITE.remarks(case).rows
+    (row,) = views.remarks(case).rows
     assert [each.name for each in row.remarks] == [call["name"] for call in item["calls"]]
 
 
@@ -171,7 +178,7 @@ def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> Non
     assert "ends" not in meta(call)["settings"]
     assert next(e["result"]["status"] for e in events(call) if e["kind"] == "tool_result") == "error"
     document = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
-    assert [group["condition"] for group in document["groups"]] == ["tools: as-released, faults: error@1"]
+    assert {row["condition"] for row in document["rows"]} == {"tools: as-released, faults: error@1"}
 
 
 def test_a_system_that_hangs_up_does_not_cut_the_users_file(tmp_path: Path) -> None:
@@ -196,11 +203,11 @@ def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_p
         main, ["score", "--suite", "fdb-v3", str(held[0]), "--out", str(tmp_path / "S")], env={"COLUMNS": "150"}
     )
     assert scored.exit_code == 0, scored.output
-    (group,) = json.loads((tmp_path / "S" / "scores.json").read_text())["groups"]
-    right, silent = (next(row for row in group["compat"] if row["system"] == name) for name in ("right", "silent"))
-    assert right["rates"]["turn_take"] == {"value": None, "n": 0}
-    assert right["rates"]["passed"] == {"value": 1.0, "n": 3}
-    assert silent["rates"]["turn_take"] == {"value": 0.0, "n": 3}
+    document = json.loads((tmp_path / "S" / "scores.json").read_text())
+    right, silent = (row_of(document, name)["measures"] for name in ("right", "silent"))
+    assert "compat_turn_take" not in right
+    assert (right["compat_passed"]["value"], right["compat_passed"]["n"]) == (1.0, 3)
+    assert (silent["compat_turn_take"]["value"], silent["compat_turn_take"]["n"]) == (0.0, 3)
 
 
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
@@ -227,7 +234,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
         for item in each["items"]:
             del item["call"]
     assert kinds[0]["items"] == kinds[1]["items"]
-    assert kinds[0]["groups"] == kinds[1]["groups"]
+    assert kinds[0]["rows"] == kinds[1]["rows"]
 
 
 def with_fault(folder: Path, fault: Mapping[str, Any]) -> Path:
@@ -292,12 +299,12 @@ def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     made = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
     conditions = ["tools: instant", "tools: instant, line noise:20", "tools: instant, line telephone"]
-    assert sorted(group["condition"] for group in made["groups"]) == conditions
+    whole = [row for row in made["rows"] if not row["subset"]]
+    assert sorted(row["condition"] for row in whole) == conditions
     assert sorted((item["line"] or "", item["condition"]) for item in made["items"]) == [
         *zip(("", "noise:20", "telephone"), conditions, strict=True)
     ]
-    for group in made["groups"]:
-        assert ([row["n"] for row in group["compat"]], group["passes"]) == ([1, 1], [])
+    assert ({row["n"] for row in whole}, made["passes"]) == ({1}, [])
     Draft202012Validator(schema("fdb_v3")).validate(made)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
+from helpers.v3_items import row_of, value_of
 
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.suite import SUITE
+from fdbcore.suites.fdb_v3.terms import FAILURES
 
 N = 12
 PAYS = [call("modify_autopay", bill_type="power", source_account=each) for each in ("checking", "savings")]
@@ -56,9 +58,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], st
 
 def test_each_system_has_its_class_of_failure(scored: tuple[dict[str, Any], str]) -> None:
     document, printed = scored
-    (group,) = document["groups"]
-    rows = {row["system"]: row for row in group["ours"] if not row["slice"]}
-    assert {name: row["failures"] for name, row in rows.items()} == {
+    counts = {name: row_of(document, name)["counts"] for name in SYSTEMS}
+    assert {name: {kind: n for kind, n in own.items() if kind in FAILURES} for name, own in counts.items()} == {
         "right": {},
         "corrected": {},
         "early": {"stale_value": N},
@@ -79,18 +80,17 @@ def test_each_system_has_its_class_of_failure(scored: tuple[dict[str, Any], str]
 
 def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, Any], str]) -> None:
     document, printed = scored
-    (group,) = document["groups"]
-    measures = {row["system"]: row["measures"] for row in group["ours"] if row["slice"] == "SELF_CORRECTION"}
-    assert {name: each["passed"]["n"] for name, each in measures.items()} == dict.fromkeys(SYSTEMS, N // 2)
-    told = {name: (each["preemptive"]["value"], each["recovered"]["value"]) for name, each in measures.items()}
+    rows = {name: row_of(document, name, "SELF_CORRECTION") for name in SYSTEMS}
+    assert {name: each["measures"]["passed"]["n"] for name, each in rows.items()} == dict.fromkeys(SYSTEMS, N // 2)
+    told = {name: (value_of(each, "preemptive"), value_of(each, "recovered")) for name, each in rows.items()}
     assert told == {"right": (0, None), "corrected": (0, 1), "early": (1, 0), "silent": (0, None), "idle": (0, None)}
-    assert [measures[name]["first_sound_ms"]["value"] for name in ("right", "silent")] == [2000, None]
-    passed = {(one["a"], one["b"]): one for one in group["comparisons"] if one["measure"] == "passed"}
+    assert [value_of(rows[name], "first_sound_ms") for name in ("right", "silent")] == [2000, None]
+    passed = {(one["a"], one["b"]): one for one in document["differences"] if one["measure"] == "passed"}
     assert passed["early", "right"]["difference"] == -1
     assert passed["early", "right"]["p_corrected"] < 0.05
     assert passed["corrected", "right"]["difference"] == 0
     assert "correction kept" in printed
-    assert min(one["p"] for one in group["comparisons"]) == 2 / 2**N
+    assert min(one["p"] for one in document["differences"]) == 2 / 2**N
     said = " ".join(printed.split())
     assert "however large" not in said
     assert "passed is tested first" in said
@@ -103,27 +103,22 @@ def test_the_document_has_values_slices_and_comparisons(scored: tuple[dict[str, 
     assert better == {"right", "corrected"}
     assert all(f"{each} is better than early, idle and silent in passed." in said for each in better)
     assert said.count(" is better than ") == len(better)
-    two = [one for one in group["comparisons"] if {one["a"], one["b"]} == {"early", "right"}]
-    kept = {**group, "comparisons": two, **{name: _of_two(group[name]) for name in ("ours", "compat", "slices")}}
-    first, *_ = SUITE.card({**document, "groups": [kept]}).statements
+    two = [one for one in document["differences"] if {one["a"], one["b"]} == {"early", "right"}]
+    rows_of_two = [row for row in document["rows"] if row["system"] in ("early", "right")]
+    first, *_ = SUITE.card({**document, "differences": two, "rows": rows_of_two}).statements
     assert first.startswith(
         "right passes 12 of 12 recordings, early 0 of 12. right is better than early in passed (by 1."
     )
 
 
-def _of_two(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [row for row in rows if row["system"] in ("early", "right")]
-
-
 def test_few_speakers_are_said_to_tell_nothing_apart(scored: tuple[dict[str, Any], str]) -> None:
     """2 / 2**6 is less than 0.05, 2 / 2**5 is not, for however many comparisons."""
     document, _ = scored
-    (group,) = document["groups"]
 
     def told(speakers: int, comparisons: int) -> list[str]:
         items = [{**item, "speaker": f"p{n % speakers}"} for n, item in enumerate(document["items"])]
-        made = {**group, "comparisons": group["comparisons"][:comparisons]}
-        said = SUITE.card({**document, "items": items, "groups": [made]}).statements
+        made = {**document, "items": items, "differences": document["differences"][:comparisons]}
+        said = SUITE.card(made).statements
         return [text for text in said if "however large" in text]
 
     assert told(6, 60) == told(5, 0) == []
@@ -135,15 +130,19 @@ def test_few_speakers_are_said_to_tell_nothing_apart(scored: tuple[dict[str, Any
 
 def test_what_trials_come_to_is_told_of_each_condition(scored: tuple[dict[str, Any], str]) -> None:
     document, _ = scored
-    (group,) = document["groups"]
 
-    def passes(system: str, k: int, least: float, all_of_k: float) -> dict[str, Any]:
-        once, always = ({"value": value, "ci95": None, "by": None, "n": N} for value in (least, all_of_k))
-        return {"system": system, "k": k, "pass_at_k": once, "pass_all_k": always}
+    def passes(system: str, *shares: tuple[float, float]) -> dict[str, Any]:
+        by_k = [
+            {"k": k, "n": N, "pass_at_k": {"value": least}, "pass_all_k": {"value": all_of_k}}
+            for k, (least, all_of_k) in enumerate(shares, 1)
+        ]
+        counts = {"trials": N, "passed": N, "unknown": 0}
+        return {"condition": "released results", "system": system, "subset": "", **counts, "by_k": by_k}
 
-    trials = [passes("right", 1, 0.9, 0.9), passes("right", 2, 1.0, 0.75), passes("early", 2, 0.5, 0.0)]
-    groups = [{**group, "passes": trials}, {**group, "condition": "tools: slow", "comparisons": []}]
-    told = SUITE.card({**document, "groups": groups}).statements
+    slow = [[{**each, "condition": "tools: slow"} for each in document[name]] for name in ("rows", "items")]
+    both = {name: [*document[name], *own] for name, own in zip(("rows", "items"), slow, strict=True)}
+    trials = [passes("right", (0.9, 0.9), (1.0, 0.75)), passes("early", (0.5, 0.5), (0.5, 0.0))]
+    told = SUITE.card({**document, **both, "passes": trials}).statements
     told_of = [text for text in told if "pass@" in text]
     assert told_of == [
         "released results: pass@2, at least one of 2 trials of a recording passes, and pass^2, all do: "

@@ -15,22 +15,22 @@ import numpy.typing as npt
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from msgspec import to_builtins
 
+from benchmarks.smoke_set import room_tone, smoke_file, smoke_items, spoken_item
 from fdbcore.cli.main import main
 from fdbcore.registry import world
 from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
-from fdbcore.suites.fdb_v3.released.released_types import Difficulty, Disfluency, Domain
-from fdbcore.suites.fdb_v3.smoke.make import room_tone, smoke_file, spoken_item
-from fdbcore.suites.fdb_v3.smoke.smoke_set import FOLDER, SMOKE, smoke_items
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE, Difficulty, Disfluency, Domain
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import TICKS_PER_S
 
 FILE = json.loads(SMOKE.read_text(encoding="utf-8"))
 RECORDS: list[dict[str, Any]] = FILE["record"]
-ITEMS = {item.text["id"]: item for item in smoke_items()}
+ITEMS = {item.text.id: item for item in smoke_items()}
 QUICK = ("travel_01", "shop_04", "finance_09")
 MADE_BY = "0.2.4"
 by_record = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["id"])
@@ -153,7 +153,7 @@ def test_an_item_is_made_again_with_the_same_bits(name: str) -> None:
     spoken = spoken_item(ITEMS[name])
     (record,) = (each for each in RECORDS if each["id"] == name)
     assert np.array_equal(spoken.pcm, audio(record))
-    assert smoke_file([ITEMS[name]], [spoken])["record"] == [record]
+    assert to_builtins(smoke_file([ITEMS[name]], [spoken]).record) == [record]
 
 
 def test_room_tone_is_soft_and_the_same_each_time() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
@@ -16,8 +17,8 @@ from oracles.agreement import alpha
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3 import schemas
-from fdbcore.suites.fdb_v3.agree.tagging import CLASSES, holds_tags, tag_agreement
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+from fdbcore.suites.fdb_v3.scenarios import SMOKE
+from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
 
 LABELS: dict[str, set[str]] = {
     record["id"]: set(record["disfluencies"]) for record in json.loads(SMOKE.read_text())["record"]
@@ -41,20 +42,18 @@ def test_alpha_of_each_class_is_that_of_the_paper(tmp_path: Path) -> None:
     files = [table(tmp_path / f"rater{number}.csv", rows) for number, rows in enumerate(raters)]
     assert all(map(holds_tags, [*files, SMOKE]))
     content = tag_agreement(files)
-    Draft202012Validator(schemas.schema("disfluency_agreement")).validate(json.loads(json.dumps(content)))
-    assert [each["kind"] for each in content["classes"]] == list(CLASSES)
-    for each in content["classes"]:
-        units = [[each["kind"] in rows[name] for rows in raters if name in rows] for name in LABELS]
+    Draft202012Validator(schemas.schema("disfluency_agreement")).validate(json.loads(msgspec.json.encode(content)))
+    assert [each.kind for each in content.classes] == list(CLASSES)
+    for each in content.classes:
+        units = [[each.kind in rows[name] for rows in raters if name in rows] for name in LABELS]
         units = [unit for unit in units if len(unit) > 1]
-        assert each["alpha"] == pytest.approx(alpha(units))
-        assert each["n"] == len(units) == 39
-        assert each["identical"] == sum(len(set(unit)) == 1 for unit in units) / len(units)
-        assert each["ci95"] is not None
-        assert each["alpha"] is not None
-        assert each["ci95"][0] < each["alpha"] < each["ci95"][1]
-    assert content["classes"][0]["tagged"][0] == sum(
-        "FILLER" in raters[0][name] for name in LABELS if name != "shop_09"
-    )
+        assert each.alpha == pytest.approx(alpha(units))
+        assert each.n == len(units) == 39
+        assert each.identical == sum(len(set(unit)) == 1 for unit in units) / len(units)
+        assert each.ci95 is not None
+        assert each.alpha is not None
+        assert each.ci95[0] < each.alpha < each.ci95[1]
+    assert content.classes[0].tagged[0] == sum("FILLER" in raters[0][name] for name in LABELS if name != "shop_09")
 
 
 def test_labels_of_a_set_are_compared_with_a_person(tmp_path: Path) -> None:
@@ -79,11 +78,11 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
         "recording,rater,disfluencies\na,Ann,FILLER\na,Bob,stutter\n,Bob,PAUSE\nb,Bob,self-correction\nb,Ann,\n"
     )
     content = tag_agreement([one])
-    assert [each["reason"] for each in content["problems"]] == [
+    assert [each.reason for each in content.problems] == [
         f"disfluencies: left out: expected of {', '.join(CLASSES)}, got STUTTER",
         "recording: left out: expected a name, got none",
     ]
-    assert content["classes"][4]["tagged"] == [0, 1]
+    assert content.classes[4].tagged == [0, 1]
     with pytest.raises(SettingsError, match="expected tags by two raters or more, got those of alone"):
         tag_agreement([table(tmp_path / "alone.csv", {"a": set()})])
     twice = tmp_path / "twice.csv"

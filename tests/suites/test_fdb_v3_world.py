@@ -24,8 +24,8 @@ from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.released.results import SystemResult
-from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TEXT, NUMBER, WHOLE = "string", "number", "integer"
@@ -176,10 +176,10 @@ def test_an_update_that_a_correction_takes_back_leaves_no_difference() -> None:
 
 
 def test_a_reference_counts_optional_calls_that_were_not_made() -> None:
-    label: list[ExpectedCallEntry] = [
-        {"function": "track_order", "args": {"order_id": "A1"}, "optional": True},
-        {"function": "search_products", "args": {"query": "tent"}},
-        {"function": "add_to_cart", "args": {"product_id": "$RESULT_1.products[0].product_id"}},
+    label = [
+        ExpectedCallEntry("track_order", {"order_id": "A1"}, optional=True),
+        ExpectedCallEntry("search_products", {"query": "tent"}),
+        ExpectedCallEntry("add_to_cart", {"product_id": "$RESULT_1.products[0].product_id"}),
     ]
     made = (
         LoggedCall("search_products", {"query": "tent"}, 1.0),

@@ -162,7 +162,8 @@ def _unanswered(run: Survey) -> Iterator[str]:
     """How many of several calls end with A unanswered, if any does."""
     found = [each for row in run.scored for each in row.findings if each["id"] == ENDS_UNANSWERED]
     if found and len(run.scored) > 1:
-        yield f"!! {ends_unanswered([ticks_to_s(each['end_tick'] - each['start_tick']) for each in found], len(run.scored))}"
+        lengths_s = [ticks_to_s(each["end_tick"] - each["start_tick"]) for each in found]
+        yield f"!! {ends_unanswered(lengths_s, len(run.scored))}"
 
 
 def _amiss(run: Survey, columns: int) -> Iterator[str]:

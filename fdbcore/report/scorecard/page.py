@@ -31,16 +31,15 @@ OPEN: Final = 2  # tables of subsets; the others are folded, and so are long one
 OPEN_ROWS: Final = 12
 
 
-def page(
-    card: Scorecard, suite: Suite, document: Mapping[str, Any], of_calls: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    """The whole page of a scorecard. document: what `suite` made the scorecard of. Every text of it is escaped.
+def page(card: Scorecard, suite: Suite, of_calls: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The whole page of a scorecard of a suite. Every text of it is escaped.
 
     of_calls: the addresses of the pages of calls, by recording.
     The pictures of all cases are in the page, compressed; one is unpacked when it is opened. It is in the language of
-    `suite.page_words`.
+    `SuiteViews.page_words`.
     """
-    wording = _wording(suite.page_words(document))
+    views = card.views
+    wording = _wording(views.page_words())
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
     cases, left_out = shown(card.cases)
     cases = [_in_words(case, wording) for case in cases]
@@ -52,22 +51,22 @@ def page(
         suite=suite.name,
         facts=card.facts or list(systems),
         card=card,
-        style=drawings.style() + suite.style(),
+        style=drawings.style() + views.style(),
         definitions=drawings.definitions(),
         conditions=[_condition(card, name) for name in card.conditions],
         pooled=_pooled(card),
         own_n_told=OWN_N,
-        has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.figures),
+        has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.measures),
         bars=[
             (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
             for whole in _wholes(card)
         ],
-        legend=suite.legend(document),
-        telling=[_telling(card, suite, number) for number in range(len(card.telling))],
+        legend=views.legend(),
+        telling=[_telling(card, number) for number in range(len(card.telling))],
         difference_columns=[*DIFFERENCE_COLUMNS, *corrected, VERDICT],
-        differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
+        differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.measure])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
-        section=suite.section(document),
+        section=views.section(),
         subsets=_subsets(card),
         left_out=left_out,
         choices=choices(cases),
@@ -75,10 +74,10 @@ def page(
         tags=tag_groups(cases),
         orders=orders(card),
         listed=packed([each | {"bar": wording.html(each["bar"])} for each in listed(card, cases, of_calls)]),
-        pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(suite, cases)],
+        pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(views, cases)],
         per_chunk=PER_CHUNK,
         evidence={"": flat(_said(card.evidence, wording))} if card.evidence else {},
-        footer=f"fdbcore {__version__} · {document['schema']}",
+        footer=f"fdbcore {__version__} · {suite.schema}",
     )
     return wording.html(made)
 
@@ -169,7 +168,7 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
         n = () if own_n is None else (f"n {own_n}",)
         if scale.main:
             sd = () if figure.sd is None else (f"SD {value_text(figure.sd, scale)}",)
-            span = span_text(figure.interval, scale) if figure.interval else ""
+            span = span_text(figure.ci95, scale) if figure.ci95 else ""
             yield Cell(text, span, is_strong=True, further=(*sd, *n))
         else:
             yield Cell(text, further=n)
@@ -179,7 +178,7 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
     """The parts of a value as a bar, with marks for the ceiling and the baselines of its condition."""
     if row.figure(whole).value is None:
         return ""
-    found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
+    found = [one.measures[whole.id].value or 0.0 for one in card.rows if whole.id in one.measures]
     parts = [BarPart(scale.label, row.figure(scale).value or 0.0) for scale in _parts(card, whole)]
     marks = {
         one.system: (one.group, value)
@@ -193,19 +192,19 @@ def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
     return [scale for scale in card.scales if scale.adds_to == whole.id]
 
 
-def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]:
+def _telling(card: Scorecard, number: int) -> tuple[str, str, str]:
     """Its title, what it is, and its picture."""
     telling = card.telling[number]
-    scale, case = card.scale(telling.scale), telling.case
+    scale, case = card.scale(telling.measure), telling.case
     title = f"{telling.what} {scale.label}: {value_text(case.values[scale.id], scale)}"
-    picture = suite.picture(case)
+    picture = card.views.picture(case)
     return title, f"{case.system}, {case.id}" + ("" if picture else f": {case.text}"), picture
 
 
 def _difference(card: Scorecard, one: Difference) -> Row:
-    scale = card.scale(one.scale)
+    scale = card.scale(one.measure)
     ps = p_value(one.p), p_value(one.p_corrected)
-    found = [value_text(one.value, scale), span_text(one.interval, scale), *ps]
+    found = [value_text(one.difference, scale), span_text(one.ci95, scale), *ps]
     found += [value_text(one.detectable, scale)] if card.shows_detectable else []
     better = card.better(one)
     undecided = "no difference" if one.is_equal else "cannot be told" if scale.direction else NONE

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import UNSET
 
 from fdbcore.analysis.groups import LINE
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.measures.tool_calls import HeldToolCall, tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.files import META, read_json
 from fdbcore.recording.form import one_call
-from fdbcore.recording.run import INVALID, outcome_in, read_plan
+from fdbcore.recording.run import INVALID, outcome_in
+from fdbcore.recording.run_types import PlannedCase, PlannedRun
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
-from fdbcore.suites.fdb_v3.playing import records_of_run
+from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome
+from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
+from fdbcore.suites.fdb_v3.world import outcome
 from fdbcore.types import TICKS_PER_S, Problem, Span
-
-if TYPE_CHECKING:
-    from fdbcore.measures.tool_calls import HeldToolCall
-    from fdbcore.recording.run_types import PlannedCase
-    from fdbcore.suites.fdb_v3.document_types import V3Verdicts
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
 
 RECORD: Final = "record"
 """The column of a run that has the id of the recording."""
@@ -75,35 +72,36 @@ class V3Case:
     @property
     def where(self) -> str:
         """Its place, for problems."""
-        return f"{self.record['id']}: {self.system}" if self.path is None else str(self.path)
+        return f"{self.record.id}: {self.system}" if self.path is None else str(self.path)
+
+    def log_by(self, label: LabelKind) -> SystemLog:
+        """The log with the calls that one of the labels expects, and the verdicts on them."""
+        if label == "as_released":
+            return self.log
+        expected = wanted(self.record.repaired, self.log.calls)
+        return replace(self.log, expected=expected, arguments_right=self.repaired_right)
 
 
-@dataclass(frozen=True, slots=True)
-class LostV3Case:
+class LostV3Case(NamedTuple):
     """A call that is not scored, and why."""
 
-    path: Path
     system: str
-    record: str
     kind: Loss
-    reason: str
-
-    @property
-    def problem(self) -> Problem:
-        """It, as a user reads it."""
-        return Problem(str(self.path), self.reason)
+    problem: Problem
 
 
-def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list[LostV3Case]]:
-    """The calls of a run that can be scored, and the others. RecordingError if there is no run of this suite.
+def cases_of(
+    run: Path, plan: PlannedRun, recordings: Iterable[RecordedScenarioEntry], show: Callable[[str], None]
+) -> tuple[list[V3Case], list[LostV3Case]]:
+    """The calls of a run that can be scored, and the others.
 
     A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost,
     and so is one whose files are damaged: nobody knows what the system did then.
     """
     found: list[V3Case] = []
     lost: list[LostV3Case] = []
-    records = {record["id"]: record for record in records_of_run(run)}
-    for planned in planned_cases(read_plan(run)):
+    records = {record.id: record for record in recordings}
+    for planned in planned_cases(plan):
         path = run / planned["name"]
         show(f"scoring {path.name}")
         record_id = planned.get("columns", {}).get(RECORD, "")
@@ -111,13 +109,14 @@ def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[V3Case], list
             if record_id not in records:
                 raise InputError(f"expected a recording of the run's set, got {record_id!r}")
             if spoiled := _spoiled(path):
-                lost.append(LostV3Case(path, planned["system"], record_id, *spoiled))
+                kind, reason = spoiled
+                lost.append(LostV3Case(planned["system"], kind, Problem(str(path), reason)))
             else:
                 with one_call(path):
                     found.append(_recorded(path, planned, records[record_id]))
         except FdbError as error:
             reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
-            lost.append(LostV3Case(path, planned["system"], record_id, "missing", reason))
+            lost.append(LostV3Case(planned["system"], "missing", Problem(str(path), reason)))
     return found, lost
 
 
@@ -142,39 +141,35 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
     speech = recording.dialogue.ipus
     users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None
     by_person = recording.meta["parties"]["A"]["kind"] != "clip"
-    logged, a_words = logged_calls(calls), None if by_person else annotated_words(record)
+    logged, a_words = tuple(logged_calls(calls)), None if by_person else annotated_words(record)
     published_end_s = None if a_words is None else user_end_s(a_words)
     return V3Case(
         path=path,
         system=planned["system"],
         trial=planned["trial"],
         record=record,
-        log=SystemLog(wanted(record.get("as_released", ()), logged), logged, "", (), published_end_s),
+        log=SystemLog(wanted(record.as_released, logged), logged, "", (), published_end_s),
         calls=calls,
-        user_end_tick=users_last if by_person else record.get("user_end_tick", users_last),
+        user_end_tick=users_last if by_person else _end_of(record, users_last),
         b_speech=[(int(start), int(end)) for start, end in speech["B"]],
         b_words=None if len(speech["B"]) else (),
         a_words=a_words,
         state=tools.get("state", {}),
         world={name: value for name, value in tools.items() if name != "state"},
         by_person=by_person,
-        line=_line(planned),
+        line=None if (line := planned.get("columns", {}).get(LINE)) == CLEAN else line,
     )
 
 
-def _line(planned: PlannedCase) -> str | None:
-    line = planned.get("columns", {}).get(LINE)
-    return None if line == CLEAN else line
+def _end_of(record: RecordedScenarioEntry, else_tick: int | None) -> int | None:
+    """The user's end by the annotation, if there is one."""
+    return else_tick if record.user_end_tick is UNSET else record.user_end_tick
 
 
 def annotated_words(record: RecordedScenarioEntry) -> tuple[AsrWord, ...] | None:
     """The user's words with their times, as the set of recordings has them; None if it does not."""
-    if "words" not in record:
-        return None
-    return tuple(
-        AsrWord(word["text"], word["start_tick"] / TICKS_PER_S, word["end_tick"] / TICKS_PER_S)
-        for word in record["words"]
-    )
+    words = (AsrWord(word.text, word.start_tick / TICKS_PER_S, word.end_tick / TICKS_PER_S) for word in record.words)
+    return tuple(words) or None
 
 
 def released_case(
@@ -184,10 +179,6 @@ def released_case(
 
     path: the recording of its audio, which decides who spoke when; without one, the times of words do.
     """
-    made = outcome((FunctionCall(call.function, call.args) for call in result.calls), resolves=False)
-    calls = [
-        _held(number, call, end_s) for number, (call, end_s) in enumerate(zip_longest(result.calls, result.call_ends_s))
-    ]
     users_last = _ticks(result.user_words[-1].end_s) if result.user_words else None
     if users_last is None and result.user_end_s is not None:
         users_last = _ticks(result.user_end_s)
@@ -201,18 +192,18 @@ def released_case(
         system=provider,
         trial=1,
         record=record,
-        log=result.log(record.get("as_released", ())),
-        calls=calls,
-        user_end_tick=record.get("user_end_tick", users_last),
+        log=result.log(record.as_released),
+        calls=[_held(number, call) for number, call in enumerate(result.calls)],
+        user_end_tick=_end_of(record, users_last),
         b_speech=b_speech,
         b_words=None if b_speech and not b_words and not result.transcript else b_words,
         a_words=result.user_words or None,
-        state=made.state,
+        state=outcome(result.calls, resolves=False).state,
         world=None,
     )
 
 
-def _held(number: int, call: LoggedCall, end_s: float | None) -> HeldToolCall:
+def _held(number: int, call: LoggedCall) -> HeldToolCall:
     tick = None if call.start_s is None else _ticks(call.start_s)
     return {
         "id": str(number),
@@ -221,7 +212,7 @@ def _held(number: int, call: LoggedCall, end_s: float | None) -> HeldToolCall:
         "status": "ok",
         "begun_tick": tick or 0,
         "complete_tick": tick,
-        "end_tick": None if end_s is None else _ticks(end_s),
+        "end_tick": None if call.end_s is None else _ticks(call.end_s),
         "latency_ms": None,
         "arguments": dict(call.args),
     }

@@ -16,12 +16,11 @@ MOST_COLUMNS: Final = 100
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.fdb_v3 import reading, screen
-    from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
+    from fdbcore.suites.fdb_v3 import scenarios, screen
 
     is_right = True
     for name in options["file"]:
-        found, faults = reading.look_at(SMOKE if name == "smoke" else Path(name))
+        found, faults = scenarios.look_at(scenarios.SMOKE if name == "smoke" else Path(name))
         for fault in faults:
             console.complain(f"{fault.where}: {fault.reason}")
         if found is not None:
@@ -31,6 +30,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 
 
 def _import(options: Mapping[str, Any], console: Console) -> bool:
+    from msgspec import to_builtins
+
     from fdbcore.runtime.whole_files import whole_file
     from fdbcore.suites.fdb_v3 import screen
     from fdbcore.suites.fdb_v3.released.folder import import_folder
@@ -45,16 +46,23 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     for name, count in sorted(found.unknown.items()):
         console.complain(f"warning: {name}: not understood, and not read (in {count})")
     file = found.file()
-    if not file["record"]:
+    if not file.record:
         raise InputError(f"{folder}: expected recordings that can be used, got none")
     with whole_file(out) as written:
-        written.write(json.dumps(file, ensure_ascii=False, indent=1).encode())
+        written.write(json.dumps(to_builtins(file), ensure_ascii=False, indent=1).encode())
     console.say(screen.summary(file))
     if found.results:
         columns = min(shutil.get_terminal_size((MOST_COLUMNS, 24)).columns, MOST_COLUMNS)
-        console.say("\n".join(["", *screen.scores(file["record"], found.results, columns), ""]))
-    console.say(f"credit: {file['credit']}\n{out}")
+        console.say("\n".join(["", *screen.scores(file.record, found.results, columns), ""]))
+    console.say(f"credit: {file.credit}\n{out}")
     return not found.problems
+
+
+def _reads(path: Path) -> bool:
+    """Files of recorded scenarios (.json), and folders with recordings."""
+    from fdbcore.suites.fdb_v3.scenarios import holds_scenarios
+
+    return holds_scenarios(path)
 
 
 COMMANDS: Final = (
@@ -69,6 +77,7 @@ COMMANDS: Final = (
         (Option("FILE", several=True, required=True),),
         _validate,
         group="scenarios",
+        reads=_reads,
     ),
     Command(
         "import",
@@ -85,5 +94,6 @@ COMMANDS: Final = (
         ),
         _import,
         group="scenarios",
+        reads=_reads,
     ),
 )

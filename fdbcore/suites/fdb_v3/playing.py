@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
+
+from msgspec import UNSET, Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
-from fdbcore.recording.run import read_plan
+from fdbcore.recording.run_types import PlannedRun
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import Setting, query_of, split_query, values
-from fdbcore.suites.fdb_v3.reading import by_record, look_at
-from fdbcore.suites.fdb_v3.released.folder import counts_of, import_folder
-from fdbcore.suites.fdb_v3.smoke.smoke_set import SMOKE
-from fdbcore.suites.fdb_v3.world.world import KIND, fdb_v3_world
+from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.suites.fdb_v3.scenarios import (
+    SMOKE,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    by_record,
+    counts_of,
+    look_at,
+)
+from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3Played
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
 
 RECORDINGS: Final = "recordings.json"
 """What a run keeps: the file of recorded scenarios that it plays."""
@@ -46,9 +50,23 @@ CLIP_DEFAULTS: Final = {"channel": "mean", "tail_s": "30"}
 """A mono mix, as the release has it; time enough for 30 s after the user's end, whatever the room tone is."""
 
 
+class V3Played(Struct, frozen=True):
+    """How a run played its recordings."""
+
+    run: str
+    clock: str
+    vad: str
+    max_s: float
+    ends: Annotated[
+        dict[str, float] | None, Meta(description="quiet_s, most_s; null: calls last as long as the recording and tail")
+    ]
+    user: Annotated[dict[str, Any], Meta(description="how a recording is played: channel, level_dbov, tail_s, ...")]
+    tools: Annotated[dict[str, Any], Meta(description="their settings: list, latency, timeout_s, faults")]
+
+
 def ship(folder: Path) -> None:
     """Put the smoke set into a folder, with its recordings: the folder may move."""
-    content = cast("RecordedScenarioFile", read_json(SMOKE))
+    content = read_json(SMOKE)
     for name in (record["audio"]["path"] for record in content["record"]):
         write_bytes(part_of(folder, name), (SMOKE.parent / name).read_bytes())
     write_json(folder / SET, content)
@@ -72,14 +90,14 @@ def side_a(data: str) -> SideA:
     address = f"{KIND}:?{urlencode(world)}" if world else f"{KIND}:"
     fdb_v3_world(address)  # wrong settings are told before anything is read
     found, base, problems = recordings_at(SMOKE if place == "smoke" else Path(place).absolute())
-    clips = [_clip(record, base) for record in found["record"]]
+    clips = [Clip(record.id, base / record.audio.path, record.domain, {"id": record.id}) for record in found.record]
     users = users_of(clips, urlencode({**CLIP_DEFAULTS, **clip}))
     ends = None if how["ends"] == "file" else CallEnd(how["quiet_s"], how["most_s"])
-    texts = {RECORDINGS: json.dumps(found, ensure_ascii=False)}
+    texts = {RECORDINGS: json.dumps(to_builtins(found), ensure_ascii=False)}
     if problems:
         texts[LEFT_OUT] = json.dumps([each._asdict() for each in problems], ensure_ascii=False)
     return SideA(
-        [_with_columns(user, record, ends) for user, record in zip(users, found["record"], strict=True)],
+        [_with_columns(user, record, ends) for user, record in zip(users, found.record, strict=True)],
         material=Material(KIND, str(base), texts),
         problems=problems,
         world=address,
@@ -89,23 +107,19 @@ def side_a(data: str) -> SideA:
     )
 
 
-def _clip(record: RecordedScenarioEntry, base: Path) -> Clip:
-    return Clip(record["id"], base / record["audio"]["path"], record["domain"], {"id": record["id"]})
-
-
 def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | None) -> User:
     """The user with what the tables of a run show of its recording; it is expected to end by `ends`."""
     columns = {
-        "record": record["id"],
-        "scenario": record["scenario"],
-        "speaker": record["speaker"],
-        "domain": record["domain"],
-        "difficulty": record["difficulty"],
-        "disfluency": " ".join(record.get("disfluencies", ())),
+        "record": record.id,
+        "scenario": record.scenario,
+        "speaker": record.speaker,
+        "domain": record.domain,
+        "difficulty": record.difficulty,
+        "disfluency": " ".join(record.disfluencies),
     }
     length_s = user.length_s
-    if ends is not None and length_s is not None and "user_end_tick" in record:
-        length_s = min(length_s, record["user_end_tick"] / TICKS_PER_S + ends.most_s)
+    if ends is not None and length_s is not None and record.user_end_tick is not UNSET:
+        length_s = min(length_s, record.user_end_tick / TICKS_PER_S + ends.most_s)
     return replace(user, columns=columns, length_s=length_s)
 
 
@@ -135,14 +149,15 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
     problems: list[Problem] = []
     for record, faults in by_record(found, path):
         if faults:
-            where = f"{path}: {record['id']}"
+            where = f"{path}: {record.id}"
             problems.append(Problem(where, f"left out: {'; '.join(_within(where, each) for each in faults)}"))
         else:
             kept.append(record)
     if not kept:
         why = f"none that can be used: {problems[0].where}: {problems[0].reason}" if problems else "none"
         raise InputError(f"{path}: expected recordings, got {why}")
-    return {**found, "card": {**found["card"], **counts_of(kept)}, "record": kept}, path.parent, problems
+    card = structs.replace(found.card, **counts_of(kept))
+    return structs.replace(found, card=card, record=kept), path.parent, problems
 
 
 def _within(record: str, fault: Problem) -> str:
@@ -156,26 +171,23 @@ def left_out_of(run: Path) -> list[Problem]:
     return [Problem(**each) for each in read_json(path)] if path.is_file() else []
 
 
-def playing_of(run: Path) -> V3Played:
+def playing_of(run: Path, planned: PlannedRun) -> V3Played:
     """How a run played its recordings, as its plan says."""
-    plan = read_plan(run)["plan"]
+    plan = planned["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
-    return {
-        "run": run.resolve().name,
-        "clock": plan["clock"],
-        "vad": plan["vad"],
-        "max_s": plan["max_s"],
-        "ends": plan.get("ends"),
-        "user": user,
-        "tools": {name: value for name, value in plan.get("tools", {}).items() if name != "functions"},
-    }
+    tools = {name: value for name, value in plan.get("tools", {}).items() if name != "functions"}
+    name = run.resolve().name
+    return V3Played(name, plan["clock"], plan["vad"], plan["max_s"], plan.get("ends"), user, tools)
 
 
-def namesakes(runs: Sequence[Path]) -> list[str]:
-    """A line for each name that several runs have for systems that differ, by more than the versions of software."""
+def namesakes(systems: Mapping[Path, Mapping[str, Any]]) -> list[str]:
+    """A line for each name that several runs have for systems that differ, by more than the versions of software.
+
+    systems: of each run, as its plan describes them.
+    """
     found: dict[str, dict[str, Path]] = {}
-    for run in runs:
-        for name, described in read_plan(run)["plan"]["systems"].items():
+    for run, own in systems.items():
+        for name, described in own.items():
             found.setdefault(name, {}).setdefault(json.dumps(_unversioned(described), sort_keys=True), run)
     return [
         f"{name}: systems of this name differ, and are scored as one: {', '.join(map(str, different.values()))} "
@@ -189,11 +201,3 @@ def _unversioned(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {name: _unversioned(each) for name, each in value.items() if name != "versions"}
     return [_unversioned(each) for each in value] if isinstance(value, list) else value
-
-
-def records_of_run(run: Path) -> Sequence[RecordedScenarioEntry]:
-    """The recordings that a run of this suite plays. InputError if it is none."""
-    path = run / RECORDINGS
-    if not path.is_file():
-        raise InputError(f"{run}: expected a run of --suite {KIND}, or a released folder with results, got another")
-    return cast("RecordedScenarioFile", read_json(path))["record"]

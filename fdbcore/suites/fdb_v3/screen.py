@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from statistics import fmean
+from typing import Final
 
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import cells_table
 from fdbcore.report.terminal import filled
-from fdbcore.suites.fdb_v3.compat.measures import CompatRate, LatencySummary, compat_scores
-from fdbcore.suites.fdb_v3.released.folder import counts_of
+from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.released.results import SystemResult
-from fdbcore.suites.fdb_v3.slices import ORDER, passed_by_slice
-from fdbcore.suites.fdb_v3.terms import PUBLISHED, V3Measure
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry, RecordedScenarioFile
+from fdbcore.suites.fdb_v3.rows import slices_of
+from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile, counts_of
+from fdbcore.suites.fdb_v3.terms import PUBLISHED, SLICES
+from fdbcore.types.scorecard import Figure, Scale
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
 """What only a judge can say."""
@@ -25,18 +23,18 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 
 def summary(file: RecordedScenarioFile) -> str:
     """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
-    card, records, has = file["card"], file["record"], counts_of(file["record"])
-    n_silent = card["silent_scenarios"]
+    card, records, has = file.card, file.record, counts_of(file.record)
+    n_silent = card.silent_scenarios
     silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""
     counts = f"{counted(has['recordings'], 'recording')} of {counted(has['scenarios'], 'scenario')}"
-    made = ", synthetic" if card["synthetic"] else ""
+    made = ", synthetic" if card.synthetic else ""
     lines = [f"{counts} by {counted(has['speakers'], 'speaker')}{made}{silent}"]
-    stated = {name: card[name] for name in has}  # type: ignore[literal-required]
+    stated = {name: getattr(card, name) for name in has}
     if stated != has:
         lines.append(f"its data card says otherwise: {', '.join(f'{count} {name}' for name, count in stated.items())}")
-    lines += [f"{name}: {card[name]}" for name in ("annotators", "guideline", "agreement")]
-    if flagged := [record for record in records if "repairs" in record]:
-        kinds = Counter(repair["kind"] for record in flagged for repair in record["repairs"])
+    lines += [f"{name}: {getattr(card, name)}" for name in ("annotators", "guideline", "agreement")]
+    if flagged := [record for record in records if record.repairs]:
+        kinds = Counter(repair.kind for record in flagged for repair in record.repairs)
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.most_common())
         lines.append(f"labels of {counted(len(flagged), 'recording')} were repaired: {told}")
     return "\n".join(lines)
@@ -46,29 +44,32 @@ def scores(
     records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
 ) -> list[str]:
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
-    shown = [each for name, each in PUBLISHED.items() if name not in _JUDGED]
-    rows = [["system", "n", *(each.label for each in shown), "Pass@1 repaired", "final state"]]
-    passed: dict[str, dict[str, CompatRate]] = {}
+    shown = {name: each for name, each in PUBLISHED.items() if name not in _JUDGED}
+    rows = [["system", "n", *(each.label for each in shown.values()), "Pass@1 repaired", "final state"]]
+    passed: dict[str, dict[str, Figure]] = {}
     for provider, found in results.items():
-        mine = [(record, found[record["id"]]) for record in records if record["id"] in found]
-        logs = [result.log(record.get("as_released", ())) for record, result in mine]
-        released = compat_scores(logs)
-        fixed = compat_scores([result.log(record.get("repaired", ())) for record, result in mine])
-        right = sum(result.leaves_right_state(record.get("repaired", ())) for record, result in mine)
-        published = [_cell(getattr(released, each.id)) for each in shown]
-        ours = [_cell(fixed.passed), _cell(CompatRate(right, len(mine)))]
+        mine = [(record, found[record.id]) for record in records if record.id in found]
+        logs = [(record, result.log(record.as_released)) for record, result in mine]
+        released = compat_scores(log for _, log in logs)
+        fixed = compat_scores(result.log(record.repaired) for record, result in mine)
+        right = fmean(result.leaves_right_state(record.repaired) for record, result in mine)
+        published = [_cell(released[name], scale) for name, scale in shown.items()]
+        ours = [_cell(fixed["passed"]), _cell(Figure(right))]
         rows.append([provider, str(len(mine)), *published, *ours])
-        passed[provider] = passed_by_slice((record, log) for (record, _), log in zip(mine, logs, strict=True))
-    names = [name for name in ORDER if any(name in each for each in passed.values())]
-    slices = [["Pass@1 (n)", *names], *([name, *map(partial(_counted, each), names)] for name, each in passed.items())]
-    return [
-        *_transposed(rows, columns),
-        "",
-        *_transposed(slices, columns),
-        "",
-        *unfinished(results),
-        *_notes(shown, columns),
-    ]
+        passed[provider] = {
+            name: compat_scores(log for record, log in logs if name in slices_of(record))["passed"] for name in SLICES
+        }
+    names = [name for name in SLICES if any(each[name].n for each in passed.values())]
+    slices = [["Pass@1 (n)", *names]]
+    slices += [[system, *(_counted(each[name]) for name in names)] for system, each in passed.items()]
+    about = (
+        "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
+        "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
+    )
+    # a line a measure: there are more of them than of systems
+    tables = [cells_table(list(zip(*each, strict=True)), columns) for each in (rows, slices)]
+    told = [*unfinished(results), filled(about, columns), *defects(shown.values(), columns)]
+    return [*tables[0], "", *tables[1], "", *told]
 
 
 def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
@@ -78,31 +79,17 @@ def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[st
             yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
-def _counted(rates: Mapping[str, CompatRate], name: str) -> str:
-    return f"{_cell(rates[name])} ({rates[name].n})" if name in rates else "-"
+def _counted(figure: Figure) -> str:
+    return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
 
 
-def _transposed(rows: list[list[str]], columns: int) -> list[str]:
-    """A line a measure: there are more of them than of systems."""
-    return cells_table(list(zip(*rows, strict=True)), columns)
-
-
-def _notes(shown: list[V3Measure], columns: int) -> Iterator[str]:
-    about = (
-        "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
-        "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
-    )
-    yield filled(about, columns)
-    yield from defects(shown, columns)
-
-
-def defects(measures: Iterable[V3Measure], width: int) -> list[str]:
+def defects(measures: Iterable[Scale], width: int) -> list[str]:
     """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
-    told = (f"  {each.label} [{each.over}]: {each.meaning}" for each in measures)
+    told = (f"  {each.label} [{each.over}]: {each.defect}" for each in measures)
     return [line for text in told for line in filled(text, width, "    ").splitlines()]
 
 
-def _cell(value: CompatRate | LatencySummary | None) -> str:
-    if isinstance(value, LatencySummary):
-        return f"{value.mean_s:.2f} s"
-    return "-" if value is None or value.rate is None else f"{value.rate:.3f}"
+def _cell(figure: Figure, scale: Scale = PUBLISHED["passed"]) -> str:
+    if figure.value is None:
+        return "-"
+    return f"{figure.value:.2f} s" if scale.unit else f"{figure.value:.3f}"

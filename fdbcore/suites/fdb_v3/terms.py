@@ -1,6 +1,6 @@
-"""The measures of the suite, ours and the published ones, in words: tables, terms and comparisons read this.
+"""The measures of the suite, ours and the published ones, in words, and the slices of the recordings.
 
-They are registered in data/measures.toml.
+Measures are registered in data/measures.toml.
 """
 
 from __future__ import annotations
@@ -8,7 +8,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from msgspec.structs import replace
+
+from fdbcore.suites.fdb_v3.scenarios import Difficulty, Disfluency, Domain
+from fdbcore.types.scorecard import Scale
 
 FailureClass: TypeAlias = Literal[
     "silent",
@@ -19,9 +24,6 @@ FailureClass: TypeAlias = Literal[
     "wrong_order",
     "wrong_outcome",
 ]
-
-Pooled: TypeAlias = Literal["share", "mean", "median"]
-
 FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
     "silent": ("silent", "The system said nothing, whatever it called."),
     "wrong_tool": ("wrong tool", "It called a function that the label does not have, and did not withdraw it."),
@@ -33,34 +35,47 @@ FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
 }
 """Why a recording does not pass, with a label and a meaning: the first that applies."""
 
+CALLS: Final = ("no call", "one call", "two calls", "three or more calls")
+SLICES: Final = (
+    *get_args(Domain), *get_args(Difficulty), *CALLS, *get_args(Disfluency), "rollback", "no rollback"
+)  # fmt: skip
+"""What Pass@1 is divided by, as in the released reports. A recording is in one slice of each kind, but in that of every
+disfluency that it is tagged with."""
 
-class V3Measure(NamedTuple):
-    """A measure of one recording. direction: 1 if more is better, -1 if less is, 0 if neither.
-
-    id: of a published one the name of a field of `CompatScores`. pooled: "share": 0 or 1 of each recording, and their
-    share; "mean": the mean of shares from 0 to 1, or of times; "median": the median. over: the recordings that have it.
-    meaning: of a published one its known defect. part: the heading above it. compared: whether systems are compared by
-    it.
-    """
-
-    id: str
-    label: str
-    direction: Literal[-1, 0, 1]
-    pooled: Pooled
-    over: str
-    meaning: str
-    part: str
-    unit: Literal["", "s", "ms"] = ""
-    compared: bool = False
-
-
-def _measures(groups: list[dict[str, Any]]) -> Mapping[str, V3Measure]:
-    return {each["id"]: V3Measure(**each, part=group["part"]) for group in groups for each in group["measures"]}
-
-
+_DECIMALS: Final = {"": 3, "s": 2, "ms": 0}
 _FILE: Final = tomllib.loads((files("fdbcore.suites.fdb_v3") / "data" / "measures.toml").read_text(encoding="utf-8"))
-PUBLISHED: Final = _measures(_FILE["published"])
-MEASURES: Final = _measures(_FILE["ours"])
-"""Our measures. These and the published ones are by their ids."""
+
+
+def compat_id(name: str) -> str:
+    """The id of the scale of a published measure."""
+    return f"compat_{name}"
+
+
+def _scale(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Scale:  # noqa: ANN401
+    return Scale(
+        **fields,
+        unit=unit,
+        decimals=_DECIMALS[unit],
+        main=compared,
+        compared=compared,
+        part="" if compared else part,
+        bounds=None if unit else (0.0, 1.0),
+    )
+
+
+PUBLISHED: Final[Mapping[str, Scale]] = {
+    each["id"]: _scale(group["part"], **{**each, "id": compat_id(each["id"])})
+    for group in _FILE["published"]
+    for each in group["measures"]
+}
+"""The published measures by their names; their ids as scales are those of `compat_id`."""
+REPAIRED: Final = replace(PUBLISHED["passed"], id="compat_passed_repaired", label="Pass@1, labels repaired")
+MEASURES: Final[Mapping[str, Scale]] = {
+    each["id"]: _scale(group["part"], **each) for group in _FILE["ours"] for each in group["measures"]
+}
+"""Our measures by their ids. Of those that are compared the first one is tested first, the others where it differs."""
 COMPARED: Final = [name for name, measure in MEASURES.items() if measure.compared]
-"""The measures by which systems are compared. The first one is tested first, the others only where it differs."""
+SCALES: Final = (
+    *sorted(MEASURES.values(), key=lambda measure: not measure.compared), *PUBLISHED.values(), REPAIRED
+)  # fmt: skip
+"""The columns of the scorecard."""

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols.suite import Show, Suite, SuiteOptions
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
-
-if TYPE_CHECKING:
-    from fdbcore.suites.own_clips.document_types import ClipsDocument
 
 
 class OwnClips(Suite):
     """Recorded users of the user's own on side A; all measures of turn-taking, also by labels, in slices."""
 
     name = "clips"
-    schema = "fdbcore.clips/1"
-    run_scores = True
-    data_options = (
-        Option(
-            "--labels",
-            "Labels of the clips: a table (CSV) with a row per clip or per label, whose other columns make slices; or "
-            "a TextGrid, RTTM or Audacity file, or a folder of them.",
-            metavar="FILE",
-        ),
+    schema = "fdbcore.clips/2"
+    options = SuiteOptions(
+        data=(
+            Option(
+                "--labels",
+                "Labels of the clips: a table (CSV) with a row per clip or per label, whose other columns make slices; "
+                "or a TextGrid, RTTM or Audacity file, or a folder of them.",
+                metavar="FILE",
+            ),
+        )
     )
 
     def side_a(self, data: str) -> SideA:
@@ -36,12 +34,7 @@ class OwnClips(Suite):
         return side_a(data)
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Pools the measures of the calls of runs."""
         from fdbcore.suites.own_clips.scoring import score
@@ -52,7 +45,7 @@ class OwnClips(Suite):
         """The scorecard; a condition is a line, a subset a value of a column."""
         from fdbcore.suites.own_clips.card import card
 
-        return card(cast("ClipsDocument", document))
+        return card(document)
 
 
 SUITE: Final = OwnClips()

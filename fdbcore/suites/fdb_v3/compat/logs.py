@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from fdbcore.suites.fdb_v3.world.services import FUNCTIONS, FunctionCall
+from fdbcore.measures.tool_calls import HeldToolCall
+from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.measures.tool_calls import HeldToolCall
 
 GAP_S: Final = 2.0
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -24,12 +22,13 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 """The types of arguments by how the functions write them."""
 
 
-class LoggedCall(NamedTuple):
-    """A call that the system made. start_s: from the beginning of the user's recording; None: it is not known."""
+class LoggedCall(FunctionCall, frozen=True):
+    """A call that the system made. start_s: from the beginning of the user's recording; None: it is not known. end_s:
+    of its result, as far as a released result says so.
+    """
 
-    function: str
-    args: Mapping[str, Any]
     start_s: float | None
+    end_s: float | None = None
 
 
 class AsrWord(NamedTuple):
@@ -74,16 +73,12 @@ def user_end_s(words: Sequence[AsrWord]) -> float:
     return words[-1].end_s if words else 0.0
 
 
-def logged_calls(calls: Iterable[HeldToolCall]) -> tuple[LoggedCall, ...]:
+def logged_calls(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
     """The calls that the framework hands to a function, in their order; times are those of complete arguments.
 
     It rejects a call of an unknown function, one without a required argument, and one with a value of a wrong type. It
     drops arguments that the function does not have.
     """
-    return tuple(_logged(calls))
-
-
-def _logged(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
     for call in calls:
         if call["complete_tick"] is None or call["name"] not in FUNCTIONS or not isinstance(call["arguments"], dict):
             continue

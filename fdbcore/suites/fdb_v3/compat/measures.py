@@ -6,15 +6,17 @@ many, each measure over the recordings that the release takes for it.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
+from fdbcore.suites.fdb_v3.terms import PUBLISHED
+from fdbcore.suites.fdb_v3.world import FunctionCall
+from fdbcore.types.scorecard import Figure, Scale
 
 FailureKind = Literal["wrong_tools", "wrong_arguments"]
 
@@ -61,8 +63,8 @@ def paired_calls(expected: Iterable[FunctionCall], made: Iterable[LoggedCall]) -
     """For each expected call the first call of its function that is not used yet; None if there is none."""
     left = list(made)
     pairs = []
-    for function, _ in expected:
-        number = next((number for number, each in enumerate(left) if each.function == function), None)
+    for call in expected:
+        number = next((number for number, each in enumerate(left) if each.function == call.function), None)
         pairs.append(None if number is None else left.pop(number))
     return pairs
 
@@ -71,10 +73,8 @@ def right_arguments(log: SystemLog) -> list[bool | None]:
     """For each expected call, whether its call has the right arguments; None if a judge gave no verdict on them."""
     verdicts = log.arguments_right
     return [
-        False if call is None else matches_exactly(args, call.args) if verdicts is None else verdicts[number]
-        for number, ((_, args), call) in enumerate(
-            zip(log.expected, paired_calls(log.expected, log.calls), strict=True)
-        )
+        False if call is None else matches_exactly(each.args, call.args) if verdicts is None else verdicts[number]
+        for number, (each, call) in enumerate(zip(log.expected, paired_calls(log.expected, log.calls), strict=True))
     ]
 
 
@@ -131,85 +131,64 @@ def _since_user_end(log: SystemLog, time_s: float | None) -> float | None:
     return round(time_s - log.user_end_s, 3) if time_s is not None and log.user_end_s else None
 
 
-class CompatRate(NamedTuple):
-    """A mean over recordings. total: the sum of their values (of a share: how many there are). n: recordings."""
+def published_values(log: SystemLog, gate: bool = False) -> dict[str, float | None]:
+    """All published measures of one recording by their names; None where the release leaves it out. gate: as above.
 
-    total: float
+    In time is who does not answer before the user's end.
+    """
+    taken, has_passed = turn_taken(log), passes(log, gate)
+    first_s, call_s = first_response_s(log) if taken else None, tool_call_s(log)
+    selection, arguments, response = tool_selection(log), argument_accuracy(log), response_quality(log)
+    in_time = first_s is not None and first_s >= 0
+    found = {
+        "turn_take": taken,
+        "tool_selection": selection if taken else None,
+        "tool_selection_all": selection,
+        "argument_accuracy": arguments if taken else None,
+        "argument_accuracy_all": arguments,
+        "response_quality": response if taken else None,
+        "response_quality_all": response,
+        "passed": has_passed,
+        "interruption": None if first_s is None else first_s < 0,
+        "preemptive": None if call_s is None else call_s < 0,
+        "filler": bool(log.filler) if in_time and log.filler is not None else None,
+        "first_response": first_s if in_time else None,
+        "tool_call": call_s if in_time else None,
+        "completion": completion_s(log) if in_time else None,
+    }
+    return {name: None if value is None else float(value) for name, value in found.items()}
+
+
+def pooled_as_published(values: Sequence[float], scale: Scale) -> Figure:
+    """The mean over the recordings that have a measure; of latencies with the SD of a sample, 0 for one."""
+    if not values:
+        return Figure(None, n=0)
+    sd = (stdev(values) if len(values) > 1 else 0.0) if scale.unit else None
+    return Figure(fmean(values), sd, n=len(values))
+
+
+def compat_scores(logs: Iterable[SystemLog], gate: bool = False) -> dict[str, Figure]:
+    """The published measures of a system's recordings, by their names. gate: see `failure`."""
+    found = [published_values(log, gate) for log in logs]
+    return {
+        name: pooled_as_published([value for each in found if (value := each[name]) is not None], scale)
+        for name, scale in PUBLISHED.items()
+    }
+
+
+class LatencyExtremes(Struct, frozen=True):
+    """What is also published of a latency from the user's end, in s. upper_median_s: at n // 2 of the sorted ones."""
+
+    condition: str
+    system: str
+    measure: str
     n: int
-
-    @property
-    def rate(self) -> float | None:
-        """The mean; None without recordings."""
-        return self.total / self.n if self.n else None
-
-
-class LatencySummary(NamedTuple):
-    """Latencies in s. stdev_s: of a sample (n - 1), 0 for one. upper_median_s: at n // 2 of the sorted ones."""
-
-    n: int
-    mean_s: float
-    stdev_s: float
     least_s: float
     most_s: float
     upper_median_s: float
 
-
-@dataclass(frozen=True, slots=True)
-class CompatScores:
-    """What is published of a system. Latencies are None where no recording has one."""
-
-    turn_take: CompatRate
-    tool_selection: CompatRate
-    tool_selection_all: CompatRate
-    argument_accuracy: CompatRate
-    argument_accuracy_all: CompatRate
-    response_quality: CompatRate
-    response_quality_all: CompatRate
-    passed: CompatRate
-    interruption: CompatRate
-    preemptive: CompatRate
-    filler: CompatRate
-    first_response: LatencySummary | None
-    tool_call: LatencySummary | None
-    completion: LatencySummary | None
-    failures: Mapping[FailureKind, int]
-
-
-def compat_scores(logs: Sequence[SystemLog], gate: bool = False) -> CompatScores:
-    """The published measures of a system's recordings. gate: see `failure`."""
-    taken = [log for log in logs if turn_taken(log)]
-    first = [each for log in taken if (each := first_response_s(log)) is not None]
-    calls = [each for log in logs if (each := tool_call_s(log)) is not None]
-    in_time = [log for log in taken if (each := first_response_s(log)) is not None and each >= 0]
-    failures = Counter(kind for log in logs if (kind := failure(log, gate)) is not None)
-    return CompatScores(
-        turn_take=CompatRate(len(taken), len(logs)),
-        tool_selection=_mean(taken, tool_selection),
-        tool_selection_all=_mean(logs, tool_selection),
-        argument_accuracy=_mean(taken, argument_accuracy),
-        argument_accuracy_all=_mean(logs, argument_accuracy),
-        response_quality=_mean(taken, response_quality),
-        response_quality_all=_mean(logs, response_quality),
-        passed=_mean(logs, lambda log: passes(log, gate)),
-        interruption=CompatRate(sum(each < 0 for each in first), len(first)),
-        preemptive=CompatRate(sum(each < 0 for each in calls), len(calls)),
-        filler=_mean(in_time, lambda log: None if log.filler is None else float(bool(log.filler))),
-        first_response=latency_summary(map(first_response_s, in_time)),
-        tool_call=latency_summary(map(tool_call_s, in_time)),
-        completion=latency_summary(map(completion_s, in_time)),
-        failures=failures,
-    )
-
-
-def _mean(logs: Iterable[SystemLog], value: Callable[[SystemLog], float | None]) -> CompatRate:
-    found = [each for log in logs if (each := value(log)) is not None]
-    return CompatRate(math.fsum(found), len(found))
-
-
-def latency_summary(latencies_s: Iterable[float | None]) -> LatencySummary | None:
-    """The published figures of latencies; those that are missing are left out. None if there is none."""
-    found = sorted(each for each in latencies_s if each is not None)
-    if not found:
-        return None
-    spread = stdev(found) if len(found) > 1 else 0.0
-    return LatencySummary(len(found), fmean(found), spread, found[0], found[-1], found[len(found) // 2])
+    @classmethod
+    def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
+        """Those of a latency in s, of one recording or more."""
+        found = sorted(values)
+        return cls(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import Estimate, Floats
 from fdbcore.stats.raters import agreement
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.document_types import V3AgreementFigure, V3JudgeAgreement, V3PassedBy
-    from fdbcore.suites.fdb_v3.scenario_types import LabelKind
+from fdbcore.suites.fdb_v3.scenarios import LabelKind
+from fdbcore.suites.fdb_v3.world import FunctionCall
 
 MATCHER: Final = "exact matcher"
 
@@ -27,7 +27,44 @@ Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
 """The verdicts of each judge on each case."""
 
 
-def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[V3JudgeAgreement]:
+class AgreementFigure(Struct, frozen=True):
+    """A figure of agreement, with an interval over scenarios. reason: why it, or its interval, is null."""
+
+    value: float | None
+    ci95: Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+    reason: str
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> AgreementFigure:
+        """An estimate as it is published."""
+        return cls(estimate.value, estimate.interval, estimate.reason)
+
+
+class JudgeAgreement(Struct, frozen=True):
+    """How far two judges agree, or a judge and the exact matcher, on what both gave a verdict on."""
+
+    what: Annotated[Judged, Meta(description="arguments: of each pair of calls")]
+    system: Annotated[str | None, Meta(description="null: all systems")]
+    raters: Annotated[tuple[str, str], Meta(description="judges, or 'exact matcher'")]
+    n: int
+    both: Annotated[int, Meta(description="yes by both")]
+    first_only: int
+    second_only: int
+    neither: int
+    share: Annotated[AgreementFigure, Meta(description="on which they agree")]
+    kappa: Annotated[AgreementFigure, Meta(description="Cohen's")]
+
+
+class PassedBy(Struct, frozen=True):
+    """Pass@1 as published, released label, by who decides on arguments."""
+
+    system: str
+    by: Annotated[str, Meta(description="a judge, or 'exact matcher'")]
+    passed: int
+    n: Annotated[int, Meta(description="recordings that are scored")]
+
+
+def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[JudgeAgreement]:
     """Of each two that can be compared, over all systems, and over each of several."""
     systems = list(dict.fromkeys(case.system for case in cases))
     for what in ("arguments", "response", "filler"):
@@ -37,35 +74,30 @@ def agreement_of(cases: Sequence[V3Case], given: Given) -> Iterator[V3JudgeAgree
                 chosen = [number for number, case in enumerate(cases) if system in (None, case.system)]
                 counts = np.array([_counts(*(raters[name][number] for name in pair)) for number in chosen])
                 if counts.sum():
-                    yield _agreement(what, system, pair, counts, [cases[each].record["scenario"] for each in chosen])
+                    yield _agreement(what, system, pair, counts, [cases[each].record.scenario for each in chosen])
 
 
 def _raters(what: Judged, cases: Sequence[V3Case], given: Given) -> dict[str, list[list[bool | None]]]:
     """The verdicts of each rater on each case, in the same order."""
-    if what == "arguments":
-        pairs = [
-            [(wanted, made) for wanted, made in labelled_pairs(case, "as_released") if made is not None]
-            for case in cases
-        ]
-        found: dict[str, list[list[bool | None]]] = {
-            judge: [
-                [each.arguments[pair_key(*pair)].right for pair in own]
-                for each, own in zip(verdicts, pairs, strict=True)
-            ]
-            for judge, verdicts in given.items()
-        }
-        return {**found, MATCHER: [[matches_exactly(wanted.args, made.args) for wanted, made in own] for own in pairs]}
-    if what == "response":
-        return {
-            judge: [[None if each.response is None else each.response.right] for each in verdicts]
-            for judge, verdicts in given.items()
-        }
-    return {
-        judge: [
-            [each.speech.filler is not None if each.speech is not None and each.speech.n else None] for each in verdicts
-        ]
+    found = {
+        judge: [_said(what, each, case) for each, case in zip(verdicts, cases, strict=True)]
         for judge, verdicts in given.items()
     }
+    if what == "arguments":
+        found[MATCHER] = [[matches_exactly(wanted.args, made.args) for wanted, made in _made(case)] for case in cases]
+    return found
+
+
+def _said(what: Judged, verdicts: CaseVerdicts, case: V3Case) -> list[bool | None]:
+    if what == "arguments":
+        return [verdicts.arguments[pair_key(*pair)].right for pair in _made(case)]
+    if what == "response":
+        return [None if verdicts.response is None else verdicts.response.right]
+    return [verdicts.speech.filler is not None if verdicts.speech is not None and verdicts.speech.n else None]
+
+
+def _made(case: V3Case) -> list[tuple[FunctionCall, LoggedCall]]:
+    return [(wanted, made) for wanted, made in labelled_pairs(case, "as_released") if made is not None]
 
 
 def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list[int]:
@@ -76,29 +108,14 @@ def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list
 
 def _agreement(
     what: Judged, system: str | None, raters: tuple[str, str], counts: Floats, scenarios: Sequence[str]
-) -> V3JudgeAgreement:
+) -> JudgeAgreement:
     neither, second_only, first_only, both = (int(each) for each in counts.sum(axis=0))
-    share, kappa = agreement(counts, scenarios)
-    return {
-        "what": what,
-        "system": system,
-        "raters": raters,
-        "n": int(counts.sum()),
-        "both": both,
-        "first_only": first_only,
-        "second_only": second_only,
-        "neither": neither,
-        "share": figure_of(share),
-        "kappa": figure_of(kappa),
-    }
+    share, kappa = map(AgreementFigure.of, agreement(counts, scenarios))
+    n = int(counts.sum())
+    return JudgeAgreement(what, system, raters, n, both, first_only, second_only, neither, share, kappa)
 
 
-def figure_of(estimate: Estimate) -> V3AgreementFigure:
-    """An estimate as JSON values."""
-    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
-
-
-def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
+def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[PassedBy]:
     """Pass@1 of each system by each judge, and by the exact matcher."""
     for system in dict.fromkeys(case.system for case in cases):
         for rater in (*given, MATCHER):
@@ -108,7 +125,7 @@ def passed_by(cases: Sequence[V3Case], given: Given) -> Iterator[V3PassedBy]:
                     right = None if rater == MATCHER else right_by(given[rater][number], case, "as_released")
                     has_passed = passes(replace(case.log, arguments_right=right))
                     known += [] if has_passed is None else [has_passed]
-            yield {"system": system, "by": rater, "passed": sum(known), "n": len(known)}
+            yield PassedBy(system, rater, sum(known), len(known))
 
 
 def right_by(verdicts: CaseVerdicts, case: V3Case, label: LabelKind) -> tuple[bool | None, ...]:

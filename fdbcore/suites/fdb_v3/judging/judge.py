@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+from msgspec import Meta
+
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.runs.asking import (
     JUDGED,
     Desk,
@@ -23,7 +26,9 @@ from fdbcore.runs.asking import (
 )
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runs.verdicts import Verdict, verdict_of
-from fdbcore.suites.fdb_v3.judging.agreement import agreement_of, passed_by, right_by
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat.logs import SystemLog
+from fdbcore.suites.fdb_v3.judging.agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by
 from fdbcore.suites.fdb_v3.judging.questions import (
     argument_questions,
     labelled_pairs,
@@ -31,16 +36,19 @@ from fdbcore.suites.fdb_v3.judging.questions import (
     response_question,
     speech_question,
 )
-from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, speech_verdict_of
+from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, GivenVerdict, V3Verdicts, speech_verdict_of
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.compat.logs import SystemLog
-    from fdbcore.suites.fdb_v3.document_types import V3Judging, V3Verdict, V3Verdicts
 
 DEFAULT_REQUESTS: Final = 4
 SAID_NOTHING: Final = Verdict(False, "it said nothing")
+
+
+class V3Judging(JudgingSpent):
+    """How judges were asked, what that took, and how far they agree with the exact matcher and with each other."""
+
+    judges: Annotated[list[str], Meta(description="the first one gives the verdicts of all tables")]
+    agreement: list[JudgeAgreement]
+    passed: list[PassedBy]
 
 
 @dataclass(slots=True)
@@ -75,7 +83,7 @@ def judge_cases(
     for case, verdicts in zip(cases, next(iter(given.values())), strict=True):
         case.log = _filled(replace(case.log, arguments_right=right_by(verdicts, case, "as_released")), verdicts)
         case.repaired_right = right_by(verdicts, case, "repaired")
-        case.verdicts = _verdicts_json(case, verdicts)
+        case.verdicts = _given(case, verdicts)
     judging: V3Judging = {
         **spent_on(requests, options.repeats, desk.stopped),
         "judges": list(given),
@@ -143,8 +151,8 @@ def _filled(log: SystemLog, verdicts: CaseVerdicts) -> SystemLog:
     """The log with what was found in the response and in the speech."""
     speech = verdicts.speech
     if speech is not None and speech.n:
-        filler = "" if speech.filler is None else speech.filler["text"]
-        log = replace(log, filler=filler, key_start_s=None if speech.key is None else speech.key["start_s"])
+        filler = "" if speech.filler is None else speech.filler.text
+        log = replace(log, filler=filler, key_start_s=None if speech.key is None else speech.key.start_s)
     return replace(log, response_right=None if verdicts.response is None else verdicts.response.right)
 
 
@@ -180,26 +188,14 @@ def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
             "nobody transcribed the system (--transcriber)"
         )
     said = [case for case in cases if case.b_words is not None and case.log.transcript.strip()]
-    if unknown := sum(not case.record.get("reply", "") for case in said):
+    if unknown := sum(not case.record.reply for case in said):
         yield f"responses are unscored in {unknown} of {len(cases)} calls: their labels have no reference reply"
 
 
-def _verdicts_json(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
-    speech = verdicts.speech
-    return {
-        "arguments": [
-            None if made is None else _verdict_json(verdicts.arguments[pair_key(expected, made)])
-            for expected, made in labelled_pairs(case, "as_released")
-        ],
-        "response": None if verdicts.response is None else _verdict_json(verdicts.response),
-        "filler": None if speech is None else speech.filler,
-        "key": None if speech is None else speech.key,
-        "speech_reason": None if speech is None else speech.reason,
-    }
-
-
-def _verdict_json(verdict: Verdict) -> V3Verdict:
-    found: V3Verdict = {"right": verdict.right, "reason": verdict.reason}
-    if len(verdict.repeats) > 1:
-        found["repeats"] = list(verdict.repeats)
-    return found
+def _given(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
+    speech, pairs = verdicts.speech, labelled_pairs(case, "as_released")
+    return V3Verdicts(
+        [None if made is None else GivenVerdict.of(verdicts.arguments[pair_key(each, made)]) for each, made in pairs],
+        None if verdicts.response is None else GivenVerdict.of(verdicts.response),
+        *((None, None, None) if speech is None else (speech.filler, speech.key, speech.reason)),
+    )

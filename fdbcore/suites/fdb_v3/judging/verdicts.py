@@ -5,13 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
 
 from fdbcore.runs.asking import JudgeAnswer
 from fdbcore.runs.verdicts import Verdict, why_not
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.document_types import V3SaidPart
+
+class SaidPart(Struct, frozen=True):
+    """Words of the system that a judge took for filler, or for the key information."""
+
+    text: str
+    start_s: Annotated[float, Meta(description="from the beginning of the user's recording")]
+    end_s: float
+
+
+class GivenVerdict(Struct, frozen=True, omit_defaults=True):
+    """A verdict of the first judge. Of several answers it is what more than half of them say."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: Annotated[list[bool | None], Meta(description="of each answer, if there are several")] = []
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> GivenVerdict:
+        """A verdict as it is kept."""
+        return cls(verdict.right, verdict.reason, list(verdict.repeats) if len(verdict.repeats) > 1 else [])
+
+
+class V3Verdicts(Struct, frozen=True):
+    """What the first judge says of a call, by the released label."""
+
+    arguments: Annotated[list[GivenVerdict | None], Meta(description="of each expected call; null: it was not made")]
+    response: Annotated[GivenVerdict | None, Meta(description="null: it was not asked")]
+    filler: Annotated[SaidPart | None, Meta(description="null: none, or unscored")]
+    key: Annotated[SaidPart | None, Meta(description="null: none, or unscored")]
+    speech_reason: Annotated[str | None, Meta(description="of filler and key; null: it was not asked")]
 
 
 class SpeechVerdict(NamedTuple):
@@ -21,8 +51,8 @@ class SpeechVerdict(NamedTuple):
     """
 
     n: int
-    filler: V3SaidPart | None
-    key: V3SaidPart | None
+    filler: SaidPart | None
+    key: SaidPart | None
     reason: str
     why_not: str = ""
 
@@ -45,13 +75,13 @@ def speech_verdict_of(answers: Sequence[JudgeAnswer]) -> SpeechVerdict:
     return SpeechVerdict(len(given), _middle("filler", given), _middle("key", given), reason, why_not(answers))
 
 
-def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> V3SaidPart | None:
-    found: list[V3SaidPart] = [
-        {"text": text, "start_s": float(marks[f"{part}_from_s"]), "end_s": float(marks[f"{part}_to_s"])}
+def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> SaidPart | None:
+    found = [
+        SaidPart(text, float(marks[f"{part}_from_s"]), float(marks[f"{part}_to_s"]))
         for marks in given
         if (text := marks[part].strip())
     ]
     if 2 * len(found) <= len(given):
         return None
-    middle_s = median_low(each["start_s"] for each in found)
-    return next(each for each in found if each["start_s"] == middle_s)
+    middle_s = median_low(each.start_s for each in found)
+    return next(each for each in found if each.start_s == middle_s)

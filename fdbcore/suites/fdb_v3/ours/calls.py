@@ -28,11 +28,13 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
+from fdbcore.measures.tool_calls import HeldToolCall
 from fdbcore.runtime.json_values import resolved
 from fdbcore.suites.fdb_v3.pairing import right_pairs
-from fdbcore.suites.fdb_v3.world.services import (
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
+from fdbcore.suites.fdb_v3.world import (
     FUNCTIONS,
     REFERENCE,
     FunctionCall,
@@ -42,19 +44,13 @@ from fdbcore.suites.fdb_v3.world.services import (
 )
 from fdbcore.worlds.faults import ERROR
 
-if TYPE_CHECKING:
-    from fdbcore.measures.tool_calls import HeldToolCall
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RollbackEntry
-
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")
 
 
-class MadeCall(NamedTuple):
+class MadeCall(FunctionCall, frozen=True):
     """A call whose arguments came, at `tick`. end_tick: of its result, or of its cancellation; None: not known."""
 
-    function: str
-    args: Mapping[str, Any]
     tick: int
     end_tick: int | None
     status: str
@@ -107,24 +103,12 @@ class CallReview:
     gone: frozenset[int]
     rollback: RollbackEntry
 
-    def expected_functions(self) -> list[str]:
-        """The functions of the expected calls."""
-        return [self.label[number].function for number in self.expected]
-
-    def made_functions(self) -> list[str]:
-        """The functions of the calls that count."""
-        return [call.function for place, call in enumerate(self.calls) if place not in self.gone]
-
-    def done(self, number: int) -> bool:
-        """Whether a right call was made for an expected one, and was answered."""
-        return number in self.right and self.calls[self.pairs[number]].status == "ok"
-
     def missing(self) -> list[int]:
         """The expected calls that were not made, or that failed and were not tried again."""
         return [
             number
             for number in self.expected
-            if number not in self.pairs or (number in self.right and not self.done(number))
+            if number not in self.pairs or (number in self.right and self.calls[self.pairs[number]].status != "ok")
         ]
 
     def foreign(self) -> list[int]:
@@ -167,7 +151,7 @@ class CallReview:
 
         Arguments are told by their names; where the label has none of these names, all values are looked at.
         """
-        original, corrected = self.rollback.get("original", {}), self.rollback.get("corrected", {})
+        original, corrected = self.rollback.original, self.rollback.corrected
         taken_back = {
             name: value for name, value in original.items() if not (name in corrected and same(value, corrected[name]))
         }
@@ -199,13 +183,11 @@ class CallReview:
         A right call may be made in other words than the label has: the state is that of its own words.
         """
         wanted = [
-            FunctionCall(call.function, call.args if number not in self.right else self.calls[self.pairs[number]].args)
-            for number, call in enumerate(self.label)
-            if number in self.expected
+            self.calls[self.pairs[number]] if number in self.right else self.label[number] for number in self.expected
         ]
         if found is None:
             ran = [call for call in self.calls if call.status not in (*REFUSED, *FAILED)]
-            found = outcome((FunctionCall(call.function, call.args) for call in ran), resolves=False).state
+            found = outcome(ran, resolves=False).state
         return state_differences(outcome(wanted, resolves=False).state, found)
 
 
@@ -219,16 +201,19 @@ def review(
 
     accepted: numbers of expected calls, and the places of calls that a judge takes for right for them.
     """
-    raw = [FunctionCall(entry["function"], entry["args"]) for entry in entries]
-    label = outcome(raw).calls
-    needs = [frozenset(_referred(call.args, number)) for number, call in enumerate(raw)]
+    label = outcome(entries).calls
+    needs = [frozenset(_referred(call.args, number)) for number, call in enumerate(entries)]
     gone = frozenset(_gone(calls))
     counting = [place for place in range(len(calls)) if place not in gone]
-    optional = {number for number, entry in enumerate(entries) if entry.get("optional", False)}
-    by_weight = sorted(range(len(raw)), key=lambda number: number in optional)
+    optional = {number for number, entry in enumerate(entries) if entry.optional}
+    by_weight = sorted(range(len(entries)), key=lambda number: number in optional)
     fits = [
-        [place for place in counting if (number, place) in accepted or _fits(number, calls[place], raw, label, calls)]
-        for number in range(len(raw))
+        [
+            place
+            for place in counting
+            if (number, place) in accepted or _fits(number, calls[place], entries, label, calls)
+        ]
+        for number in range(len(entries))
     ]
     pairs = right_pairs(fits, by_weight)
     right, right_calls = frozenset(pairs), [calls[place] for place in pairs.values()]
@@ -236,7 +221,7 @@ def review(
     for number in by_weight:
         if number not in pairs:
             free = (place for place in candidates if place not in pairs.values())
-            place = next((each for each in free if calls[each].function == raw[number].function), None)
+            place = next((each for each in free if calls[each].function == entries[number].function), None)
             if place is not None:
                 pairs[number] = place
     return CallReview(
@@ -245,7 +230,7 @@ def review(
         calls=calls,
         pairs=pairs,
         right=right,
-        expected=[number for number in range(len(raw)) if number in pairs or number not in optional],
+        expected=[number for number in range(len(entries)) if number in pairs or number not in optional],
         left=[place for place in counting if place not in pairs.values()],
         gone=gone,
         rollback=rollback,

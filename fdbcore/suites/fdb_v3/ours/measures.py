@@ -11,17 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
 from fdbcore.suites.fdb_v3.ours.calls import CallReview, MadeCall, made_calls, review
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
 from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import V3Case
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
 
 CORRECTION: Final = "SELF_CORRECTION"
 
@@ -49,7 +47,10 @@ def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | Non
     references = calls.references()
     found: dict[str, float | None] = {
         "passed": _failure(calls, case) is None,
-        "tool_selection": tool_selection_f1(calls.expected_functions(), calls.made_functions()),
+        "tool_selection": tool_selection_f1(
+            (calls.label[number].function for number in calls.expected),
+            (call.function for place, call in enumerate(calls.calls) if place not in calls.gone),
+        ),
         "arguments": len(calls.right) / len(calls.expected) if calls.expected else 1.0,
         "in_order": (-1 not in order and order == sorted(order)) if len(order) > 1 else None,
         "needs_met": 1 - len(calls.unmet_needs()) / len(references) if references else None,
@@ -74,8 +75,8 @@ def failure(case: V3Case, log: SystemLog | None = None) -> FailureClass | None:
 
 
 def _reviewed(case: V3Case, log: SystemLog | None) -> CallReview:
-    entries, calls = case.record.get("repaired", []), made_calls(case.calls)
-    return review(entries, calls, case.record.get("rollback", {}), set(_accepted(log, entries, calls)))
+    entries, calls = case.record.repaired, made_calls(case.calls)
+    return review(entries, calls, case.record.rollback or RollbackEntry(), set(_accepted(log, entries, calls)))
 
 
 def _accepted(
@@ -85,16 +86,16 @@ def _accepted(
     if log is None or log.arguments_right is None:
         return
     numbers = iter(enumerate(entries))
-    for (function, args), made, is_right in zip(
+    for expected, made, is_right in zip(
         log.expected, paired_calls(log.expected, log.calls), log.arguments_right, strict=True
     ):
         # The log leaves out optional calls that were not made.
-        number = next(number for number, entry in numbers if entry["function"] == function and entry["args"] == args)
+        number = next(number for number, entry in numbers if entry == expected)
         if is_right and made is not None:
             yield from (
                 (number, place)
                 for place, call in enumerate(calls)
-                if call.function == function
+                if call.function == expected.function
                 and (call.args == made.args if made.start_s is None else call.tick == round(made.start_s * TICKS_PER_S))
             )
 
@@ -123,7 +124,7 @@ def _kind_of(wrong: Sequence[int], calls: CallReview) -> FailureClass:
 def _corrects(case: V3Case) -> bool:
     """Whether the user takes something back."""
     record = case.record
-    return record.get("rollback_test", False) or "rollback" in record or CORRECTION in record.get("disfluencies", [])
+    return bool(record.rollback_test or record.rollback) or CORRECTION in record.disfluencies
 
 
 def _speech(case: V3Case) -> Sequence[Span]:

@@ -12,30 +12,35 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, NotRequired, TypedDict, cast
+
+from msgspec import UNSET
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import InputError
-from fdbcore.suites.fdb_v3.released.released_types import ReleasedCall, ReleasedScenario
+from fdbcore.recording.form import converted
 from fdbcore.suites.fdb_v3.released.repairs import repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
-from fdbcore.suites.fdb_v3.world.services import FUNCTIONS
+from fdbcore.suites.fdb_v3.scenarios import (
+    SCHEMA,
+    DataCard,
+    Difficulty,
+    Disfluency,
+    Domain,
+    ExpectedCallEntry,
+    RecordedAudioEntry,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    ResultEntry,
+    RollbackEntry,
+    counts_of,
+)
+from fdbcore.suites.fdb_v3.world import FUNCTIONS
 from fdbcore.types import Problem
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import (
-        DataCard,
-        DataCounts,
-        ExpectedCallEntry,
-        RecordedAudioEntry,
-        RecordedScenarioEntry,
-        RecordedScenarioFile,
-    )
-
-SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
 SCENARIOS: Final = "benchmark_data_v2.json"
 METADATA: Final = "metadata.json"
 CREDIT: Final = "Full-Duplex-Bench-v3 (Lin et al., arXiv 2604.04847), CC BY-NC 4.0, https://github.com/DanielLin94144/Full-Duplex-Bench"
@@ -46,6 +51,44 @@ _FLAT: Final = re.compile(r"(.+)_([0-9a-f]{24})", re.ASCII)
 _SPEAKER: Final = re.compile(r"[0-9a-f]{24}", re.ASCII)
 _NESTED: Final = "example_"
 _RESULT: Final = re.compile(r"result_(.+)\.json")
+
+
+class ReleasedTurn(TypedDict):
+    """What a user says, and what a system should reply."""
+
+    user: NotRequired[str]
+    ai: NotRequired[str]
+
+
+class ReleasedRollback(TypedDict):
+    """Arguments before and after a correction."""
+
+    original_param: NotRequired[dict[str, Any]]
+    corrected_param: NotRequired[dict[str, Any]]
+
+
+class ReleasedCall(TypedDict):
+    """An expected call. A text under any other name is a note."""
+
+    function: str
+    args: NotRequired[dict[str, Any]]
+
+
+class ReleasedScenario(TypedDict):
+    """A scenario: an entry of benchmark_data_v2.json, and a metadata.json."""
+
+    id: str
+    domain: Domain
+    title: NotRequired[str]
+    difficulty: Difficulty
+    dialogue: list[ReleasedTurn]
+    acting_notes: NotRequired[str]
+    disfluency_features: NotRequired[list[Disfluency]]
+    expected_tool_calls: NotRequired[list[dict[str, Any]]]
+    num_expected_calls: NotRequired[int]
+    state_rollback_test: NotRequired[bool]
+    state_rollback_details: NotRequired[ReleasedRollback]
+    latency_profile: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -66,25 +109,15 @@ class Imported:
 
     def file(self) -> RecordedScenarioFile:
         """The file of recorded scenarios."""
-        said = {each["scenario"] for each in self.records}
-        card: DataCard = {
+        card = DataCard(
             **counts_of(self.records),
-            "silent_scenarios": len(self.scenarios.keys() - said),
-            "annotators": NOT_PUBLISHED,
-            "guideline": NOT_PUBLISHED,
-            "agreement": NOT_PUBLISHED,
-            "synthetic": False,
-        }
-        return {"schema": SCHEMA, "credit": CREDIT, "card": card, "record": self.records}
-
-
-def counts_of(records: Sequence[RecordedScenarioEntry]) -> DataCounts:
-    """How many recordings, scenarios and speakers there are."""
-    return {
-        "recordings": len(records),
-        "scenarios": len({each["scenario"] for each in records}),
-        "speakers": len({each["speaker"] for each in records}),
-    }
+            silent_scenarios=len(self.scenarios.keys() - {each.scenario for each in self.records}),
+            annotators=NOT_PUBLISHED,
+            guideline=NOT_PUBLISHED,
+            agreement=NOT_PUBLISHED,
+            synthetic=False,
+        )
+        return RecordedScenarioFile(SCHEMA, CREDIT, card, self.records)
 
 
 def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Imported:
@@ -108,7 +141,6 @@ def import_folder(folder: Path, out: Path, show: Callable[[str], None]) -> Impor
         except InputError as error:
             found.problems.append(str(error))
             continue
-        _add_results(record, audio.parent, out.parent, found)
         found.records.append(record)
     return found
 
@@ -151,7 +183,7 @@ def _record(audio: Path, base: Path, found: Imported) -> RecordedScenarioEntry:
     if scenario["id"] != scenario_id:
         raise InputError(f"{where}: id: expected {scenario_id!r}, as the folder is named, got {scenario['id']!r}")
     record_id = f"{scenario_id}_{speaker}"
-    if any(each["id"] == record_id for each in found.records):
+    if any(each.id == record_id for each in found.records):
         raise InputError(f"{folder}: expected one recording of {record_id}, got two")
     script = scenario["dialogue"][0].get("user", "")
     released = [_expected(call, f"{where}: expected_tool_calls {n}", found)
@@ -161,29 +193,27 @@ def _record(audio: Path, base: Path, found: Imported) -> RecordedScenarioEntry:
         raise InputError(f"{where}: num_expected_calls: expected {len(released)}, as calls are listed, got {n_calls}")
     calls, repairs = repaired(released, script)
     rollback = scenario.get("state_rollback_details", {})
-    more: dict[str, Any] = {
-        "title": scenario.get("title"),
-        "acting_notes": scenario.get("acting_notes"),
-        "latency_profile": scenario.get("latency_profile"),
-        "script": script,
-        "reply": scenario["dialogue"][-1].get("ai", ""),
-        "disfluencies": scenario.get("disfluency_features", []),
-        "rollback": {name.removesuffix("_param"): value for name, value in rollback.items()},
-        "as_released": released,
-        "repaired": calls,
-        "repairs": repairs,
-    }
-    record: dict[str, Any] = {
-        "id": record_id,
-        "scenario": scenario_id,
-        "speaker": speaker,
-        "domain": scenario["domain"],
-        "difficulty": scenario["difficulty"],
-        **{name: value for name, value in more.items() if value},
-        "rollback_test": scenario.get("state_rollback_test", False),
-        "audio": _audio(audio, base),
-    }
-    return cast("RecordedScenarioEntry", record)
+    changes = {name.removesuffix("_param"): value for name, value in rollback.items()}
+    return RecordedScenarioEntry(
+        id=record_id,
+        scenario=scenario_id,
+        speaker=speaker,
+        domain=scenario["domain"],
+        difficulty=scenario["difficulty"],
+        title=scenario.get("title", ""),
+        script=script,
+        reply=scenario["dialogue"][-1].get("ai", ""),
+        acting_notes=scenario.get("acting_notes", ""),
+        disfluencies=scenario.get("disfluency_features", []),
+        rollback_test=scenario.get("state_rollback_test", False),
+        rollback=converted(changes, RollbackEntry) if changes else UNSET,
+        latency_profile=scenario.get("latency_profile", ""),
+        audio=_audio(audio, base),
+        as_released=released,
+        repaired=calls,
+        repairs=repairs,
+        results=list(_results(record_id, folder, base, found)),
+    )
 
 
 def _expected(call: Mapping[str, Any], where: str, found: Imported) -> ExpectedCallEntry:
@@ -192,28 +222,22 @@ def _expected(call: Mapping[str, Any], where: str, found: Imported) -> ExpectedC
         raise InputError(f"{where}: function: expected one of {', '.join(FUNCTIONS)}, got {known['function']!r}")
     notes = [str(call[name]) for name in sorted(unknown) if isinstance(call.get(name), str)]
     found.unknown.update(f"expected_tool_calls: {name}" for name in unknown if not isinstance(call.get(name), str))
-    entry: ExpectedCallEntry = {"function": known["function"], "args": known.get("args", {})}
-    if notes:
-        entry["note"] = "; ".join(notes)
-    return entry
+    return ExpectedCallEntry(known["function"], known.get("args", {}), "; ".join(notes))
 
 
 def _audio(path: Path, base: Path) -> RecordedAudioEntry:
     with AudioFile(path) as file:
-        entry: RecordedAudioEntry = {
-            "path": os.path.relpath(path, base),
-            "rate_hz": file.rate_hz,
-            "channels": file.channels,
-        }
-        if file.bit_depth is not None:
-            entry["bit_depth"] = file.bit_depth
-        if file.stated_s is not None:
-            entry["length_s"] = round(file.stated_s, 3)
-    return entry
+        return RecordedAudioEntry(
+            os.path.relpath(path, base),
+            file.rate_hz,
+            file.channels,
+            UNSET if file.bit_depth is None else file.bit_depth,
+            UNSET if file.stated_s is None else round(file.stated_s, 3),
+        )
 
 
-def _add_results(record: RecordedScenarioEntry, folder: Path, base: Path, found: Imported) -> None:
-    """Note what systems did with a recording, and read it."""
+def _results(record_id: str, folder: Path, base: Path, found: Imported) -> Iterator[ResultEntry]:
+    """What systems did with a recording, which is read, too."""
     for path in sorted(folder.glob("result_*.json")):
         match = _RESULT.fullmatch(path.name)
         assert match is not None
@@ -224,8 +248,7 @@ def _add_results(record: RecordedScenarioEntry, folder: Path, base: Path, found:
             found.problems.append(str(error))
             continue
         found.unknown.update(f"result_*.json: {name}" for name in unknown)
-        found.results.setdefault(provider, {})[record["id"]] = result
+        found.results.setdefault(provider, {})[record_id] = result
         audio = folder / f"output_{provider}.wav"
-        heard = {"audio": os.path.relpath(audio, base)} if audio.is_file() else {}
-        entry = {"provider": provider, "result": os.path.relpath(path, base), **heard}
-        record.setdefault("results", []).append(entry)  # type: ignore[arg-type]
+        heard = os.path.relpath(audio, base) if audio.is_file() else ""
+        yield ResultEntry(provider, os.path.relpath(path, base), heard)

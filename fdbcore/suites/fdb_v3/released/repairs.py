@@ -10,13 +10,14 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.world.services import ANY, FUNCTIONS, REFERENCE, FunctionCall, outcome
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry, RepairEntry, RepairKind
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RepairEntry, RepairKind
+from fdbcore.suites.fdb_v3.world import ANY, FUNCTIONS, REFERENCE, outcome
 
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 
@@ -26,17 +27,16 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
     calls = deepcopy(list(released))
     repairs: list[RepairEntry] = []
     for number, call in enumerate(calls, 1):
-        if call["function"] not in FUNCTIONS:
+        if call.function not in FUNCTIONS:
             continue
         for changes in _changes(number, call, calls, script):
             for change in changes:
-                _apply(change, call["args"])
+                _apply(change, call.args)
             repairs += changes
-        note = call.get("note", "")
-        if _CONDITION.search(note) and not re.search(r"\d", note):
-            call["optional"] = True
-            reason = f"its condition ({note}) names no value to compare with: right with the call, and without it"
-            repairs.append({"kind": "no_predicate", "call": number, "reason": reason})
+        if _CONDITION.search(call.note) and not re.search(r"\d", call.note):
+            calls[number - 1] = replace(call, optional=True)
+            reason = f"its condition ({call.note}) names no value to compare with: right with the call, and without it"
+            repairs.append(RepairEntry(kind="no_predicate", call=number, reason=reason))
     return calls, repairs
 
 
@@ -44,51 +44,44 @@ def _changes(
     number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCallEntry], script: str
 ) -> Iterator[list[RepairEntry]]:
     """What is to be changed, step by step: each step sees what the ones before have made of the call."""
-    yield _arguments(number, call)
-    yield _references(number, call, calls)
-    yield _city(number, call, script)
+    yield list(_arguments(number, call))
+    yield list(_references(number, call, calls))
+    yield list(_city(number, call, script))
 
 
 def _apply(change: RepairEntry, args: dict[str, Any]) -> None:
-    if "after" in change:
-        args[change["argument"]] = change["after"]
+    assert change.argument is not UNSET
+    if change.after is UNSET:
+        del args[change.argument]
     else:
-        del args[change["argument"]]
+        args[change.argument] = change.after
 
 
-def _arguments(number: int, call: ExpectedCallEntry) -> list[RepairEntry]:
+def _arguments(number: int, call: ExpectedCallEntry) -> Iterator[RepairEntry]:
     """Arguments that the function lacks, that the label lacks, and values of a filter that are no text."""
-    function, args = call["function"], call["args"]
+    function, args = call.function, call.args
     known = inspect.signature(FUNCTIONS[function]).parameters
-    repairs: list[RepairEntry] = []
+
     for name, value in args.items():
         if name not in known:
-            reason = f"{function} has no {name}: no system can send it"
-            repairs.append(
-                {"kind": "unknown_argument", "call": number, "argument": name, "before": value, "reason": reason}
+            yield _change(
+                "unknown_argument", number, name, f"{function} has no {name}: no system can send it", before=value
             )
     for name, parameter in known.items():
         if name not in args and parameter.default is inspect.Parameter.empty:
             reason = f"{function} requires {name}, and the label has none: any value is right"
-            repairs.append(
-                {"kind": "missing_argument", "call": number, "argument": name, "after": ANY, "reason": reason}
-            )
+            yield _change("missing_argument", number, name, reason, after=ANY)
     value = args.get("value")
     if function == "update_search_filter" and isinstance(value, int | float):
-        reason = f"{function} takes the value as a text"
-        repairs.append(_change("filter_type", number, "value", value, str(value).lower(), reason))
-    return repairs
+        yield _change(
+            "filter_type", number, "value", f"{function} takes the value as a text", value, str(value).lower()
+        )
 
 
-def _change(kind: RepairKind, number: int, argument: str, before: object, after: object, reason: str) -> RepairEntry:
-    return {"kind": kind, "call": number, "argument": argument, "before": before, "after": after, "reason": reason}
-
-
-def _references(number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCallEntry]) -> list[RepairEntry]:
+def _references(number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCallEntry]) -> Iterator[RepairEntry]:
     """References to what no result has: to the only id of that result, if an id is meant; else any value."""
-    results = outcome(FunctionCall(each["function"], each["args"]) for each in calls[: number - 1]).results
-    repairs = []
-    for name, value in call["args"].items():
+    results = outcome(calls[: number - 1]).results
+    for name, value in call.args.items():
         if not isinstance(value, str) or not value.startswith("$") or value == ANY or resolved(value, results) != value:
             continue
         reference = REFERENCE.match(value)
@@ -96,8 +89,7 @@ def _references(number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCa
         ids = _ids(results[earlier], f"$RESULT_{earlier}") if earlier < len(results) else []
         after = ids[0] if value.endswith("_id") and len(ids) == 1 else ANY
         reason = "no result has such a value: " + ("its only id is meant" if after != ANY else "any value is right")
-        repairs.append(_change("missing_reference", number, name, value, after, reason))
-    return repairs
+        yield _change("missing_reference", number, name, reason, value, after)
 
 
 def _ids(value: object, path: str) -> list[str]:
@@ -110,10 +102,15 @@ def _ids(value: object, path: str) -> list[str]:
     return own + [each for name, item in value.items() for each in _ids(item, f"{path}.{name}")]
 
 
-def _city(number: int, call: ExpectedCallEntry, script: str) -> list[RepairEntry]:
+def _city(number: int, call: ExpectedCallEntry, script: str) -> Iterator[RepairEntry]:
     """A city of which the user says no word."""
-    city = call["args"].get("city")
+    city = call.args.get("city")
     said = set(re.findall(r"\w+", script.lower()))
-    if not isinstance(city, str) or city.startswith("$") or not said or said & set(re.findall(r"\w+", city.lower())):
-        return []
-    return [_change("unsaid_city", number, "city", city, ANY, f"the user says no word of {city}: any city is right")]
+    if isinstance(city, str) and not city.startswith("$") and said and not said & {*re.findall(r"\w+", city.lower())}:
+        yield _change("unsaid_city", number, "city", f"the user says no word of {city}: any city is right", city, ANY)
+
+
+def _change(
+    kind: RepairKind, number: int, argument: str, reason: str, before: object = UNSET, after: object = UNSET
+) -> RepairEntry:
+    return RepairEntry(kind=kind, call=number, argument=argument, before=before, after=after, reason=reason)

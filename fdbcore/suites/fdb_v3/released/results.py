@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, NotRequired, TypedDict, cast
+
+from msgspec.structs import replace
 
 from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import json_value
@@ -15,25 +17,63 @@ from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs
-from fdbcore.suites.fdb_v3.released.released_types import ReleasedResult
-from fdbcore.suites.fdb_v3.world.services import FunctionCall, outcome, state_differences
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
+from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
 LATEST_S: Final = 86_400.0
 """Times are from the start of a stream: what is more than a day off is a time of the clock, or none."""
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.released.released_types import ReleasedToolCall, ReleasedWord
-    from fdbcore.suites.fdb_v3.scenario_types import ExpectedCallEntry
+
+class ReleasedWord(TypedDict):
+    """A word of a recogniser. timestamp: its start and end in s."""
+
+    text: NotRequired[str]
+    timestamp: list[float]
+
+
+class ReleasedToolCall(TypedDict):
+    """A call that a system made, in s from the start of the stream. timestamp: in older files."""
+
+    function: str
+    args: NotRequired[dict[str, Any]]
+    timestamp_start: NotRequired[float]
+    timestamp_end: NotRequired[float]
+    timestamp: NotRequired[float]
+    result: NotRequired[Any]
+
+
+class ReleasedResult(TypedDict):
+    """What a system did: a result_{provider}.json. A run that failed has few of these. What is Any is not read."""
+
+    pid: NotRequired[Any]
+    example_id: NotRequired[Any]
+    category: NotRequired[Any]
+    title: NotRequired[Any]
+    provider: NotRequired[Any]
+    evaluated_at: NotRequired[Any]
+    status: NotRequired[str]
+    room_name: NotRequired[Any]
+    stream_start_time: NotRequired[Any]
+    inference_time_s: NotRequired[Any]
+    input_transcript: NotRequired[Any]
+    input_asr_chunks: NotRequired[list[ReleasedWord]]
+    asr_chunks: NotRequired[list[ReleasedWord]]
+    transcript: NotRequired[str]
+    user_speech_end_rel: NotRequired[float]
+    audio_agent_speech_start: NotRequired[float]
+    perceived_total_latency: NotRequired[Any]
+    latency: NotRequired[Any]
+    actual_tool_calls: NotRequired[list[ReleasedToolCall]]
 
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
     """What one system did with one recording, as far as its file says. has_failed: it was not completed.
 
-    user_words: of the user, as far as they were transcribed. call_ends_s: when the result of each call came, and
-    first_word_s: when the system began to speak, where the file says so.
+    user_words: of the user, as far as they were transcribed. first_word_s: when the system began to speak, where the
+    file says so.
     """
 
     has_failed: bool
@@ -42,7 +82,6 @@ class SystemResult:
     user_words: tuple[AsrWord, ...]
     user_end_s: float | None
     calls: tuple[LoggedCall, ...]
-    call_ends_s: tuple[float | None, ...] = ()
     first_word_s: float | None = None
 
     def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
@@ -58,11 +97,9 @@ class SystemResult:
         References count all calls of the label, also the optional ones that were not made.
         """
         entries = list(expected)
-        label = outcome(FunctionCall(entry["function"], entry["args"]) for entry in entries).calls
-        resolved: list[ExpectedCallEntry] = [
-            {**entry, "args": dict(call.args)} for entry, call in zip(entries, label, strict=True)
-        ]
-        made = outcome((FunctionCall(call.function, call.args) for call in self.calls), resolves=False)
+        label = outcome(entries).calls
+        resolved = [replace(entry, args=call.args) for entry, call in zip(entries, label, strict=True)]
+        made = outcome(self.calls, resolves=False)
         return not state_differences(outcome(wanted(resolved, self.calls), resolves=False).state, made.state)
 
 
@@ -73,25 +110,25 @@ def wanted(expected: Iterable[ExpectedCallEntry], made: Sequence[LoggedCall]) ->
     whose arguments are right, then in their order.
     """
     entries = list(expected)
-    required = [number for number, entry in enumerate(entries) if not entry.get("optional", False)]
-    optional = [number for number, entry in enumerate(entries) if entry.get("optional", False)]
+    required = [number for number, entry in enumerate(entries) if not entry.optional]
+    optional = [number for number, entry in enumerate(entries) if entry.optional]
     right = [
         [
             place
             for place, call in enumerate(made)
-            if call.function == entry["function"] and matches_exactly(entry["args"], call.args)
+            if call.function == entry.function and matches_exactly(entry.args, call.args)
         ]
         for entry in entries
     ]
     fitting = right_pairs(right, [*required, *optional])
     left = Counter(call.function for call in made)
-    left.subtract(entries[number]["function"] for number in required)
+    left.subtract(entries[number].function for number in required)
     kept = set(required)
     for number in sorted(optional, key=lambda number: number not in fitting):
-        if left[entries[number]["function"]] > 0:
-            left[entries[number]["function"]] -= 1
+        if left[entries[number].function] > 0:
+            left[entries[number].function] -= 1
             kept.add(number)
-    return tuple(FunctionCall(entries[number]["function"], entries[number]["args"]) for number in sorted(kept))
+    return tuple(entries[number] for number in sorted(kept))
 
 
 def read_result(path: Path) -> tuple[SystemResult, set[str]]:
@@ -103,7 +140,6 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
     found = cast("ReleasedResult", content)
     try:
         calls = tuple(_call(each) for each in found.get("actual_tool_calls", ()))
-        ends_s = tuple(_end_s(each) for each in found.get("actual_tool_calls", ()))
         words, user_words = _words(found.get("asr_chunks", ())), _words(found.get("input_asr_chunks", ()))
         stated_s = _known_s(found.get("user_speech_end_rel"), "user_speech_end_rel")
         first_s = _known_s(found.get("audio_agent_speech_start"), "audio_agent_speech_start")
@@ -112,7 +148,7 @@ def read_result(path: Path) -> tuple[SystemResult, set[str]]:
         raise InputError(f"{path}: {error}") from None
     has_failed = found.get("status", "completed") != "completed"
     said = found.get("transcript", "")
-    return SystemResult(has_failed, said, words, user_words, end_s, calls, ends_s, first_s), unknown
+    return SystemResult(has_failed, said, words, user_words, end_s, calls, first_s), unknown
 
 
 def released_json(path: Path) -> Any:  # noqa: ANN401
@@ -136,16 +172,11 @@ def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], se
 
 
 def _call(call: ReleasedToolCall) -> LoggedCall:
-    start_s = call.get("timestamp_start", call.get("timestamp"))
-    return LoggedCall(call["function"], call.get("args", {}), _known_s(start_s, f"{call['function']}: timestamp_start"))
-
-
-def _end_s(call: ReleasedToolCall) -> float | None:
-    """When the result of a call came; None if it is not said."""
-    if "timestamp_end" not in call:
-        return None
-    least_s = call.get("timestamp_start", call.get("timestamp", -LATEST_S))
-    return _stream_s(call["timestamp_end"], f"{call['function']}: timestamp_end", least_s)
+    start_s, end_s = call.get("timestamp_start", call.get("timestamp")), call.get("timestamp_end")
+    where = f"{call['function']}: timestamp"
+    if end_s is not None:
+        end_s = _stream_s(end_s, f"{where}_end", -LATEST_S if start_s is None else start_s)
+    return LoggedCall(call["function"], call.get("args", {}), _known_s(start_s, f"{where}_start"), end_s)
 
 
 def _stream_s(time_s: float, where: str, least_s: float = -LATEST_S) -> float:

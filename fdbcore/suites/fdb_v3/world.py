@@ -1,4 +1,7 @@
-"""The services behind the tools, of the released code and of the paper, and what calls do to them.
+"""The world of Full-Duplex-Bench v3: its functions as tools, what calls do to them, seeded latencies, planted faults.
+
+fdb-v3:?latency=slow&faults=error@2        the 12 released functions
+fdb-v3:paper                               the 11 of the paper's Table 1
 
 Calls have results, and leave the services in a state. References such as "$RESULT_0.flights[0].flight_id" are resolved
 here. The published measures never resolve them.
@@ -8,10 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
+from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
+from fdbcore.errors import SettingsError
+from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import resolved
+from fdbcore.worlds.function_world import SETTINGS, FunctionWorld
+from fdbcore.worlds.latency import LATENCY, PROFILES
 
 Changed: TypeAlias = dict[str, dict[str, Any]]
 """Tables by name, each with its values by key."""
@@ -110,10 +121,7 @@ class PaperServices(ToolServices):
     What they return is not published: they echo what they were given.
     """
 
-    def search_flights(self, destination: str, date: str) -> dict[str, Any]:
-        """Find flights to a city on a date."""
-        flight = {"flight_id": "FL123", "destination": destination, "date": date, "price": 450.0}
-        return {"status": "success", "flights": [flight]}
+    search_flights = ReleasedServices.search_flights
 
     def book_ticket(self, passenger_name: str, flight_id: str) -> dict[str, Any]:
         """Book a flight for one passenger."""
@@ -168,11 +176,11 @@ FUNCTIONS: Final = ReleasedServices().functions()
 """What a label can expect, by name."""
 
 
-class FunctionCall(NamedTuple):
+class FunctionCall(Struct, frozen=True):
     """A function by name, and its arguments."""
 
     function: str
-    args: Mapping[str, Any]
+    args: dict[str, Any]
 
 
 class CallsOutcome(NamedTuple):
@@ -195,11 +203,11 @@ def outcome(calls: Iterable[FunctionCall], resolves: bool = True) -> CallsOutcom
     functions = services.functions()
     made: list[FunctionCall] = []
     results: list[Any] = []
-    for function, args in calls:
-        call = FunctionCall(function, resolved(dict(args), results) if resolves else dict(args))
+    for each in calls:
+        call = FunctionCall(each.function, resolved(dict(each.args), results) if resolves else dict(each.args))
         made.append(call)
         try:
-            results.append(functions[function](**_possible(call.args, functions[function].__annotations__)))
+            results.append(functions[call.function](**_possible(call.args, functions[call.function].__annotations__)))
         except (LookupError, TypeError, ArithmeticError):
             results.append(None)
     return CallsOutcome(made, results, services.changed)
@@ -243,3 +251,54 @@ def plain_value(value: object) -> str:
     if _FRACTION.fullmatch(text):
         text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+KIND: Final = "fdb-v3"
+TABLES: Final[Mapping[str, type[ToolServices]]] = {"released": ReleasedServices, "paper": PaperServices}
+"""The functions by the name of their list; "released" if none is named."""
+AS_RELEASED: Final = "as-released"
+RELEASED_LATENCIES: Final = {
+    "search_flights": PROFILES["normal"],
+    "search_apartments": PROFILES["normal"],
+    "calculate_commute": PROFILES["normal"],
+    "update_search_filter": PROFILES["fast"],
+}
+"""Those of the released code, whatever its profile is; its other eight functions answer at once."""
+
+_LATENCY: Final = replace(
+    LATENCY, form=f"{AS_RELEASED}, {LATENCY.form}", fits=lambda text: text == AS_RELEASED or LATENCY.fits(text)
+)
+_SETTINGS: Final = tuple(_LATENCY if each is LATENCY else each for each in SETTINGS)
+
+
+def fdb_v3_world(address: str) -> Fdb3World:
+    """The world at "fdb-v3:LIST?SETTINGS". SettingsError for another list, or a wrong setting."""
+    _, table, settings = parsed(address, _SETTINGS)
+    if (table or "released") not in TABLES:
+        raise SettingsError(f"{KIND}: expected one of {', '.join(TABLES)}, got {table!r}")
+    return Fdb3World(table or "released", **settings)
+
+
+class Fdb3World(FunctionWorld):
+    """The functions of one list, and what the calls of one conversation have changed."""
+
+    def __init__(self, table: str, latency: str, timeout_s: float, faults: str) -> None:
+        self._table, self._as_released = table, latency == AS_RELEASED
+        self._services = TABLES[table]()
+        functions = self._services.functions()
+        super().__init__(KIND, functions, "instant" if self._as_released else latency, timeout_s, faults)
+
+    def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
+        """As the profile says; as-released: the function's own."""
+        if not self._as_released:
+            return super().latency_ticks(name, earlier, random)
+        return RELEASED_LATENCIES.get(name, PROFILES["instant"]).draw_ticks(earlier, random)
+
+    def state(self) -> Any:  # noqa: ANN401
+        """The tables that the calls have written, each with its values by key."""
+        return self._services.changed
+
+    def describe(self) -> Mapping[str, Any]:
+        """The list of functions, the settings, and the tools, as JSON values."""
+        own = {"list": self._table} | ({"latency": AS_RELEASED} if self._as_released else {})
+        return {**super().describe(), **own}

@@ -3,31 +3,48 @@
     rehearsed:
     rehearsed:?fault=stale
 
-It knows a recording by its sound, and when its user has finished. So it shows what the measures say of a system that is
-right, and what one fault changes.
+It knows a recording by how loud it is from tick to tick, and when its user has finished. So it shows what the measures
+say of a system that is right, and what one fault changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET, structs
+
+from fdbcore.audio.decode import AudioFile
 from fdbcore.endpoints.examiner.voice import spoken
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import speaker
 from fdbcore.runtime.address import Setting, parsed
 from fdbcore.runtime.json_values import resolved
-from fdbcore.suites.fdb_v3.smoke.known_sounds import known_sound, level
-from fdbcore.suites.fdb_v3.smoke.smoke_set import uncorrected
-from fdbcore.suites.fdb_v3.world.services import FunctionCall
-from fdbcore.types import SILENT_FRAME, TICK_MS, Happening, Pcm, Side
+from fdbcore.suites.fdb_v3.scenarios import (
+    FOLDER,
+    SMOKE,
+    ExpectedCallEntry,
+    RecordedScenarioEntry,
+    RecordedScenarioFile,
+    RollbackEntry,
+)
+from fdbcore.suites.fdb_v3.world import FunctionCall
+from fdbcore.types import SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 from fdbcore.types.system_events import TRANSCRIPT
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.scenario_types import RecordedScenarioEntry
+Levels: TypeAlias = npt.NDArray[np.float64]
+
+LEAST_TICKS, MOST_TICKS = 150, 250
+"""Of speech, so many ticks tell a recording from the others; more are not compared."""
+ALIKE: Final = 0.9
+"""The correlation of levels from which on two sounds are the same."""
 
 FAULTS: Final[Mapping[str, str]] = {
     "wrong-tool": "another function in place of the last call",
@@ -49,6 +66,65 @@ TALKS_OVER_TICKS: Final = -100
 RECOGNISED_EVERY_TICKS: Final = 25
 
 
+class KnownSound(NamedTuple):
+    """A recording that is heard. start: the tick of what was heard at which it began; below 0 if its beginning is not
+    there.
+    """
+
+    record: RecordedScenarioEntry
+    start: int
+
+
+def level(pcm: npt.NDArray[np.int16]) -> float:
+    """How loud (n,) samples are: their RMS."""
+    return float(np.sqrt(np.mean(pcm.astype(np.float64) ** 2)))
+
+
+@cache
+def smoke_records() -> Mapping[str, RecordedScenarioEntry]:
+    """The records of the smoke set by their ids."""
+    return {record.id: record for record in msgspec.json.decode(SMOKE.read_bytes(), type=RecordedScenarioFile).record}
+
+
+@cache
+def _levels() -> Mapping[str, Levels]:
+    """The level of each tick of each recording."""
+    found = {}
+    for name, record in smoke_records().items():
+        with AudioFile(FOLDER / record.audio.path) as file:
+            pcm = np.concatenate([block[:, 0] for block in file.blocks()]).astype(np.float64)
+        samples = record.audio.rate_hz // TICKS_PER_S
+        ticks = pcm[: len(pcm) // samples * samples].reshape(-1, samples)
+        found[name] = np.sqrt(np.mean(ticks**2, axis=1))
+    return found
+
+
+def known_sound(heard: Sequence[float]) -> KnownSound | None:
+    """The recording of which at least LEAST_TICKS of speech are heard; None if there is none. heard: levels by tick."""
+    levels = np.array(heard)
+    loud = np.flatnonzero(levels > levels.max(initial=0.0) / 20)
+    if not len(loud) or len(levels) - loud[0] < LEAST_TICKS:
+        return None
+    first = int(loud[0])
+    best, found = ALIKE, None
+    for name, known in _levels().items():
+        n_ticks = min(len(levels) - first, len(known), MOST_TICKS)
+        windows = np.lib.stride_tricks.sliding_window_view(known, n_ticks)
+        places = _likeness(windows, levels[first : first + n_ticks])
+        place = int(places.argmax())
+        if places[place] > best:
+            best, found = float(places[place]), KnownSound(smoke_records()[name], first - place)
+    return found
+
+
+def _likeness(windows: Levels, sought: Levels) -> Levels:
+    """The correlation of each of (n, ticks) with (ticks,)."""
+    centred = sought - sought.mean()
+    spread = windows.std(axis=1) * sought.std() * len(sought)
+    found: Levels = np.divide(windows @ centred, spread, out=np.zeros(len(windows)), where=spread > 0)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
     """What the system does with a recording, in ticks from its beginning.
@@ -57,7 +133,7 @@ class Rehearsal:
     None for REPLY_TICKS after the last result.
     """
 
-    calls: tuple[FunctionCall, ...]
+    calls: Sequence[FunctionCall]
     calls_tick: int
     reply: str
     early: int = 0
@@ -67,22 +143,22 @@ class Rehearsal:
 
 def rehearsal(record: RecordedScenarioEntry, fault: str | None) -> Rehearsal:
     """What a system with this fault, or with none, does with a recording."""
-    calls = tuple(FunctionCall(each["function"], each["args"]) for each in record["as_released"])
-    end = record["user_end_tick"]
-    right = Rehearsal(calls, end + CALLS_TICKS, record["reply"])
-    rollback = record.get("rollback")
+    calls, end = tuple(record.as_released), record.user_end_tick
+    assert end is not UNSET
+    right = Rehearsal(calls, end + CALLS_TICKS, record.reply)
+    rollback = record.rollback
     match fault:
         case "wrong-tool":
             return replace(right, calls=(*calls[:-1], _another_function(calls)))
         case "wrong-argument":
             return replace(right, calls=(*calls[:-1], _another_value(calls[-1])))
-        case "stale" if rollback is not None:
+        case "stale" if rollback:
             return replace(right, calls=tuple(_uncorrected(call, rollback) for call in calls))
-        case "early" if rollback is not None:
+        case "early" if rollback:
             stale = tuple(_uncorrected(call, rollback) for call in calls)
             n_early = max(number for number, call in enumerate(calls, 1) if stale[number - 1] != call)
-            (span,) = (each for each in record["spans"] if each["kind"] == "SELF_CORRECTION")
-            return replace(right, calls=stale, early=n_early, early_tick=span["end_tick"])
+            (span,) = (each for each in record.spans if each.kind == "SELF_CORRECTION")
+            return replace(right, calls=stale, early=n_early, early_tick=span.end_tick)
         case "silent":
             return replace(right, reply="")
         case "filler":
@@ -108,9 +184,15 @@ def _another_value(call: FunctionCall) -> FunctionCall:
     return FunctionCall(call.function, {**call.args, name: other})
 
 
-def _uncorrected(call: FunctionCall, rollback: Mapping[str, Any]) -> FunctionCall:
+def _uncorrected(call: ExpectedCallEntry, rollback: RollbackEntry) -> ExpectedCallEntry:
     """The call with what the user said before the correction."""
-    return FunctionCall(call.function, uncorrected(call.args, rollback))
+    return structs.replace(call, args=uncorrected(call.args, rollback))
+
+
+def uncorrected(args: Mapping[str, Any], rollback: RollbackEntry) -> dict[str, Any]:
+    """Arguments of a call as they were before the user's correction."""
+    corrected, original = rollback.corrected, rollback.original
+    return {name: original[name] if corrected.get(name) == value else value for name, value in args.items()}
 
 
 def rehearsed(address: str) -> Rehearsed:
@@ -187,9 +269,9 @@ class Rehearsed(Endpoint):
             return ()
         if self._tick < self._start + (known.early_tick if self._asked < known.early else known.calls_tick):
             return ()
-        function, args = known.calls[self._asked]
+        call = known.calls[self._asked]
         self._asked += 1
-        return [ToolCall("complete", f"call-{self._asked}", function, resolved(dict(args), self._results))]
+        return [ToolCall("complete", f"call-{self._asked}", call.function, resolved(dict(call.args), self._results))]
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Take the result of the call before."""

@@ -1,0 +1,275 @@
+"""Files of recorded scenarios, `fdbcore.fdb_v3_scenarios/1`: their form, and what is wrong with one.
+
+`fdbcore.runtime.shape` checks files against the types; the published schema is made of them. Each fault is one line:
+the file, the record, the field, expected and found.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from msgspec import UNSET, Struct, UnsetType
+
+from fdbcore.audio.decode import AudioFile
+from fdbcore.errors import FdbError
+from fdbcore.recording.form import converted
+from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.shape import misfits
+from fdbcore.runtime.whole_files import read_whole
+from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
+from fdbcore.types import TICKS_PER_S, Problem
+
+SCHEMA: Final = "fdbcore.fdb_v3_scenarios/1"
+FOLDER: Final = Path(str(files("fdbcore.suites.fdb_v3"))) / "data" / "smoke"
+SMOKE: Final = FOLDER / "smoke.json"
+"""The set that ships: 40 synthetic requests, with known ends, words and disfluencies, and what is expected. The
+recordings lie beside it. `benchmarks.smoke_set` makes it.
+"""
+
+Domain: TypeAlias = Literal["travel_identity", "finance_billing", "housing_location", "ecommerce_support"]
+Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
+Disfluency: TypeAlias = Literal["FILLER", "PAUSE", "HESITATION", "FALSE_START", "SELF_CORRECTION"]
+LabelKind: TypeAlias = Literal["as_released", "repaired"]
+LABELS: Final[Sequence[LabelKind]] = get_args(LabelKind)
+RepairKind: TypeAlias = Literal[
+    "missing_argument",
+    "unknown_argument",
+    "filter_type",
+    "missing_reference",
+    "unsaid_city",
+    "no_predicate",
+]
+
+
+class ExpectedCallEntry(FunctionCall, frozen=True, omit_defaults=True):
+    """A call that the label expects. note: such as its condition. optional: right with it, and without it."""
+
+    note: str = ""
+    optional: bool = False
+
+
+class RepairEntry(Struct, frozen=True, kw_only=True):
+    """A change of a label. call: of which expected call, from 1. before, after: of the argument; left out for none."""
+
+    kind: RepairKind
+    call: int
+    argument: str | UnsetType = UNSET
+    before: Any = UNSET
+    after: Any = UNSET
+    reason: str
+
+
+class RollbackEntry(Struct, frozen=True, omit_defaults=True):
+    """Arguments before and after the user's correction."""
+
+    original: dict[str, Any] = {}
+    corrected: dict[str, Any] = {}
+
+
+class RecordedAudioEntry(Struct, frozen=True):
+    """The user's recording. path: from the folder of this file. length_s: as its header says."""
+
+    path: str
+    rate_hz: int
+    channels: int
+    bit_depth: int | UnsetType = UNSET
+    length_s: float | UnsetType = UNSET
+
+
+class ResultEntry(Struct, frozen=True, omit_defaults=True):
+    """What a system did with the recording, elsewhere. result, audio: paths from the folder of this file."""
+
+    provider: str
+    result: str
+    audio: str = ""
+
+
+class SpokenWordEntry(Struct, frozen=True):
+    """A word of the user, in ticks of 10 ms from the beginning of the recording."""
+
+    text: str
+    start_tick: int
+    end_tick: int
+
+
+class DisfluencySpan(Struct, frozen=True):
+    """Where a disfluency lies, in ticks of 10 ms from the beginning of the recording."""
+
+    kind: Disfluency
+    start_tick: int
+    end_tick: int
+
+
+class RecordedScenarioEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A scenario as one speaker said it. scenario: which of the scenarios. script: what the user was to say.
+
+    user_end_tick: where the user has finished, in ticks of 10 ms from the beginning of the recording. words, spans:
+    what the user says, and its disfluencies. as_released, repaired: the expected calls of both labels; `repairs` says
+    what differs, and why. Left out: none, or not known.
+    """
+
+    id: str
+    scenario: str
+    speaker: str
+    domain: Domain
+    difficulty: Difficulty
+    title: str = ""
+    script: str = ""
+    reply: str = ""
+    acting_notes: str = ""
+    disfluencies: list[Disfluency] = []
+    rollback_test: bool | UnsetType = UNSET
+    rollback: RollbackEntry | UnsetType = UNSET
+    latency_profile: str = ""
+    audio: RecordedAudioEntry
+    user_end_tick: int | UnsetType = UNSET
+    words: list[SpokenWordEntry] = []
+    spans: list[DisfluencySpan] = []
+    as_released: list[ExpectedCallEntry] = []
+    repaired: list[ExpectedCallEntry] = []
+    repairs: list[RepairEntry] = []
+    results: list[ResultEntry] = []
+
+
+class DataCard(Struct, frozen=True):
+    """Where the recordings come from, and how many there are. silent_scenarios: those without a recording."""
+
+    recordings: int
+    scenarios: int
+    silent_scenarios: int
+    speakers: int
+    annotators: str
+    guideline: str
+    agreement: str
+    synthetic: bool
+
+
+class RecordedScenarioFile(Struct, frozen=True):
+    """A file of recorded scenarios. credit: whose they are."""
+
+    schema: Literal["fdbcore.fdb_v3_scenarios/1"]
+    credit: str
+    card: DataCard
+    record: list[RecordedScenarioEntry]
+
+
+def holds_scenarios(path: Path) -> bool:
+    """Whether this is "smoke", a file of recorded scenarios, if perhaps a faulty one, or a folder with recordings."""
+    if str(path) == "smoke":
+        return True
+    if path.is_dir():
+        return any(path.rglob("input.*"))
+    try:
+        return path.suffix == ".json" and b'"schema"' in read_whole(path)
+    except OSError:
+        return False
+
+
+def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
+    """The file and its faults; None in its place if it is no such file, or if its form is wrong.
+
+    Recordings and results must be where the file says.
+    """
+    try:
+        content = json_value(read_whole(path))
+    except (OSError, ValueError) as error:
+        return None, [Problem(str(path), f"expected recorded scenarios as JSON, got: {error}")]
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        got = content.get("schema", "none") if isinstance(content, dict) else type(content).__name__
+        return None, [Problem(str(path), f'expected "schema": "{SCHEMA}", got {got!r}')]
+    if faults := list(misfits(content, RecordedScenarioFile, str(path))):
+        return None, faults
+    found: RecordedScenarioFile = converted(content, RecordedScenarioFile)
+    return found, list(dict.fromkeys(fault for _, faults in by_record(found, path) for fault in faults))
+
+
+def by_record(file: RecordedScenarioFile, path: Path) -> Iterator[tuple[RecordedScenarioEntry, list[Problem]]]:
+    """Each record with its faults. path: of the file."""
+    ids = Counter(record.id for record in file.record)
+    for record in file.record:
+        yield record, list(_faults_of(record, ids[record.id], path))
+
+
+def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Iterator[Problem]:
+    where = f"{path}: {record.id}"
+    if n_of_id > 1:
+        yield Problem(f"{where}: id", f"expected an id of its own, got that of {n_of_id} records")
+    if not _is_plain(record.id):
+        yield Problem(f"{where}: id", f"expected a name without slashes or a leading dot, got {record.id!r}")
+    of_results = [place for each in record.results for place in (each.result, each.audio) if place]
+    for place in (record.audio.path, *of_results):
+        if not (path.parent / place).is_file():
+            yield Problem(where, f"expected a file at {place}, found none")
+    yield from _impossible(record, where)
+    try:
+        length_ticks = _length_ticks(record, path.parent)
+    except FdbError as error:
+        yield Problem(where, str(error))
+    else:
+        yield from _misplaced(record, length_ticks, where)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether folders can be named so."""
+    return name.isprintable() and not name.startswith(".") and not {"/", "\\"} & {*name}
+
+
+def _length_ticks(record: RecordedScenarioEntry, base: Path) -> float:
+    """How long the recording is, as its header says, else as the record does; infinite if neither does."""
+    length_s = record.audio.length_s or math.inf
+    if (audio := base / record.audio.path).is_file():
+        with AudioFile(audio) as file:
+            length_s = length_s if file.stated_s is None else file.stated_s
+    return math.ceil(length_s * TICKS_PER_S) if math.isfinite(length_s) else math.inf
+
+
+def _impossible(record: RecordedScenarioEntry, where: str) -> Iterator[Problem]:
+    """Expected calls that no system can make. A released label may have arguments that its function lacks."""
+    labels = {"as_released": record.as_released, "repaired": record.repaired}
+    for label, calls in labels.items():
+        for number, call in enumerate(calls, 1):
+            place = f"{where}: {label} {number}"
+            if (function := FUNCTIONS.get(call.function)) is None:
+                expected = f"expected one of {', '.join(FUNCTIONS)}"
+                yield Problem(f"{place}: function", f"{expected}, got {call.function!r}")
+            elif label == "repaired":
+                known = inspect.signature(function).parameters
+                for name in call.args.keys() - known.keys():
+                    yield Problem(f"{place}: args", f"expected arguments of {', '.join(known)}, got {name!r}")
+
+
+def _misplaced(record: RecordedScenarioEntry, length_ticks: float, where: str) -> Iterator[Problem]:
+    """Ends, words and disfluencies that do not lie where they can, and spans of a disfluency that is no tag.
+
+    length_ticks: of the recording.
+    """
+    end, last = length_ticks, "end of the recording"
+    if record.user_end_tick is not UNSET:
+        if 0 <= record.user_end_tick <= length_ticks:
+            end, last = record.user_end_tick, "user's end"
+        else:
+            form = f"0 to {length_ticks}, the end of the recording"
+            yield Problem(f"{where}: user_end_tick", f"expected {form}, got {record.user_end_tick}")
+    places: list[SpokenWordEntry | DisfluencySpan] = [*record.words, *record.spans]
+    for each in places:
+        if not 0 <= each.start_tick < each.end_tick <= end:
+            name = each.text if isinstance(each, SpokenWordEntry) else each.kind
+            form = f"0 <= start_tick < end_tick <= {end}, the {last}"
+            yield Problem(where, f"{name}: expected {form}, got {each.start_tick} and {each.end_tick}")
+    for kind in sorted({each.kind for each in record.spans} - set(record.disfluencies)):
+        yield Problem(where, f"spans: expected disfluencies that are among its tags, got {kind}")
+
+
+def counts_of(records: Sequence[RecordedScenarioEntry]) -> dict[str, int]:
+    """How many recordings, scenarios and speakers there are."""
+    return {
+        "recordings": len(records),
+        "scenarios": len({each.scenario for each in records}),
+        "speakers": len({each.speaker for each in records}),
+    }
