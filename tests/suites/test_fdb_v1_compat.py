@@ -75,7 +75,7 @@ def test_a_thousand_random_logs_of_v1() -> None:
         words, segments = spans(draw, 8, 0.5), spans(draw, 5, draw.choice([0.8, 1.5, 4.0]))
         span = (draw.uniform(0, 3), draw.uniform(3, 5))
         for task in taken:
-            figures = of_words(V1, sample(task, span), pairs(words), heard(segments, 30.0))
+            figures = of_words(sample(task, span), pairs(words), heard(segments, 30.0))
             wanted = "unwanted" if task in (PAUSE, BACKCHANNEL) else "wanted"
             said = oracle.after(words, span[1]) if task == INTERRUPTION else words
             stored = oracle.seconds(in_samples(segments), 480_000)

@@ -25,9 +25,8 @@ from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities
-from fdbcore.suites.fdb_v1.outputs import session_of, shortfall
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of
-from fdbcore.suites.fdb_v1.users import samples_in
+from fdbcore.suites.fdb_v1.users import samples_in, session_of, shortfall
 from fdbcore.types import SAMPLE_RATE_HZ, Clip, Problem
 
 if TYPE_CHECKING:

@@ -42,10 +42,8 @@ ANSWERED: Final = "answered_per_labelled_turn_end"
 TIMES: Final = "response_latency_ms_per_labelled_turn_end"
 
 
-def of_words(version: Version, sample: UserSample, words: Sequence[Segment], hearings: Hearings) -> Figures:
-    """The published measures that need the start and end in s of the system's words."""
-    if version != V1:
-        return {}
+def of_words(sample: UserSample, words: Sequence[Segment], hearings: Hearings) -> Figures:
+    """The published measures of v1 that need the start and end in s of the system's words."""
     if sample.task == BACKCHANNEL:
         return {
             f"compat_takeover_unwanted{ending}": [float(backchannels(segments, words).takeover)]

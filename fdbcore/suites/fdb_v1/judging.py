@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.protocols import Judge
 from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
@@ -24,12 +25,12 @@ from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.hearing import Said, lines
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
+from fdbcore.suites.fdb_v1.rows import V1Figure
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
 
 if TYPE_CHECKING:
     from fdbcore.analysis.judging_types import JudgingSpent
-    from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),
@@ -47,6 +48,16 @@ SILENT: Final = {"rating": 0, "reason": "it said nothing"}
 Asked: TypeAlias = Mapping[Path, Sequence[JudgeQuestion]]
 Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
 """By recording: the answer by each rubric, and its reason by the name in REASONS."""
+
+
+class V1Agreement(Struct, frozen=True):
+    """How far another judge, or another wording, agrees with the first one, on samples that both have marks of."""
+
+    rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
+    first: str
+    second: str
+    agree: Annotated[V1Figure, Meta(description="the share of equal answers")]
+    kappa: Annotated[V1Figure, Meta(description="Cohen's; null if all answers are the same")]
 
 
 def raters_of(options: JudgeOptions) -> dict[str, tuple[Judge, int]]:
@@ -169,7 +180,7 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
                     for each in agreement(counts, [samples[path] for path in both])
                 ]
                 agree, kappa = found_of
-                yield {"rubric": name, "first": main, "second": other, "agree": agree, "kappa": kappa}
+                yield V1Agreement(name, main, other, agree, kappa)
 
 
 def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:

@@ -4,22 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound
 from fdbcore.suites.fdb_v1.measures import TESTED
+from fdbcore.suites.fdb_v1.rows import Limits
 from fdbcore.suites.fdb_v1.rules import paired_test
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1PairedTest
 
 UNKNOWN_DB: Final = -190.0
 """As published: a side whose intensity is not above it is in no test."""
+
+
+Against: TypeAlias = Literal["before", "clean"]
+AGAINST: Final[tuple[Against, Against]] = ("before", "clean")
+
+
+class V1PairedTest(Struct, frozen=True):
+    """How the system sounds after an overlap, against before it or against the clean sample.
+
+    The t-test is the published one: of samples judged "respond" that have words on each side, against all of the clean
+    sample, without outliers, Holm over the tests of one task and system. ours: all samples, from the end of the overlap
+    on, nothing left out, by sign flips, Holm over all tests of the document.
+    """
+
+    condition: str
+    system: str
+    feature: str
+    against: Against
+    n: int
+    outliers: int
+    difference: float | None
+    ci95: Limits
+    t: float | None
+    p: float | None
+    p_holm: float | None
+    d_z: float | None
+    ours_n: int
+    ours_difference: float | None
+    ours_ci95: Limits
+    ours_p: float | None
+    ours_p_holm: float | None
 
 
 def tests_of(
@@ -29,9 +60,8 @@ def tests_of(
     one kind and system, as the script is run of a folder, and ours over all.
     """
     found: list[V1PairedTest] = []
-    keys = dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases))
     by_name = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
-    for condition, system in keys:
+    for condition, system in dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases)):
         pairs = [
             _Pair(
                 sound[case.path], NO_SOUND if clean is None else sound.get(clean.path, NO_SOUND), marks.get(case.path)
@@ -39,18 +69,22 @@ def tests_of(
             for case, clean in by_name
             if (case.sample.condition, case.system) == (condition, system) and case.path in sound
         ]
-        own: list[V1PairedTest] = []
-        for feature in TESTED:
-            for against in ("before", "clean"):
-                own += _tested(condition, system, feature, against, pairs)
-        corrected = iter(holm([one["p"] for one in own if one["p"] is not None]))
-        for one in own:
-            one["p_holm"] = next(corrected) if one["p"] is not None else None
-        found += own
-    ours = iter(holm([one["ours_p"] for one in found if one["ours_p"] is not None]))
-    for one in found:
-        one["ours_p_holm"] = next(ours) if one["ours_p"] is not None else None
-    return found
+        own = [
+            test
+            for feature in TESTED
+            for against in AGAINST
+            if (test := _test(condition, system, feature, against, pairs)) is not None
+        ]
+        corrected = _corrected([each.p for each in own])
+        found += [replace(each, p_holm=p) for each, p in zip(own, corrected, strict=True)]
+    corrected = _corrected([each.ours_p for each in found])
+    return [replace(each, ours_p_holm=p) for each, p in zip(found, corrected, strict=True)]
+
+
+def _corrected(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm over those that are known."""
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(corrected) for p in p_values]
 
 
 class _Pair(NamedTuple):
@@ -86,33 +120,23 @@ def _is_unknown(feature: str, value: float) -> bool:
     return feature != "utmos" and value == 0
 
 
-def _tested(
-    condition: str, system: str, feature: str, against: Literal["before", "clean"], pairs: Sequence[_Pair]
-) -> Iterator[V1PairedTest]:
-    """The test of one feature, if any sample has both sides of it."""
+def _test(
+    condition: str, system: str, feature: str, against: Against, pairs: Sequence[_Pair]
+) -> V1PairedTest | None:
+    """The test of one feature, not corrected; None if no sample has both sides of it."""
     published = [found for pair in pairs if (found := pair.published(feature, against)) is not None]
     ours = [found for pair in pairs if (found := pair.ours(feature, against)) is not None]
     if not published and not ours:
-        return
+        return None
     test = paired_test([first for first, _ in published], [second for _, second in published])
     differences = np.array([second - first for first, second in ours])[:, None]
     estimate = bootstrap_columns(differences)[0] if ours else None
-    yield {
-        "condition": condition,
-        "system": system,
-        "feature": feature,
-        "against": against,
-        "n": test.n,
-        "outliers": test.outliers,
-        "difference": test.difference,
-        "ci95": test.interval,
-        "t": test.t,
-        "p": test.p,
-        "p_holm": None,
-        "d_z": test.d_z,
-        "ours_n": len(ours),
-        "ours_difference": None if estimate is None else estimate.value,
-        "ours_ci95": None if estimate is None else estimate.interval,
-        "ours_p": sign_flip_p(differences)[0] if ours else None,
-        "ours_p_holm": None,
-    }
+    return V1PairedTest(
+        condition, system, feature, against,
+        test.n, test.outliers, test.difference, test.interval, test.t, test.p, None, test.d_z,
+        len(ours),
+        None if estimate is None else estimate.value,
+        None if estimate is None else estimate.interval,
+        sign_flip_p(differences)[0] if ours else None,
+        None,
+    )  # fmt: skip

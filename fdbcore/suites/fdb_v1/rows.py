@@ -1,13 +1,19 @@
-"""The rows of a scores document: what the items of many samples give, with intervals by sample; and comparisons."""
+"""The rows of a scores document: what the items of many samples give, with intervals by sample; and comparisons.
+
+The published table of v1 stands beside on request; nothing is tested against it. It is that of the README of
+github.com/DanielLin94144/Full-Duplex-Bench, with the words of Parakeet-TDT 0.6B v2 (since June 2025). Results of v1.5
+were not found as a table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from fdbcore.stats.bootstrap import Interval, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.shares import wilson_by_cluster
@@ -16,10 +22,79 @@ from fdbcore.suites.fdb_v1.calls import HeardSample
 from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.measures import BY_ID, COMPARED, MEASURES
 from fdbcore.suites.fdb_v1.rules import trimmed_mean
-from fdbcore.suites.fdb_v1.samples import Version, tasks_of
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, tasks_of
 
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import RangeBy, V1Comparison, V1Figure, V1Range, V1Row
+_COLUMNS: Final = (
+    (PAUSE, "synthetic", "compat_takeover_unwanted", 137),
+    (PAUSE, "Candor", "compat_takeover_unwanted", 216),
+    (BACKCHANNEL, "ICC", "compat_takeover_unwanted", 55),
+    (BACKCHANNEL, "ICC", "compat_backchannels_per_s", 55),
+    (BACKCHANNEL, "ICC", "compat_jsd", 55),
+    (TURN_TAKING, "Candor", "compat_takeover_wanted", 119),
+    (TURN_TAKING, "Candor", "compat_latency_s", 119),
+    (INTERRUPTION, "synthetic", "compat_takeover_wanted", 200),
+    (INTERRUPTION, "synthetic", "compat_rating", 200),
+    (INTERRUPTION, "synthetic", "compat_latency_s", 200),
+)
+_TABLE: Final = {
+    "PersonaPlex": (0.584, 0.662, 0.327, 0.025, 0.649, 0.992, 0.070, 1.000, 4.210, 0.400),
+    "dGSLM": (0.934, 0.935, 0.691, 0.015, 0.934, 0.975, 0.352, 0.917, 0.201, 2.531),
+    "Moshi": (0.985, 0.980, 1.000, 0.001, 0.957, 0.941, 0.265, 1.000, 0.765, 0.257),
+    "Freeze-Omni": (0.642, 0.481, 0.636, 0.001, 0.997, 0.336, 0.953, 0.867, 3.615, 1.409),
+    "Gemini Live 2.0": (0.255, 0.310, 0.091, 0.012, 0.896, 0.655, 1.301, 0.891, 3.376, 1.183),
+    "GPT-Realtime": (0.010, 0.120, 0.000, 0.007, 0.980, 1.000, 1.470, 0.970, 3.850, 1.500),
+}
+RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]
+Limits: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+
+
+class V1Figure(TypedDict):
+    """A measure over samples: a share, a mean, or for what is compared before and after a trimmed mean."""
+
+    value: float | None
+    sd: Annotated[float | None, Meta(description="of its items; null of a share")]
+    ci95: Limits
+    n: Annotated[int, Meta(description="items: opportunities of a share, values of a mean")]
+
+
+class V1Row(TypedDict):
+    """A system in one task, over all samples or those of one group."""
+
+    condition: Annotated[str, Meta(description="the task; of v1.5 whether the user was disturbed, too")]
+    group: Annotated[str | None, Meta(description="the folder of the samples; null: all of them")]
+    system: str
+    n: Annotated[int, Meta(description="samples that are scored, each trial counted")]
+    measures: dict[str, V1Figure]
+
+
+class V1Range(TypedDict):
+    """What a figure is by several recognisers, detectors, or judges and wordings of their rubric, over the samples that
+    all of them have it of; the first is the one of the tables, which may be of more samples."""
+
+    condition: str
+    system: str
+    measure: str
+    by: RangeBy
+    n: Annotated[int, Meta(description="samples, each trial counted, that all of them have the figure of")]
+    values: dict[str, float]
+    low: float
+    high: float
+
+
+class V1Comparison(TypedDict):
+    """System a minus system b in one task, on the samples that both have."""
+
+    condition: str
+    a: str
+    b: str
+    measure: str
+    n: int
+    difference: float
+    ci95: Limits
+    p: float | None
+    p_holm: float | None
+    detectable: float | None
+
 
 Scored = Sequence[tuple[HeardSample, Figures]]
 LEAST_COMPARED = 2
@@ -173,3 +248,17 @@ def ranges_of(
                     "low": min(values.values()),
                     "high": max(values.values()),
                 }
+
+
+def published_rows(version: Version) -> list[V1Row]:
+    """The published figures as rows, in the order of the table; n as the data state it."""
+    rows: dict[tuple[str, str, str], V1Row] = {}
+    for system, values in _TABLE.items() if version == V1 else ():
+        for (condition, group, measure, n), value in zip(_COLUMNS, values, strict=True):
+            row = rows.setdefault(
+                (condition, group, system),
+                {"condition": condition, "group": group, "system": system, "n": n, "measures": {}},
+            )
+            figure: V1Figure = {"value": value, "sd": None, "ci95": None, "n": n}
+            row["measures"][measure] = figure
+    return list(rows.values())
