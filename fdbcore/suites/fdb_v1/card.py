@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import to_builtins
 
 from fdbcore.report.format import counted, judging_took
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
 from fdbcore.report.scorecard.verdicts import verdicts
-from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES, SuiteMeasure
+from fdbcore.results.document import scorecard
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
+from fdbcore.suites.fdb_v1.over_samples import SLOWED, conditions_of
 from fdbcore.suites.fdb_v1.results import ranges_told
-from fdbcore.suites.fdb_v1.rows import conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
-from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types import TurnSettings
+from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
+    from fdbcore.suites.fdb_v1.scoring import V1Document
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
-SLOWED: Final = "*"
-"""Marks published rows of sound that their script may have heard too slow."""
 NOTES: Final = (
     "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
     "what is wrong with it. Ours measure the sound at the labels of the samples.",
@@ -46,122 +46,62 @@ RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
 
 
-def card(document: V1Document) -> Scorecard:
-    """The scorecard of a document. A condition is a task."""
-    settings, scored = document["settings"], {item["call"] for item in document["items"]}
-    problems = [Problem(**problem) for problem in document["problems"]]
-    conditions = [name for name in conditions_of(document["version"]) if _rows_of(document, name)]
-    whole = [row for row in document["rows"] if row["group"] is None]
-    found = Scorecard(
-        NAMES[document["version"]],
-        _scales(document),
-        {name: name for name in conditions},
-        [*map(_row, whole), *map(_published, document["published"])],
-        list(_differences(document)),
-        warnings=document["warnings"],
-        problems=[each for each in problems if each.where not in scored],
-        gaps=[each for each in problems if each.where in scored],
-        caption=f"{NAMES[document['version']]}: shares and means over samples, CI by sample.",
-        test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons",
-        detectable=f"the least true difference found with power {settings['power']:.0%} at this n",
-        notes=(*NOTES, *(PUBLISHED if document["published"] else ())),
-        facts=_facts(document),
-        subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
+def card(document: Mapping[str, Any], found: V1Document) -> Scorecard:
+    """The scorecard of a stored document, of which `found` has the values. A condition is a task."""
+    settings, shown = found.settings, {row.condition for row in found.rows}
+    name = NAMES[found.version]
+    samples = {(item.condition, item.group, item.sample) for item in found.items}
+    systems = dict.fromkeys(item.system for item in found.items)
+    made = scorecard(
+        name,
+        document,
+        MEASURES,
+        {condition: condition for condition in conditions_of(found.version) if condition in shown},
+        {item.call for item in found.items},
+        caption=f"{name}: shares and means over samples, CI by sample.",
+        test=f"paired differences on the same samples; p by sign flips; Holm over {settings.family} comparisons",
+        detectable=f"the least true difference found with power {settings.power:.0%} at this n",
+        notes=(*NOTES, *(PUBLISHED if any(row.group == "published" for row in found.rows) else ())),
+        facts=[f"{len(samples)} samples", f"systems: {', '.join(systems)}"],
         subsets_by="folder",
         conditions_by="task",
-        cases=list(_cases(document)),
-        terms=_terms(document),
         evidence={
-            "made with": f"fdbcore {settings['fdbcore']}",
-            "words by": ", ".join(settings["transcribers"]) or "nobody",
-            "detectors": ", ".join(settings["detectors"]),
-            "judged by": settings["judge"] or "nobody",
+            "made with": f"fdbcore {settings.fdbcore}",
+            "words by": ", ".join(settings.transcribers) or "nobody",
+            "detectors": ", ".join(settings.detectors),
+            "judged by": settings.judge or "nobody",
         },
-        level=settings["level"],
     )
-    return replace(found, statements=[*_told(document, found), *ranges_told(document)])
-
-
-def _rows_of(document: V1Document, condition: str) -> list[V1Row]:
-    return [row for row in (*document["rows"], *document["published"]) if row["condition"] == condition]
-
-
-def _known(document: V1Document) -> list[SuiteMeasure]:
-    """The measures that are known of anything, in their order."""
-    known = {name for row in (*document["rows"], *document["published"]) for name in row["measures"]}
-    return [measure for measure in MEASURES if measure.id in known]
-
-
-def _scales(document: V1Document) -> list[Scale]:
-    return [
-        Scale(
-            measure.id,
-            measure.label,
-            measure.better,
-            measure.unit,
-            measure.decimals,
-            measure.is_main,
-            "" if measure.is_main else measure.part,
-            bounds=(0.0, 1.0) if measure.is_main and measure.pooling == "share" else None,
-            pools="trimmed mean" if measure.pooling == "trimmed" else measure.pooling,
-        )
-        for measure in _known(document)
-    ]
-
-
-def _row(row: V1Row) -> ScoreRow:
-    figures = {
-        name: Figure(each["value"], each["sd"], each["ci95"], each["n"]) for name, each in row["measures"].items()
-    }
-    return ScoreRow(row["condition"], "system", row["system"], row["n"], figures, subset=row["group"] or "")
-
-
-def _published(row: V1Row) -> ScoreRow:
-    figures = {name: Figure(each["value"]) for name, each in row["measures"].items()}
-    mark = f" {SLOWED}" if row["condition"] == BACKCHANNEL else ""
-    return ScoreRow(row["condition"], "published", f"{row['system']} ({row['group']}{mark})", row["n"], figures)
-
-
-def _differences(document: V1Document) -> Iterator[Difference]:
-    for one in document["comparisons"]:
-        yield Difference(
-            one["condition"], one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
-            one["p_holm"], one["detectable"], pairs_needed(document["settings"]["level"]),
-        )  # fmt: skip
-
-
-def _facts(document: V1Document) -> list[str]:
-    samples = {(item["condition"], item["group"], item["sample"]) for item in document["items"]}
-    systems = dict.fromkeys(item["system"] for item in document["items"])
-    return [f"{len(samples)} samples", f"systems: {', '.join(systems)}"]
+    return replace(
+        made,
+        cases=list(_cases(found)),
+        terms=_terms(made),
+        statements=[*_told(found, made), *ranges_told(found)],
+    )
 
 
 def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
-    whole = [row for row in document["rows"] if row["group"] is None]
-    for condition in dict.fromkeys(row["condition"] for row in whole):
-        name, text = (
-            TOLD[condition] if document["version"] == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
-        )
-        rows = [row for row in whole if row["condition"] == condition]
+    for condition in card.conditions:
+        rows = [row for row in card.rows if row.condition == condition and row.group == "system"]
+        name, text = TOLD[condition] if document.version == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
         if shares := _counts(rows, name):
-            is_early = any(row["measures"][EARLY]["value"] for row in rows if EARLY in row["measures"])
+            is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
-            better = verdicts(card, condition, [row["system"] for row in rows])
+            better = verdicts(card, condition, [row.system for row in rows])
             yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
-        elif document["version"] == V1:
+        elif rows and document.version == V1:
             yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
-    if document["judging"] is not None:
-        yield judging_took(document["judging"], "these samples")
+    if document.judging is not None:
+        yield judging_took(document.judging, "these samples")
 
 
-def _counts(rows: Sequence[V1Row], name: str) -> str:
+def _counts(rows: Sequence[ScoreRow], name: str) -> str:
     """How often it was in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
-    what = _counted(rows[0]["condition"])
     return ", ".join(
-        f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
+        f"{row.system} in {round(figure.value * n):,} of {counted(n, _counted(row.condition))}"
         for row in rows
-        if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
+        if (figure := row.measures.get(name)) is not None and figure.value is not None and (n := row.n_of(name))
     )
 
 
@@ -170,19 +110,19 @@ def _counted(condition: str) -> str:
     return "pause" if condition == PAUSE else "sample"
 
 
-def _terms(document: V1Document) -> dict[str, str]:
+def _terms(card: Scorecard) -> dict[str, str]:
     own = {
-        measure.label: measure.meaning + (f" Known to be wrong with it: {measure.defect}." if measure.defect else "")
-        for measure in _known(document)
+        scale.label: scale.meaning + (f" Known to be wrong with it: {scale.defect}." if scale.defect else "")
+        for scale in card.scales
     }
-    has_sd = any(
-        figure["sd"] is not None and BY_ID[name].is_main
-        for row in document["rows"]
-        for name, figure in row["measures"].items()
-    )
     shared = {name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Label", "Interval")}
+    has_sd = any(
+        figure.sd is not None and BY_ID[name].main
+        for row in (*card.rows, *card.subsets)
+        for name, figure in row.measures.items()
+    )
     found = {**own, **shared, **({"SD": "The standard deviation of single items."} if has_sd else {})}
-    if not document["comparisons"]:
+    if not card.differences:
         return found
     return {
         **found,
@@ -195,21 +135,19 @@ def _terms(document: V1Document) -> dict[str, str]:
 
 
 def _cases(document: V1Document) -> Iterator[ScoredCase]:
-    trials = max((item["trial"] for item in document["items"]), default=1)
-    for item in document["items"]:
-        values = {name: sum(items) / len(items) for name, items in item["figures"].items() if items and name in BY_ID}
-        did = (item["marks"] or {}).get("did")
-        tags = {} if did is None else {"behaviour": (did.replace("_", " "),)}
+    trials = max((item.trial for item in document.items), default=1)
+    for item in document.items:
+        did = (item.marks or {}).get("did")
         yield ScoredCase(
-            item["condition"],
-            item["system"],
-            f"{item['group']} {item['sample'].removeprefix(item['group'] + '-')}".strip(),
-            item["words"] or ("" if item["system_speech"] else "silent"),
-            values,
-            subset=item["group"],
-            note=f"trial {item['trial']}" if trials > 1 else "",
+            item.condition,
+            item.system,
+            f"{item.group} {item.sample.removeprefix(item.group + '-')}".strip(),
+            item.words or ("" if item.system_speech else "silent"),
+            {name: sum(own) / len(own) for name, own in item.figures.items() if own and name in BY_ID},
+            subset=item.group,
+            note=f"trial {item.trial}" if trials > 1 else "",
             lang="en",
-            tags=tags,
-            item=cast("Mapping[str, Any]", item),
-            recording=item["call"],
+            tags={} if did is None else {"behaviour": (did.replace("_", " "),)},
+            item=to_builtins(item),
+            recording=item.call,
         )

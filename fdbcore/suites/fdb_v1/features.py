@@ -31,8 +31,8 @@ from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.recorded import audio_state, stereo_blocks
 from fdbcore.suites.fdb_v1.calls import compared_s
+from fdbcore.suites.fdb_v1.figures import Floats
 from fdbcore.suites.fdb_v1.measures import SPAN
-from fdbcore.suites.fdb_v1.rules import Floats, span_s, split_s, words_per_minute
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 KEPT: Final = "derived/before_after.json"
@@ -130,6 +130,28 @@ def rates(words: Sequence[Segment], overlap_end_s: float, length_s: float) -> So
     ]
     ours = [[word for word in words if (word[0] < overlap_end_s) == is_before] for is_before in (True, False)]
     return Sound(*published, *({"words_per_minute": words_per_minute(own)} if span_s(own) else {} for own in ours))
+
+
+def split_s(words: Sequence[Segment], overlap_end_s: float, length_s: float) -> float:
+    """v1.5: where before ends and after begins: the start of the word that the end of the overlap lies in, or else of
+    the first one after it; where all words end before, the end of the last; without words the end of the overlap.
+
+    length_s: of the system's audio, which the cut lies in.
+    """
+    in_order = sorted(words, key=lambda word: word[0])
+    last_end_s = in_order[-1][1] if in_order else overlap_end_s
+    cut_s = next((start for start, end in in_order if overlap_end_s < max(start, end)), last_end_s)
+    return max(0.0, min(length_s, cut_s))
+
+
+def span_s(words: Sequence[Segment]) -> float:
+    """From the start of the first word to the end of the last; 0 without any such time."""
+    return max(words[-1][1] - words[0][0], 0.0) if words else 0.0
+
+
+def words_per_minute(words: Sequence[Segment]) -> float:
+    """v1.5: words by the time from the first start to the last end; 0 without any such time."""
+    return 60 * len(words) / spoken_s if (spoken_s := span_s(words)) else 0.0
 
 
 def _system(reading: Reading) -> Pcm:

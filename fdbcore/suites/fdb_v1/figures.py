@@ -1,23 +1,29 @@
 """The figures of one sample with one system, from its words, its voice activity, and Silero's own segments.
 
-Each figure is a list of items, which `rows` pools: of a share 0 or 1 for each opportunity, else one value each.
+Each figure is a list of values, which are pooled over samples: of a share 0 or 1 for each opportunity, else one each.
+Published rules are as the scripts of Full-Duplex-Bench v1 compute them, with their quirks; all are pure functions.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from fdbcore.measures.compat import Segment, overlap_v15, takeover
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.recoveries import recoveries
+from fdbcore.measures.silero_track import RATE_HZ
 from fdbcore.measures.timing import timing
 from fdbcore.recording.labels import KeptLabels
+from fdbcore.stats.distances import jensen_shannon
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY
-from fdbcore.suites.fdb_v1.rules import backchannels, distance, jsd
 from fdbcore.suites.fdb_v1.samples import (
     BACKCHANNEL,
     INTERRUPTION,
@@ -40,6 +46,13 @@ LEAST_S: Final = 1.0
 CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
 ANSWERED: Final = "answered_per_labelled_turn_end"
 TIMES: Final = "response_latency_ms_per_labelled_turn_end"
+LONGEST_BACKCHANNEL_S: Final = 3.0
+BIN_S: Final = 0.2
+NO_CANDIDATE: Final = 1.0
+"""The distance of a sample without a backchannel: beyond sqrt(ln 2) = 0.8326, the most that the distance can be."""
+_FLOOR: Final = 1e-10
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def of_words(sample: UserSample, words: Sequence[Segment], hearings: Hearings) -> Figures:
@@ -140,3 +153,77 @@ def _items(quantity: Quantity) -> list[float]:
             return [1.0] * quantity.count + [0.0] * (quantity.n - quantity.count)
         case Ratio():
             return [quantity.total / quantity.exposure] if quantity.exposure else []
+
+
+class Backchannels(NamedTuple):
+    """What v1 makes of a sample: whether the system took over, and the segments that it stores as backchannels."""
+
+    takeover: bool
+    candidates: list[Segment]
+
+
+def tenths(segments: Sequence[Segment], length_s: float) -> list[Segment]:
+    """v1: the segments of backchannels in tenths of a second, as Silero's package gives them if asked for seconds.
+
+    length_s: of the audio. Halves are those of whole samples.
+    """
+    rounded = [[round(round(time_s * RATE_HZ) / RATE_HZ, 1) for time_s in segment] for segment in segments]
+    return [(start_s, min(end_s, length_s)) for start_s, end_s in rounded]
+
+
+def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> Backchannels:
+    """v1: `tenths` of segments of the system, and the start and end of its words in s.
+
+    A segment of more than 3 s is a takeover and ends the search. Each other one is stored as a backchannel, and decides
+    whether it is a takeover: more than three words are, less than 1 s of at most two words are not, all else is. A word
+    counts if it lies in the segment or across an edge of it; one that begins at its very end is across it. Each segment
+    overwrites what those before it decided. What is stored does not depend on the words.
+    """
+    taken = False
+    candidates: list[Segment] = []
+    for start_s, end_s in segments:
+        if end_s - start_s > LONGEST_BACKCHANNEL_S:
+            return Backchannels(True, candidates)
+        candidates.append((start_s, end_s))
+        n = sum(
+            (start_s <= first and last <= end_s) or first <= end_s < last or first <= start_s < last
+            for first, last in words
+        )
+        taken = n > 3 or not (end_s - start_s < 1 and n <= 2)
+    return Backchannels(taken, candidates)
+
+
+def histogram(candidates: Sequence[Segment], length_s: float) -> Floats:
+    """How many candidates touch each bin of 0.2 s of a sample of this length, and one more bin, also after 10.0 s."""
+    counts = np.zeros(int(length_s / BIN_S) + 1)
+    for start_s, end_s in candidates:
+        counts[int(start_s / BIN_S) : int(end_s / BIN_S) + 1] += 1
+    return counts
+
+
+def stretched(human: Sequence[float], bins: int) -> Floats:
+    """The histogram of people, linearly interpolated to so many bins."""
+    return np.interp(np.linspace(0, 1, bins), np.linspace(0, 1, len(human)), np.asarray(human, np.float64))
+
+
+def jsd(candidates: Sequence[Segment], length_s: float, human: Sequence[float]) -> float | None:
+    """v1: what it calls a divergence is SciPy's Jensen-Shannon distance with natural logarithms; 1 without candidates.
+
+    human: the histogram of people for this sample; None if they gave none, where the script has NaN. 1e-10 is added to
+    each bin of the system alone.
+    """
+    if not candidates:
+        return NO_CANDIDATE
+    if not any(human):
+        return None
+    from scipy.spatial.distance import jensenshannon
+
+    counts = histogram(candidates, length_s) + _FLOOR
+    return float(jensenshannon(counts, stretched(human, len(counts))))
+
+
+def distance(candidates: Sequence[Segment], length_s: float, human: Sequence[float]) -> float | None:
+    """Ours: the Jensen-Shannon distance of the same histograms, 0 to 1; None without candidates or people's."""
+    counts = histogram(candidates, length_s)
+    found = jensen_shannon(counts, stretched(human, len(counts)))
+    return None if math.isnan(found) else found

@@ -53,7 +53,11 @@ def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list
 
 
 def hear(
-    cases: Sequence[HeardSample], source: WordSource, sides: Sequence[Side], jobs: int | None, show: Callable[[str], None]
+    cases: Sequence[HeardSample],
+    source: WordSource,
+    sides: Sequence[Side],
+    jobs: int | None,
+    show: Callable[[str], None],
 ) -> tuple[dict[Path, Said], list[Problem]]:
     """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
 

@@ -25,9 +25,9 @@ from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.hearing import Said, lines
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
-from fdbcore.suites.fdb_v1.rows import V1Figure
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
+from fdbcore.types.scorecard import Figure
 
 if TYPE_CHECKING:
     from fdbcore.analysis.judging_types import JudgingSpent
@@ -56,8 +56,8 @@ class V1Agreement(Struct, frozen=True):
     rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
     first: str
     second: str
-    agree: Annotated[V1Figure, Meta(description="the share of equal answers")]
-    kappa: Annotated[V1Figure, Meta(description="Cohen's; null if all answers are the same")]
+    agree: Annotated[Figure, Meta(description="the share of equal answers")]
+    kappa: Annotated[Figure, Meta(description="Cohen's; null if all answers are the same")]
 
 
 def raters_of(options: JudgeOptions) -> dict[str, tuple[Judge, int]]:
@@ -175,11 +175,10 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
             if both:
                 places = [[known.index(own[path][name]) for own in (first, second)] for path in both]
                 counts = np.eye(len(known) ** 2)[[a * len(known) + b for a, b in places]]
-                found_of: list[V1Figure] = [
-                    {"value": each.value, "sd": None, "ci95": each.interval, "n": len(both)}
+                agree, kappa = (
+                    Figure(each.value, None, each.interval, len(both))
                     for each in agreement(counts, [samples[path] for path in both])
-                ]
-                agree, kappa = found_of
+                )
                 yield V1Agreement(name, main, other, agree, kappa)
 
 

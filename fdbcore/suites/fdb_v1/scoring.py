@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from fdbcore._version import __version__
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.analysis.sensitivity import activity_by
 from fdbcore.errors import FdbError, InputError, SettingsError
@@ -27,20 +26,35 @@ from fdbcore.measures.silero_track import (
 )
 from fdbcore.report.format import counted
 from fdbcore.report.glossary import EXCLUSIONS
+from fdbcore.results.comparing import differences, every_two
+from fdbcore.results.document import PooledWith, Scores, left_out
+from fdbcore.results.pooling import rows_of, with_sd
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.recorded import settings_of
-from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
-from fdbcore.stats.significance import POWER
 from fdbcore.suites.fdb_v1 import judging
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of
-from fdbcore.suites.fdb_v1.figures import Figures, Hearings, excluded_pauses, of_activity, of_segments, of_words
+from fdbcore.suites.fdb_v1.figures import (
+    Figures,
+    Hearings,
+    excluded_pauses,
+    of_activity,
+    of_segments,
+    of_words,
+    tenths,
+)
 from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, SpokenWord, hear, released_words, times
-from fdbcore.suites.fdb_v1.measures import AT_16_KHZ
+from fdbcore.suites.fdb_v1.judging import V1Agreement
+from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
 from fdbcore.suites.fdb_v1.options import ScoringWith
-from fdbcore.suites.fdb_v1.paired import V1PairedTest, tests_of
-from fdbcore.suites.fdb_v1.rows import V1Comparison, V1Range, V1Row, comparisons_of, published_rows, ranges_of, rows_of
-from fdbcore.suites.fdb_v1.rules import tenths
+from fdbcore.suites.fdb_v1.over_samples import (
+    V1PairedTest,
+    V1Range,
+    items_of,
+    published_rows,
+    ranges_of,
+    tests_of,
+)
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -73,45 +87,28 @@ class V1Item(Struct, frozen=True):
     whole: Annotated[dict[str, float], Meta(description="as published; v1.5, clean")] | UnsetType = UNSET
 
 
-class V1Settings(Struct, frozen=True):
+class V1Settings(PooledWith, frozen=True, kw_only=True):
     """What scored."""
 
-    fdbcore: str
     transcribers: list[str]
     detectors: Annotated[list[str], Meta(description="the first is that of the recordings")]
     judge: str | None
     human: Annotated[str | None, Meta(description="the file with the backchannels of people")]
     utmos: str | None
-    resamples: int
-    seed: int
-    level: float
-    power: float
-    family: Annotated[int, Meta(description="comparisons that p is corrected for")]
 
 
-class V1Problem(Struct, frozen=True):
-    """What was left out, and why."""
+class V1Document(Scores, frozen=True, kw_only=True):
+    """The scores of recorded users of v1 or v1.5. A condition is a task; of v1.5 whether the user was disturbed, too. A
+    subset is a folder of samples."""
 
-    where: str
-    reason: str
-
-
-class V1Document(Struct, frozen=True):
-    """The scores of recorded users of v1 or v1.5."""
-
-    schema: Literal["fdbcore.fdb_v1/1"]
+    schema: Literal["fdbcore.fdb_v1/2"] = "fdbcore.fdb_v1/2"
     version: Version
     settings: V1Settings
-    rows: list[V1Row]
-    comparisons: list[V1Comparison]
     ranges: list[V1Range]
     tests: list[V1PairedTest]
-    published: Annotated[list[V1Row], Meta(description="figures of the published table; empty unless asked for")]
     judging: JudgingSpent | None
-    agreement: list[judging.V1Agreement]
+    agreement: list[V1Agreement]
     items: list[V1Item]
-    problems: list[V1Problem]
-    warnings: list[str]
 
 
 @dataclass(slots=True)
@@ -260,41 +257,45 @@ class _Scoring:
 
     def document(self) -> V1Document:
         """The document, with what figures are by the other recognisers, detectors and judges."""
+        items = items_of(self.version, [(each.case, each.figures) for each in self.measured.values()])
+        compared = differences(every_two(items.values()), MEASURES)
         detectors, by_detector = self._other_detectors()
-        scored = [(each.case, each.figures) for each in self.measured.values()]
+        transcribers, raters = list(self.words), list(self.marks)
         by_words = {
-            name: [(case, self._by_words(case, words)) for case in self.cases if case.path in words]
-            for name, words in list(self.words.items())[1:]
+            name: {path: self._by_words(self.measured[path].case, self.words[name]) for path in self.words[name]}
+            for name in transcribers[1:]
         }
         by_judge = {
-            name: [(case, self._by_judge(case, marks)) for case in self.cases if case.path in marks]
-            for name, marks in list(self.marks.items())[1:]
+            name: {path: self._by_judge(self.measured[path].case, self.marks[name]) for path in self.marks[name]}
+            for name in raters[1:]
         }
-        compared = comparisons_of(self.version, scored)
-        transcribers, judge = list(self.words), next(iter(self.marks), None)
         sounds = {path: each.sound for path, each in self.measured.items() if each.sound is not None}
+        published = published_rows(self.version) if self.scoring.published else []
+        folders = list(dict.fromkeys(case.sample.group for case in self.cases))
         return V1Document(
-            schema="fdbcore.fdb_v1/1",
             version=self.version,
             settings=V1Settings(
-                __version__, transcribers, detectors, judge, self.scoring.human_file, self.scoring.utmos, RESAMPLES,
-                SEED, LEVEL, POWER, family=sum(one["p"] is not None for one in compared),
+                family=sum(one.p is not None for one in compared),
+                transcribers=transcribers,
+                detectors=detectors,
+                judge=next(iter(raters), None),
+                human=self.scoring.human_file,
+                utmos=self.scoring.utmos,
             ),
-            rows=rows_of(self.version, scored),
-            comparisons=compared,
+            rows=[*rows_of(items.values(), MEASURES, folders, with_sd), *published],
+            differences=compared,
             ranges=[
-                *ranges_of(self.version, scored, "transcriber", by_words, next(iter(transcribers), "")),
-                *ranges_of(self.version, scored, "detector", by_detector, detectors[0]),
-                *ranges_of(self.version, scored, "judge", by_judge, judge or ""),
+                *ranges_of("transcriber", items, transcribers, by_words),
+                *ranges_of("detector", items, detectors, by_detector),
+                *ranges_of("judge", items, raters, by_judge),
             ],
             tests=tests_of(self.cases, sounds, self._main_marks),
-            published=published_rows(self.version) if self.scoring.published else [],
             judging=self.judged,
             agreement=list(judging.agreement_of(self.cases, self.marks)),
             items=[self._item(each) for each in self.measured.values()],
-            problems=[V1Problem(*each) for each in self.problems],
+            problems=left_out(self.problems),
             warnings=self.warnings,
-        )  # fmt: skip
+        )
 
     @property
     def _main_words(self) -> Mapping[Path, Said]:
@@ -323,11 +324,11 @@ class _Scoring:
         took_over = any(self.measured[case.path].figures.get("compat_takeover_wanted", ()))
         return judging.figures_of(marks.get(case.path, {}), took_over)
 
-    def _other_detectors(self) -> tuple[list[str], dict[str, list[tuple[HeardSample, Figures]]]]:
+    def _other_detectors(self) -> tuple[list[str], dict[str, dict[Path, Figures]]]:
         """The names of all detectors, that of the recordings first; and our figures by each other one."""
         own = str(Reading(self.cases[0].path).meta["settings"]["vad"]["B"]["name"])
         names = [name for name in self.scoring.detectors if name != own]
-        found: dict[str, list[tuple[HeardSample, Figures]]] = {}
+        found: dict[str, dict[Path, Figures]] = {}
         for name in names:
             for number, case in enumerate(self.cases, 1):
                 self.show(f"{name}: {number} of {len(self.cases)} samples")
@@ -337,7 +338,7 @@ class _Scoring:
                     self._leave_out(case, f"not heard by {name}: {error}")
                     continue
                 if not self.measured[case.path].is_only_echo:
-                    found.setdefault(name, []).append((case, of_activity(self.version, case.sample, dialogue)))
+                    found.setdefault(name, {})[case.path] = of_activity(self.version, case.sample, dialogue)
         return [own, *names], found
 
     def _item(self, measured: _Measured) -> V1Item:

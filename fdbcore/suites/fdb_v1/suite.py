@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.protocols.suite import Suite
+from fdbcore.recording.form import converted
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1Document
     from fdbcore.suites.fdb_v1.samples import Version
+    from fdbcore.suites.fdb_v1.scoring import V1Document
 
 TRANSCRIBER: Final = Option(
     "--transcriber",
@@ -42,7 +43,7 @@ UTMOS: Final = Option("--utmos", "This command prints the quality of the WAV fil
 class RecordedUsers(Suite):
     """Recorded users of one version, and folders of outputs that exist already."""
 
-    schema = "fdbcore.fdb_v1/1"
+    schema = "fdbcore.fdb_v1/2"
     run_scores = True
     kept = ("recordings",)
 
@@ -74,20 +75,20 @@ class RecordedUsers(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
         """Those of recognisers, then of the judge."""
-        from fdbcore.suites.fdb_v1.expected import expected
+        from fdbcore.suites.fdb_v1.options import expected
 
         return list(expected(self._version, paths, options, show))
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """Those of recognisers and of the judge."""
-        from fdbcore.suites.fdb_v1.scoring import ScoringWith
+        from fdbcore.suites.fdb_v1.options import ScoringWith
 
         scoring = ScoringWith.of(options)
         scoring.judging.check_keys(scoring.sources.values())
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
         """Those of recognisers and of the judge."""
-        from fdbcore.suites.fdb_v1.scoring import ScoringWith
+        from fdbcore.suites.fdb_v1.options import ScoringWith
 
         scoring = ScoringWith.of(options)
         return scoring.judging.services(scoring.sources.values())
@@ -96,19 +97,19 @@ class RecordedUsers(Suite):
         """The scorecard; a condition is a task."""
         from fdbcore.suites.fdb_v1.card import card
 
-        return card(cast("V1Document", document))
+        return card(document, _read(document))
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """The ranges over recognisers and detectors, and the tests before and after."""
         from fdbcore.suites.fdb_v1.results import details
 
-        return details(cast("V1Document", document), width)
+        return details(_read(document), width)
 
     def section(self, document: Mapping[str, Any]) -> str:
         """The same on the page."""
         from fdbcore.suites.fdb_v1.results import section
 
-        return section(cast("V1Document", document))
+        return section(_read(document))
 
     def style(self) -> str:
         """The style of the pictures."""
@@ -118,9 +119,17 @@ class RecordedUsers(Suite):
 
     def picture(self, case: ScoredCase) -> str:
         """Both sides of a sample on one axis, with its labels."""
-        from fdbcore.suites.fdb_v1.picture import picture
+        from fdbcore.suites.fdb_v1.results import picture
+        from fdbcore.suites.fdb_v1.scoring import V1Item
 
-        return picture(case)
+        return picture(converted(case.item, V1Item))
+
+
+def _read(document: Mapping[str, Any]) -> V1Document:
+    from fdbcore.suites.fdb_v1.scoring import V1Document
+
+    found: V1Document = converted(document, V1Document)
+    return found
 
 
 V1: Final = RecordedUsers("fdb-v1", (HUMAN, PUBLISHED))
