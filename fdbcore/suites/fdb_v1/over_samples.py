@@ -18,7 +18,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from fdbcore.results.pooling import Item, Sample, by_system, pooled
+from fdbcore.results.pooling import Clustered, ScoredItem, by_system, pooled
 from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
@@ -79,7 +79,7 @@ def conditions_of(version: Version) -> list[str]:
     return [name for task in tasks_of(version) for name in (task, f"{task}, clean")]
 
 
-def items_of(version: Version, scored: Sequence[tuple[HeardSample, Figures]]) -> dict[Path, Item]:
+def items_of(version: Version, scored: Sequence[tuple[HeardSample, Figures]]) -> dict[Path, ScoredItem]:
     """Samples with their figures by recording, in the order of conditions. A folder is a subset where the samples of a
     condition with a system lie in several.
     """
@@ -91,7 +91,7 @@ def items_of(version: Version, scored: Sequence[tuple[HeardSample, Figures]]) ->
     for case, figures in sorted(scored, key=lambda each: order.index(each[0].sample.condition)):
         sample = case.sample
         subsets = [sample.group] if len(folders[sample.condition, case.system]) > 1 else []
-        found[case.path] = Item(sample.condition, case.system, sample.name, figures, subsets=subsets)
+        found[case.path] = ScoredItem(sample.condition, case.system, sample.name, figures, subsets=subsets)
     return found
 
 
@@ -107,7 +107,7 @@ def published_rows(version: Version) -> list[ScoreRow]:
 
 
 def ranges_of(
-    by: RangeBy, items: Mapping[Path, Item], names: Sequence[str], others: Mapping[str, Mapping[Path, Figures]]
+    by: RangeBy, items: Mapping[Path, ScoredItem], names: Sequence[str], others: Mapping[str, Mapping[Path, Figures]]
 ) -> Iterator[V1Range]:
     """What figures are by several recognisers, detectors or judges, over the samples of which all that give it have it.
 
@@ -138,8 +138,8 @@ def ranges_of(
                 yield V1Range(condition, system, measure.id, by, len(shared), values, low, high)
 
 
-def _pooled(valued: Sequence[tuple[Sequence[float], Item]], measure: Scale) -> Figure | None:
-    sample = Sample.of((value, item) for values, item in valued for value in values)
+def _pooled(valued: Sequence[tuple[Sequence[float], ScoredItem]], measure: Scale) -> Figure | None:
+    sample = Clustered.of((value, item) for values, item in valued for value in values)
     return pooled(sample, measure.pools, has_interval=False)
 
 

@@ -109,7 +109,7 @@ def ranges_told(document: V1Document) -> Iterator[str]:
             for own in (each.agree, each.kappa)
         )
         told = f"{each.second} agrees with {each.first} on “{TOLD[each.rubric]}”"
-        yield f"{told} in {agree} of {counted(each.agree.n, 'sample')}, kappa {kappa}."
+        yield f"{told} in {agree} of {counted(each.agree.n or 0, 'sample')}, kappa {kappa}."
 
 
 def _range(each: V1Range) -> Sequence[str]:

@@ -27,7 +27,7 @@ from fdbcore.measures.silero_track import (
 from fdbcore.report.format import counted
 from fdbcore.report.glossary import EXCLUSIONS
 from fdbcore.results.comparing import differences, every_two
-from fdbcore.results.document import PooledWith, Scores, left_out
+from fdbcore.results.document import PooledWith, Scores, problem_entries
 from fdbcore.results.pooling import rows_of, with_sd
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.recorded import settings_of
@@ -293,7 +293,7 @@ class _Scoring:
             judging=self.judged,
             agreement=list(judging.agreement_of(self.cases, self.marks)),
             items=[self._item(each) for each in self.measured.values()],
-            problems=left_out(self.problems),
+            problems=problem_entries(self.problems),
             warnings=self.warnings,
         )
 
