@@ -26,6 +26,8 @@ from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.fdb_v1.over_samples import V1Range
+from fdbcore.suites.fdb_v1.results import details
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.suites.fdb_v1.users import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
@@ -48,7 +50,7 @@ def figures(found: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]
     return {
         (row["system"], row["condition"]): {name: each["value"] for name, each in row["measures"].items()}
         for row in found["rows"]
-        if row["group"] is None
+        if not row["subset"]
     }
 
 
@@ -790,7 +792,7 @@ def test_a_scoring_that_was_killed_goes_on(held: Path, tmp_path: Path, monkeypat
 
 def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
     found = document_of(tmp_path / "out", held / "run", "--published")
-    moshi = next(row for row in found["published"] if (row["system"], row["condition"]) == ("Moshi", "backchannel"))
+    moshi = next(row for row in found["rows"] if (row["system"], row["condition"]) == ("Moshi (ICC *)", "backchannel"))
     values = {name: each["value"] for name, each in moshi["measures"].items()}
     assert values == {"compat_takeover_unwanted": 1.0, "compat_backchannels_per_s": 0.001, "compat_jsd": 0.957}
     page = (tmp_path / "out" / "report.html").read_text()
@@ -822,11 +824,9 @@ def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> No
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_the_numbers_of_a_range_are_whole_however_narrow_the_terminal_is(width: int) -> None:
     values = {"silero": 1043.0, "energy": 917.0, "another-detector": 1021.0}
-    moved = {
-        "condition": "user interruption", "system": "freeze-omni", "by": "detector", "n": 200, "values": values,
-        "measure": "response_latency_ms_per_labelled_turn_end", "low": 917.0, "high": 1043.0,
-    }  # fmt: skip
-    (lines,) = suite("fdb-v1").details({"ranges": [moved], "tests": []}, width)
+    measure = "response_latency_ms_per_labelled_turn_end"
+    moved = V1Range("user interruption", "freeze-omni", measure, "detector", 200, values, 917.0, 1043.0)
+    (lines,) = details([moved], [], width)
     assert max(map(len, lines)) <= width
     found = [word for line in lines for word in line.split() if word.isdecimal() and word != "0"]
     assert found == ["200", "917", "1043", "1043", "917", "1021"]

@@ -13,12 +13,13 @@ from click.testing import CliRunner
 from oracles import fdb_v1 as oracle
 
 from fdbcore.cli.main import main
+from fdbcore.results.comparing import differences, every_two
+from fdbcore.results.pooling import trimmed_mean
 from fdbcore.suites.fdb_v1.calls import HeardSample
-from fdbcore.suites.fdb_v1.features import rates
-from fdbcore.suites.fdb_v1.figures import Figures, of_segments, of_words
-from fdbcore.suites.fdb_v1.measures import COMPARED
-from fdbcore.suites.fdb_v1.rows import comparisons_of
-from fdbcore.suites.fdb_v1.rules import jsd, paired_test, split_s, tenths, trimmed_mean
+from fdbcore.suites.fdb_v1.features import rates, split_s
+from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_segments, of_words, tenths
+from fdbcore.suites.fdb_v1.measures import MEASURES
+from fdbcore.suites.fdb_v1.over_samples import items_of, paired_test
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, UserSample
 
 LOGS = 1000
@@ -56,14 +57,15 @@ def test_the_order_of_samples_changes_no_comparison() -> None:
     scored = [
         (
             HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], [{}])),
-            {measure: [draw.random()] for measure in COMPARED},
+            {measure.id: [draw.random()] for measure in MEASURES if measure.compared},
         )
         for system in ("a", "b")
         for name in map(str, range(24))
     ]
     found = []
     for _ in range(3):
-        found.append(comparisons_of(V1, sorted(scored, key=lambda each: each[0].system)))
+        items = items_of(V1, sorted(scored, key=lambda each: each[0].system))
+        found.append(differences(every_two(items.values()), MEASURES))
         draw.shuffle(scored)
     assert found[1:] == found[:1] * 2
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import NONE, counted, p_value
 from fdbcore.report.html.templates import render
-from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.html.values import Cell
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
 from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.svg.text import drawing, number, xml
@@ -46,17 +46,16 @@ MOST_STEPS: Final = 12
 COLUMNS: Final = ("figure", "value")
 
 
-def details(document: V1Document, width: int) -> list[list[str]]:
+def details(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest], width: int) -> list[list[str]]:
     """Both as blocks of lines of at most `width` columns; none for what is not known."""
     blocks = []
-    if document.ranges:
-        moved = [each for each in document.ranges if _range(each)[2] != _range(each)[3]]
-        alike = len(document.ranges) - len(moved)
-        shown = _ranges_table(moved, width) if moved else []
+    if ranges:
+        moved = [each for each in ranges if _range(each)[2] != _range(each)[3]]
+        alike = len(ranges) - len(moved)
         head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
-        blocks.append([*filled(head, width).splitlines(), *shown])
-    if document.tests:
-        blocks.append([line for text in _tests_told(document.tests) for line in filled(text, width).splitlines()])
+        blocks.append([*filled(head, width).splitlines(), *(_ranges_table(moved, width) if moved else [])])
+    if tests:
+        blocks.append([line for text in _tests_told(tests) for line in filled(text, width).splitlines()])
     return blocks
 
 
@@ -80,15 +79,16 @@ def _told(whose: str, tests: Sequence[tuple[V1PairedTest, float | None, float | 
         yield f"  {each.system}, {each.condition}: {label} {shown} against {against}, p {p_value(p)}"
 
 
-def section(document: V1Document) -> str:
+def section(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest]) -> str:
     """Both as a section of the page, as HTML; "" without either."""
-    if not document.ranges and not document.tests:
+    if not ranges and not tests:
         return ""
-    ranges: list[Row] = [(Cell(each.system, each.condition), [*_range(each)]) for each in document.ranges]
-    tests: list[Row] = [(Cell(each.system, each.condition), [*_test(each)]) for each in document.tests]
     return render(
-        "results.html", __package__, ranges=ranges, tests=tests, range_heads=RANGE_HEADS,
-        test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS, tests_note=TESTS_NOTE,
+        "results.html", __package__,
+        ranges=[(Cell(each.system, each.condition), _range(each)) for each in ranges],
+        tests=[(Cell(each.system, each.condition), _test(each)) for each in tests],
+        range_heads=RANGE_HEADS, test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS,
+        tests_note=TESTS_NOTE,
     )  # fmt: skip
 
 

@@ -103,13 +103,15 @@ class RecordedUsers(Suite):
         """The ranges over recognisers and detectors, and the tests before and after."""
         from fdbcore.suites.fdb_v1.results import details
 
-        return details(_read(document), width)
+        found = _read(document)
+        return details(found.ranges, found.tests, width)
 
     def section(self, document: Mapping[str, Any]) -> str:
         """The same on the page."""
         from fdbcore.suites.fdb_v1.results import section
 
-        return section(_read(document))
+        found = _read(document)
+        return section(found.ranges, found.tests)
 
     def style(self) -> str:
         """The style of the pictures."""
