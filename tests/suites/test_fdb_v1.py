@@ -26,10 +26,10 @@ from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.fdb_v1.calls import samples_in
+from fdbcore.suites.fdb_v1.card import details
 from fdbcore.suites.fdb_v1.over_samples import V1Range
-from fdbcore.suites.fdb_v1.results import details
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
-from fdbcore.suites.fdb_v1.users import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4

@@ -1,4 +1,6 @@
-"""Turns a scores document into a scorecard."""
+"""What people see of a scores document: the scorecard; beside it the ranges over recognisers, detectors and judges, and
+the tests before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +10,40 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import to_builtins
 
-from fdbcore.report.format import counted, judging_took
+from fdbcore.report.format import NONE, counted, judging_took, p_value
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
+from fdbcore.report.html.templates import render
+from fdbcore.report.html.values import Cell
+from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
+from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.scorecard.verdicts import verdicts
+from fdbcore.report.svg.text import drawing, number
+from fdbcore.report.terminal import filled
 from fdbcore.results.document import scorecard
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
-from fdbcore.suites.fdb_v1.over_samples import SLOWED, conditions_of
-from fdbcore.suites.fdb_v1.results import ranges_told
+from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, FEATURES, HEARD, MEASURES
+from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range, conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.scoring import V1Document
+    from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
     "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
     "what is wrong with it. Ours measure the sound at the labels of the samples.",
 )
+SLOWED: Final = "*"
+"""Marks published rows of sound that their script may have heard too slow."""
 PUBLISHED: Final = (
     "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
     f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
-TOLD: Final[Mapping[str, tuple[str, str]]] = {
+TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
     PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
     BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
     TURN_TAKING: ("takeover_by_activity_wanted", "took the turn:"),
@@ -44,6 +54,29 @@ BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
+AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
+RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
+TEST_HEADS: Final = (
+    "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
+)  # fmt: skip
+RANGES: Final = "What the figures are by other recognisers, detectors and judges, of the n samples that all have"
+BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector", "judge": "judge or its wording"}
+ALPHA: Final = 0.05
+TESTS: Final = "After the overlap, compared"
+TESTS_NOTE: Final = (
+    "Published: a paired t-test of samples judged “respond” with words on each side, against before or the whole clean "
+    "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
+    "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
+)
+WIDTH: Final = 640.0
+LEFT: Final = 56.0
+RIGHT: Final = 8.0
+TOP: Final = 18.0
+ROW: Final = 26.0
+BAR: Final = 16.0
+STEPS_S: Final = (0.5, 1, 2, 5, 10, 20, 30, 60)
+MOST_STEPS: Final = 12
+COLUMNS: Final = ("figure", "value")
 
 
 def card(document: Mapping[str, Any], found: V1Document) -> Scorecard:
@@ -84,7 +117,9 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
     for condition in card.conditions:
         rows = [row for row in card.rows if row.condition == condition and row.group == "system"]
-        name, text = TOLD[condition] if document.version == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
+        name, text = (
+            TASKS_TOLD[condition] if document.version == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
+        )
         if shares := _counts(rows, name):
             is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
@@ -151,3 +186,159 @@ def _cases(document: V1Document) -> Iterator[ScoredCase]:
             item=to_builtins(item),
             recording=item.call,
         )
+
+
+def details(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest], width: int) -> list[list[str]]:
+    """Both as blocks of lines of at most `width` columns; none for what is not known."""
+    blocks = []
+    if ranges:
+        moved = [each for each in ranges if _range(each)[2] != _range(each)[3]]
+        alike = len(ranges) - len(moved)
+        head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
+        blocks.append([*filled(head, width).splitlines(), *(_ranges_table(moved, width) if moved else [])])
+    if tests:
+        blocks.append([line for text in _tests_told(tests) for line in filled(text, width).splitlines()])
+    return blocks
+
+
+def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
+    """What differs by a corrected p, and in how many tests; the page has all of them."""
+    for whose, of in (
+        ("published", [(each, each.p_holm, each.difference) for each in tests]),
+        ("ours", [(each, each.ours_p_holm, each.ours_difference) for each in tests]),
+    ):
+        known = [(each, p, by) for each, p, by in of if p is not None and by is not None]
+        found = [(each, p, by) for each, p, by in known if p < ALPHA]
+        all_told = f"{len(found)} of {len(known)} tests find a difference (Holm); the page has all"
+        yield f"{TESTS}, {whose}: {all_told if known else 'too few samples for any test'}"
+        for each, p, by in found:
+            label, unit, decimals = FEATURES[each.feature]
+            shown, against = f"{by:+.{decimals}f} {unit}".strip(), AGAINST[each.against]
+            yield f"  {each.system}, {each.condition}: {label} {shown} against {against}, p {p_value(p)}"
+
+
+def section(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest]) -> str:
+    """Both as a section of the page, as HTML; "" without either."""
+    if not ranges and not tests:
+        return ""
+    return render(
+        "results.html", __package__,
+        ranges=[(Cell(each.system, each.condition), _range(each)) for each in ranges],
+        tests=[(Cell(each.system, each.condition), _test(each)) for each in tests],
+        range_heads=RANGE_HEADS, test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS,
+        tests_note=TESTS_NOTE,
+    )  # fmt: skip
+
+
+def ranges_told(document: V1Document) -> Iterator[str]:
+    """A sentence on the widest range of shares by each of BY, and one on how far each two judges agree."""
+    for by, what in BY.items():
+        own = [each for each in document.ranges if each.by == by and BY_ID[each.measure].pools == "share"]
+        if any(each.low < each.high for each in own):
+            widest = max(own, key=lambda each: each.high - each.low)
+            yield (
+                f"With the {what}, “{BY_ID[widest.measure].label}” of {widest.system} ({widest.condition}) "
+                f"goes from {widest.low:.2f} to {widest.high:.2f} on {counted(widest.n, 'sample')}; "
+                "no share goes further."
+            )
+    for each in document.agreement:
+        agree, kappa = (
+            f"{number_text(own.value)} {interval_text(own.ci95) if own.ci95 else ''}".strip()
+            for own in (each.agree, each.kappa)
+        )
+        told = f"{each.second} agrees with {each.first} on “{TOLD[each.rubric]}”"
+        yield f"{told} in {agree} of {counted(each.agree.n or 0, 'sample')}, kappa {kappa}."
+
+
+def _range(each: V1Range) -> Sequence[str]:
+    measure = BY_ID[each.measure]
+    by = ", ".join(f"{name} {_decimals(each, value)}" for name, value in each.values.items())
+    low, high = _decimals(each, each.low), _decimals(each, each.high)
+    return f"{measure.label} {measure.unit}".strip(), str(each.n), low, high, by
+
+
+def _test(each: V1PairedTest) -> Sequence[str]:
+    label, unit, decimals = FEATURES[each.feature]
+    published = _difference(each.difference, each.ci95, decimals)
+    ours = _difference(each.ours_difference, each.ours_ci95, decimals)
+    return (
+        f"{label} {unit}".strip(), AGAINST[each.against], str(each.n), str(each.outliers), published,
+        p_value(each.p), p_value(each.p_holm), NONE if each.d_z is None else f"{each.d_z:+.2f}",
+        str(each.ours_n), ours, p_value(each.ours_p), p_value(each.ours_p_holm),
+    )  # fmt: skip
+
+
+def _difference(value: float | None, limits: Sequence[float] | None, decimals: int) -> str:
+    if value is None:
+        return NONE
+    return f"{value:+.{decimals}f}{f' {interval_text(limits, chr(43))}' if limits else ''}"
+
+
+def _ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
+    """A line for each range, with a column for each recogniser and detector."""
+    by = list(dict.fromkeys(name for each in ranges for name in each.values))
+    names = [f"{each.system}, {each.condition}" for each in ranges]
+    measures, *limits, _ = zip(*map(_range, ranges), strict=True)
+    values = [[_decimals(each, each.values.get(name)) for name in by] for each in ranges]
+    groups = [
+        ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
+        ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
+        ColumnGroup("by each", by, [*map(columns, by)], values),
+    ]
+    return table(names, groups, width)
+
+
+def _decimals(each: V1Range, value: float | None) -> str:
+    return NONE if value is None else f"{value:.{BY_ID[each.measure].decimals}f}"
+
+
+def picture(item: V1Item) -> str:
+    """The drawing of a sample, and a table of its figures, as HTML."""
+    rows = [(BY_ID[name].label, [_value(name, items)]) for name, items in item.figures.items() if name in BY_ID]
+    marks = item.marks or {}
+    facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
+    facts += [("system's words", item.words)] if item.words else []
+    return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
+
+
+def _value(name: str, items: Sequence[float]) -> str:
+    measure = BY_ID[name]
+    if not items:
+        return NONE
+    mean = f"{sum(items) / len(items):.{measure.decimals}f} {measure.unit}".strip()
+    return mean if len(items) == 1 else f"{mean} (mean of {len(items)})"
+
+
+def _drawing(item: V1Item) -> str:
+    length_s = max(item.length_s, 0.1)
+    height = TOP + 2 * ROW + 22
+
+    def x(time_s: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(time_s, length_s) / length_s
+
+    parts = []
+    for css, spans, y, tall, least in (
+        ("label", item.labels, 4.0, height - 26, 2),
+        ("user", item.user, TOP, BAR, 1),
+        ("system", item.system_speech, TOP + ROW, BAR, 1),
+    ):
+        if css != "label":
+            parts.append(f'<text x="{number(LEFT - 6)}" y="{number(y + 12)}" class="end">{css}</text>')
+        for start_s, end_s in spans:
+            wide = max(x(end_s) - x(start_s), least)
+            size = f'width="{number(wide)}" height="{number(tall)}"'
+            parts.append(f'<rect class="{css}" x="{number(x(start_s))}" y="{number(y)}" {size}/>')
+    parts += _axis(length_s, x(0.0), x(length_s), TOP + 2 * ROW)
+    labelled = ", ".join(f"{start_s:.2f} to {end_s:.2f} s" for start_s, end_s in item.labels) or "none"
+    told = f"{item.condition}: the user and {item.system} over {length_s:.1f} s; labels: {labelled}"
+    return drawing("".join(parts), WIDTH, height, told, "sample")
+
+
+def _axis(length_s: float, first: float, last: float, y: float) -> Iterator[str]:
+    step = next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
+    yield f'<path class="axis" d="M{number(first)} {number(y)}H{number(last)}"/>'
+    for count in range(int(length_s / step) + 1):
+        x = first + (last - first) * count * step / length_s
+        yield f'<path class="axis" d="M{number(x)} {number(y)}v4"/>'
+        unit = " s" if not count else ""
+        yield f'<text x="{number(x)}" y="{number(y + 16)}" class="middle">{count * step:g}{unit}</text>'

@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from fdbcore._ext.resample import Resampler
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.errors import InputError, MissingExtraError
+from fdbcore.errors import InputError
 from fdbcore.measures.compat import Segment, segments
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import RATE_HZ, file_rate_hz, file_samples, probabilities_of
@@ -87,21 +88,15 @@ NO_SOUND: Final = Sound({}, {}, {}, {}, {})
 
 def lacking() -> str:
     """Why pitch and intensity cannot be measured here; "" if they can."""
-    try:
-        import parselmouth  # noqa: F401
-    except ImportError:
-        return "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
-    return ""
+    return "" if find_spec("parselmouth") else "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
 
 
 def sound_of(reading: Reading, words: Sequence[Segment] | None, overlap_end_s: float, command: str | None) -> Sound:
     """The features of the system's sound; kept with the recording.
 
     words: in s; None if they are not known. command: the quality alone, as it prints it, see `quality`; None: pitch and
-    intensity. MissingExtraError for these without Praat, InputError if the command fails.
+    intensity, if nothing is `lacking`. InputError if the command fails.
     """
-    if command is None and (why := lacking()):
-        raise MissingExtraError(why)
     cuts = [split_s(words or (), overlap_end_s, compared_s(reading)), overlap_end_s]
     asked = json.dumps([audio_state(reading), cuts, command or "praat"])
     key = hashlib.sha256(asked.encode()).hexdigest()[:32]

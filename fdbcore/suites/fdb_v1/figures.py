@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.compat import Segment, overlap_v15, takeover
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import cut_offs, labelled
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.silero_track import RATE_HZ
@@ -44,6 +44,7 @@ UNWANTED: Final = (PAUSE, BACKCHANNEL)
 """The tasks in which the system should not take over."""
 LEAST_S: Final = 1.0
 CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
+NODS: Final = "b_backchannel_like_per_a_speech_min"
 ANSWERED: Final = "answered_per_labelled_turn_end"
 TIMES: Final = "response_latency_ms_per_labelled_turn_end"
 LONGEST_BACKCHANNEL_S: Final = 3.0
@@ -59,17 +60,21 @@ def of_words(sample: UserSample, words: Sequence[Segment], hearings: Hearings) -
     """The published measures of v1 that need the start and end in s of the system's words."""
     if sample.task == BACKCHANNEL:
         return {
-            f"compat_takeover_unwanted{ending}": [float(backchannels(segments, words).takeover)]
+            f"compat_takeover_unwanted{ending}": [float(backchannels(segments, words)[0])]
             for ending, segments in hearings.items()
         }
-    found = takeover(words, sample.annotations)  # type: ignore[arg-type]
-    wanted = "unwanted" if sample.task in UNWANTED else "wanted"
+    kind = {TURN_TAKING: "turn_taking", INTERRUPTION: "interrupt"}.get(sample.task, "pause")
+    notes = [{"kind": kind, "start_s": start_s, "end_s": end_s} for start_s, end_s in sample.spans]
+    found = takeover(words, notes)  # type: ignore[arg-type]
     name = "compat_v1_interruption" if sample.task == INTERRUPTION else "compat_v1"
-    share = found[f"{name}_takeover_per_sample"]
-    figures = {f"compat_takeover_{wanted}": _items(share)}
+    figures = {f"compat_takeover_{_wanted(sample)}": _items(found[f"{name}_takeover_per_sample"])}
     if (latency := found.get(f"{name}_latency_ms")) is not None:
         figures["compat_latency_s"] = [value / 1000 for value in _items(latency)]
     return figures
+
+
+def _wanted(sample: UserSample) -> str:
+    return "unwanted" if sample.task in UNWANTED else "wanted"
 
 
 def of_segments(
@@ -87,16 +92,15 @@ def of_segments(
     """
     if version != V1:
         found = overlap_v15(user, system)
-        names = {"stop": "compat_stop_s", "response": "compat_response_s"}
         return {
-            figure: [value / 1000 for value in found[f"compat_v15_{name}_latency_ms"].values]
-            for name, figure in names.items()
+            f"compat_{name}_s": [value / 1000 for value in found[f"compat_v15_{name}_latency_ms"].values]
+            for name in ("stop", "response")
         }
     if sample.task != BACKCHANNEL or not length_s:
         return {}
     figures: dict[str, Sequence[float]] = {}
     for ending, segments in hearings.items():
-        candidates = backchannels(segments, ()).candidates
+        _, candidates = backchannels(segments, ())
         figures[f"compat_backchannels_per_s{ending}"] = [len(candidates) / length_s]
         if human is not None and (apart := jsd(candidates, length_s, human)) is not None:
             figures[f"compat_jsd{ending}"] = [apart]
@@ -110,9 +114,7 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Fig
     labels = KeptLabels(sample.name, sample.labels, [])
     found: dict[str, Quantity] = {**labelled(dialogue, labels), **recoveries(dialogue, labels, None)}
     if sample.task == BACKCHANNEL:
-        found["b_backchannel_like_per_a_speech_min"] = timing(dialogue, with_chance=False)[
-            "b_backchannel_like_per_a_speech_min"
-        ]
+        found[NODS] = timing(dialogue, with_chance=False)[NODS]
     figures: dict[str, Sequence[float]] = {name: _items(each) for name, each in found.items() if name in BY_ID}
     if sample.task == TURN_TAKING and ANSWERED in found:
         answered, times = found[ANSWERED], found[TIMES]
@@ -120,18 +122,14 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Fig
         early = times.excluded["b_was_speaking"]
         figures[EARLY] = [1.0] * early + [0.0] * (answered.n - early)
     if version == V1:
-        wanted = "unwanted" if sample.task in UNWANTED else "wanted"
-        figures[f"takeover_by_activity_{wanted}"] = [float(took_over(sample, dialogue))]
+        figures[f"takeover_by_activity_{_wanted(sample)}"] = [float(took_over(sample, dialogue))]
     return figures
 
 
 def excluded_pauses(sample: UserSample, dialogue: Dialogue) -> Counter[str]:
     """How many pauses of a sample are no opportunity to cut the user off, by why."""
-    if sample.task != PAUSE:
-        return Counter()
-    found = labelled(dialogue, KeptLabels(sample.name, sample.labels, []))[CUT_OFFS]
-    assert isinstance(found, Share)
-    return +Counter(found.excluded)
+    found = cut_offs(dialogue, KeptLabels(sample.name, sample.labels, [])).get(CUT_OFFS)
+    return +Counter(found.excluded) if isinstance(found, Share) else Counter()
 
 
 def took_over(sample: UserSample, dialogue: Dialogue) -> bool:
@@ -155,13 +153,6 @@ def _items(quantity: Quantity) -> list[float]:
             return [quantity.total / quantity.exposure] if quantity.exposure else []
 
 
-class Backchannels(NamedTuple):
-    """What v1 makes of a sample: whether the system took over, and the segments that it stores as backchannels."""
-
-    takeover: bool
-    candidates: list[Segment]
-
-
 def tenths(segments: Sequence[Segment], length_s: float) -> list[Segment]:
     """v1: the segments of backchannels in tenths of a second, as Silero's package gives them if asked for seconds.
 
@@ -171,8 +162,9 @@ def tenths(segments: Sequence[Segment], length_s: float) -> list[Segment]:
     return [(start_s, min(end_s, length_s)) for start_s, end_s in rounded]
 
 
-def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> Backchannels:
-    """v1: `tenths` of segments of the system, and the start and end of its words in s.
+def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> tuple[bool, list[Segment]]:
+    """v1: whether the system took over, and the segments that are stored as backchannels; by `tenths` of its segments,
+    and the start and end of its words in s.
 
     A segment of more than 3 s is a takeover and ends the search. Each other one is stored as a backchannel, and decides
     whether it is a takeover: more than three words are, less than 1 s of at most two words are not, all else is. A word
@@ -183,14 +175,14 @@ def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> Backc
     candidates: list[Segment] = []
     for start_s, end_s in segments:
         if end_s - start_s > LONGEST_BACKCHANNEL_S:
-            return Backchannels(True, candidates)
+            return True, candidates
         candidates.append((start_s, end_s))
         n = sum(
             (start_s <= first and last <= end_s) or first <= end_s < last or first <= start_s < last
             for first, last in words
         )
         taken = n > 3 or not (end_s - start_s < 1 and n <= 2)
-    return Backchannels(taken, candidates)
+    return taken, candidates
 
 
 def histogram(candidates: Sequence[Segment], length_s: float) -> Floats:

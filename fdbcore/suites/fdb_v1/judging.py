@@ -43,9 +43,9 @@ RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1
 TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
 """The rubrics in words."""
 REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
-SILENT: Final = {"rating": 0, "reason": "it said nothing"}
+SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
 
-Asked: TypeAlias = Mapping[Path, Sequence[JudgeQuestion]]
+Evidence: TypeAlias = Mapping[str, Any]
 Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
 """By recording: the answer by each rubric, and its reason by the name in REASONS."""
 
@@ -83,28 +83,26 @@ def _check(name: str, marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> 
         raise TypeError(f"{name}: expected one of {', '.join(map(str, known))}, got {answer!r}")
 
 
-def questions_of(
-    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], wording: int
-) -> tuple[Asked, int]:
-    """What a judge is asked, and about how many others it would need the words of both sides.
+def evidence_of(
+    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said]
+) -> tuple[dict[Path, Evidence], int]:
+    """What a judge reads of each sample, and of how many others it would need the words of both sides.
 
-    Of v1 these are the interruptions; about a system that says nothing there is no question.
+    Of v1 it is only about interruptions.
     """
-    asked: dict[Path, list[JudgeQuestion]] = {}
+    found: dict[Path, Evidence] = {}
     unheard = 0
     for case, clean in by_clean(cases):
-        said = words.get(case.path, {})
-        evidence: dict[str, Any]
+        said, sample = words.get(case.path, {}), case.sample
         if version == V1:
-            if case.sample.task != INTERRUPTION or "B" not in said:
-                continue
-            after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
-            evidence = {"labels": dict(case.sample.texts[0]), "system": lines(after)}
+            if sample.task == INTERRUPTION and "B" in said:
+                after = [word for word in said["B"] if word.end_s > sample.spans[0][1]]
+                found[case.path] = {"labels": dict(sample.texts[0]), "system": lines(after)}
         elif {"A", "B"} <= said.keys():
             calm = {} if clean is None else words.get(clean.path, {})
-            (start_s, end_s), *_ = case.sample.spans
-            evidence = {
-                "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts[0]},
+            (start_s, end_s), *_ = sample.spans
+            found[case.path] = {
+                "overlap": {"kind": sample.task, "from_s": start_s, "to_s": end_s, **sample.texts[0]},
                 "user": lines(said["A"]),
                 "system": lines(said["B"]),
                 "user_without_overlap": lines(calm["A"]) if "A" in calm else None,
@@ -112,50 +110,46 @@ def questions_of(
             }
         else:
             unheard += 1
-            continue
-        asked[case.path] = [
-            JudgeQuestion(rubric_of(name, wording), evidence, partial(_check, name))
-            for name in (RUBRICS[version] if version != V1 or evidence["system"] else ())
-        ]
-    return asked, unheard
+    return found, unheard
 
 
 def judge_all(
-    cases: Sequence[HeardSample],
-    asked: Mapping[int, Asked],
+    version: Version,
+    evidence: Mapping[Path, Evidence],
     options: JudgeOptions,
     jobs: int,
     show: Callable[[str], None],
 ) -> tuple[dict[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
-    judging took, why marks are missing, and what was asked now, in words. asked: by wording.
+    judging took, why marks are missing, and what was asked now, in words.
 
-    The main rater is asked first, so that it is whole if the desk stops. Errors as of `ask_each_once`.
+    The main rater is asked first, so that it is whole if the desk stops. About a system that says nothing after an
+    interruption there is no question. Errors as of `ask_each_once`.
     """
-    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
-    requests = [
-        JudgeRequest(kept[path], judge, question, repeat)
-        for judge, wording in raters_of(options).values()
-        for path, own in asked[wording].items()
-        for question in own
-        for repeat in range(options.repeats)
+    kept = {path: KeptAnswers(path / JUDGED) for path in evidence}
+    silent = [path for path, own in evidence.items() if version == V1 and not own["system"]]
+    raters = raters_of(options)
+    asked = [
+        (rater, path, name) for rater in raters for path in evidence if path not in silent for name in RUBRICS[version]
     ]
+    requests = []
+    for rater, path, name in asked:
+        judge, wording = raters[rater]
+        question = JudgeQuestion(rubric_of(name, wording), evidence[path], partial(_check, name))
+        requests += [JudgeRequest(kept[path], judge, question, repeat) for repeat in range(options.repeats)]
     desk = Desk(options.limit_usd)
     once = ask_each_once(requests, desk, jobs, show)
     answers = iter(once.answers)
-    found: dict[str, Marks] = {}
+    found = {rater: {path: dict(SILENT) if path in silent else {} for path in evidence} for rater in raters}
     problems = []
-    for rater, (_, wording) in raters_of(options).items():
-        found[rater] = own_marks = {path: {} if own else dict(SILENT) for path, own in asked[wording].items()}
-        for path, question in ((path, question) for path, own in asked[wording].items() for question in own):
-            given = [next(answers) for _ in range(options.repeats)]
-            name, marks = question.rubric.name, [each.marks for each in given if each.marks is not None]
-            if marks:
-                chosen = _middle(name, marks)
-                own_marks[path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
-            else:
-                problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return found, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
+    for rater, path, name in asked:
+        given = [next(answers) for _ in range(options.repeats)]
+        if marks := [each.marks for each in given if each.marks is not None]:
+            chosen = _middle(name, marks)
+            found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
+        else:
+            problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
+    return {**found}, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -183,7 +177,7 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
 
 
 def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
-    """The items of the judged measures. took_over: by words; as published, v1 rates no others."""
+    """The values of the judged measures. took_over: by words; as published, v1 rates no others."""
     found: dict[str, list[float]] = {}
     if "rating" in marks:
         found = {name: [float(marks["rating"])] for name in ("rating", *(["compat_rating"] if took_over else []))}

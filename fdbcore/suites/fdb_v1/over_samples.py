@@ -1,22 +1,22 @@
 """What the items of many samples give beside rows and differences: ranges over recognisers, detectors and judges; tests
 of how systems sound after an overlap, against before it and against the clean sample; and the published table of v1.
 
-That table stands beside on request; nothing is tested against it. It is of the README of
-github.com/DanielLin94144/Full-Duplex-Bench, with the words of Parakeet-TDT 0.6B v2 (since June 2025). Results of v1.5
-were not found as a table.
+That table (data/published.json) stands beside on request; nothing is tested against it. Results of v1.5 were not found
+as a table.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec import Meta, Struct, json
+from msgspec.structs import asdict, replace
 
 from fdbcore.results.pooling import Clustered, ScoredItem, by_system, pooled
 from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
@@ -25,31 +25,8 @@ from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound
 from fdbcore.suites.fdb_v1.figures import Figures, Floats
 from fdbcore.suites.fdb_v1.measures import MEASURES, TESTED
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, tasks_of
-from fdbcore.types.scorecard import Figure, Interval, Scale, ScoreRow
-
-SLOWED: Final = "*"
-"""Marks published rows of sound that their script may have heard too slow."""
-_COLUMNS: Final = (
-    (PAUSE, "synthetic", "compat_takeover_unwanted", 137),
-    (PAUSE, "Candor", "compat_takeover_unwanted", 216),
-    (BACKCHANNEL, "ICC", "compat_takeover_unwanted", 55),
-    (BACKCHANNEL, "ICC", "compat_backchannels_per_s", 55),
-    (BACKCHANNEL, "ICC", "compat_jsd", 55),
-    (TURN_TAKING, "Candor", "compat_takeover_wanted", 119),
-    (TURN_TAKING, "Candor", "compat_latency_s", 119),
-    (INTERRUPTION, "synthetic", "compat_takeover_wanted", 200),
-    (INTERRUPTION, "synthetic", "compat_rating", 200),
-    (INTERRUPTION, "synthetic", "compat_latency_s", 200),
-)
-_TABLE: Final = {
-    "PersonaPlex": (0.584, 0.662, 0.327, 0.025, 0.649, 0.992, 0.070, 1.000, 4.210, 0.400),
-    "dGSLM": (0.934, 0.935, 0.691, 0.015, 0.934, 0.975, 0.352, 0.917, 0.201, 2.531),
-    "Moshi": (0.985, 0.980, 1.000, 0.001, 0.957, 0.941, 0.265, 1.000, 0.765, 0.257),
-    "Freeze-Omni": (0.642, 0.481, 0.636, 0.001, 0.997, 0.336, 0.953, 0.867, 3.615, 1.409),
-    "Gemini Live 2.0": (0.255, 0.310, 0.091, 0.012, 0.896, 0.655, 1.301, 0.891, 3.376, 1.183),
-    "GPT-Realtime": (0.010, 0.120, 0.000, 0.007, 0.980, 1.000, 1.470, 0.970, 3.850, 1.500),
-}
+from fdbcore.suites.fdb_v1.samples import Version, tasks_of
+from fdbcore.types.scorecard import Interval, ScoreRow
 
 RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]
 Against: TypeAlias = Literal["before", "clean"]
@@ -95,55 +72,58 @@ def items_of(version: Version, scored: Sequence[tuple[HeardSample, Figures]]) ->
     return found
 
 
-def published_rows(version: Version) -> list[ScoreRow]:
-    """The published figures as rows, in the order of the table; n as the data state it."""
-    rows: dict[tuple[str, str, str], ScoreRow] = {}
-    for system, values in _TABLE.items() if version == V1 else ():
-        for (condition, group, measure, n), value in zip(_COLUMNS, values, strict=True):
-            name = f"{system} ({group}{f' {SLOWED}' if condition == BACKCHANNEL else ''})"
-            row = rows.setdefault((condition, group, system), ScoreRow(condition, "published", name, n, {}))
-            row.measures[measure] = Figure(value)
-    return list(rows.values())
+class _Published(TypedDict):
+    rows: list[ScoreRow]
+
+
+def published_rows() -> list[ScoreRow]:
+    """The published figures of v1, in the order of their table; n as the data state it."""
+    text = (files("fdbcore.suites.fdb_v1") / "data" / "published.json").read_bytes()
+    return json.decode(text, type=_Published)["rows"]
 
 
 def ranges_of(
-    by: RangeBy, items: Mapping[Path, ScoredItem], names: Sequence[str], others: Mapping[str, Mapping[Path, Figures]]
+    by: RangeBy, items: Mapping[Path, ScoredItem], figures: Mapping[str, Mapping[Path, Figures]]
 ) -> Iterator[V1Range]:
     """What figures are by several recognisers, detectors or judges, over the samples of which all that give it have it.
 
-    items: with the figures of the first of the names. others: what each other one says, with only the figures that hang
-    on it.
+    figures: by the name of each, those that hang on it; the first is the one of the tables.
     """
-    if not others:
-        return
-    main = names[0]
-    figures = {main: {path: item.values for path, item in items.items()}, **others}
-    for condition, system in by_system(items.values()):
+    for condition, system in by_system(items.values()) if len(figures) > 1 else ():
         paths = [path for path, item in items.items() if (item.condition, item.system) == (condition, system)]
         for measure in MEASURES:
             known = {
                 name: {path: own for path in paths if (own := of.get(path, {}).get(measure.id))}
                 for name, of in figures.items()
             }
+            first, *_ = known.values()
             having = {name: of for name, of in known.items() if of}
-            shared = [path for path in known[main] if all(path in of for of in having.values())]
-            values = {
-                name: figure.value
+            shared = [path for path in first if all(path in of for of in having.values())]
+            over = {
+                name: Clustered.of((value, items[path]) for path in shared for value in of[path])
                 for name, of in having.items()
-                if (figure := _pooled([(of[path], items[path]) for path in shared], measure)) is not None
-                and figure.value is not None
             }
+            pooled_ = {name: pooled(sample, measure.pools, has_interval=False) for name, sample in over.items()}
+            values = {name: each.value for name, each in pooled_.items() if each and each.value is not None}
             if len(values) > 1:
                 low, high = min(values.values()), max(values.values())
                 yield V1Range(condition, system, measure.id, by, len(shared), values, low, high)
 
 
-def _pooled(valued: Sequence[tuple[Sequence[float], ScoredItem]], measure: Scale) -> Figure | None:
-    sample = Clustered.of((value, item) for values, item in valued for value in values)
-    return pooled(sample, measure.pools, has_interval=False)
+class TTest(Struct, frozen=True):
+    """A paired t-test as published. What cannot be computed of so few pairs, or of equal ones, is null."""
+
+    n: Annotated[int, Meta(description="pairs left")]
+    outliers: Annotated[int, Meta(description="pairs left out")]
+    difference: float | None
+    ci95: Interval = None
+    t: float | None = None
+    p: float | None = None
+    d_z: Annotated[float | None, Meta(description="the mean difference by its standard deviation")] = None
+    p_holm: float | None = None
 
 
-class V1PairedTest(Struct, frozen=True):
+class V1PairedTest(TTest, frozen=True, kw_only=True):
     """How the system sounds after an overlap, against before it or against the clean sample.
 
     The t-test is the published one: of samples judged "respond" that have words on each side, against all of the clean
@@ -155,19 +135,11 @@ class V1PairedTest(Struct, frozen=True):
     system: str
     feature: str
     against: Against
-    n: int
-    outliers: int
-    difference: float | None
-    ci95: Interval
-    t: float | None
-    p: float | None
-    p_holm: float | None
-    d_z: float | None
     ours_n: int
     ours_difference: float | None
     ours_ci95: Interval
     ours_p: float | None
-    ours_p_holm: float | None
+    ours_p_holm: float | None = None
 
 
 def tests_of(
@@ -247,27 +219,19 @@ def _test(condition: str, system: str, feature: str, against: Against, pairs: Se
     differences = np.array([second - first for first, second in ours])[:, None]
     estimate = bootstrap_columns(differences)[0] if ours else Estimate(None, None, 0)
     return V1PairedTest(
-        condition, system, feature, against,
-        test.n, test.outliers, test.difference, test.interval, test.t, test.p, None, test.d_z,
-        len(ours), estimate.value, estimate.interval, sign_flip_p(differences)[0], None,
-    )  # fmt: skip
+        **asdict(test),
+        condition=condition,
+        system=system,
+        feature=feature,
+        against=against,
+        ours_n=len(ours),
+        ours_difference=estimate.value,
+        ours_ci95=estimate.interval,
+        ours_p=sign_flip_p(differences)[0],
+    )
 
 
-class PairedTest(NamedTuple):
-    """A paired t-test of `after` against `before`. n: pairs left; outliers: pairs left out. d_z: the mean difference
-    by its standard deviation. What cannot be computed of so few pairs, or of equal ones, is None.
-    """
-
-    n: int
-    outliers: int
-    difference: float | None
-    interval: tuple[float, float] | None
-    t: float | None
-    p: float | None
-    d_z: float | None
-
-
-def paired_test(before: Sequence[float], after: Sequence[float]) -> PairedTest:
+def paired_test(before: Sequence[float], after: Sequence[float]) -> TTest:
     """v1.5: differences further than 3.5 scaled MAD (1.4826) from their median are left out; then a t-test."""
     differences = np.asarray(after, np.float64) - np.asarray(before, np.float64)
     kept = differences[~_outliers(differences)]
@@ -275,13 +239,13 @@ def paired_test(before: Sequence[float], after: Sequence[float]) -> PairedTest:
     mean = float(kept.mean()) if n else None
     sd = float(kept.std(ddof=1)) if n > 1 else 0.0
     if mean is None or not sd:
-        return PairedTest(n, outliers, mean, None, None, None, None)
+        return TTest(n, outliers, mean)
     from scipy.stats import t as student
 
     error = sd / math.sqrt(n)
     half = float(student.ppf(0.975, n - 1)) * error
     t = mean / error
-    return PairedTest(n, outliers, mean, (mean - half, mean + half), t, float(2 * student.sf(abs(t), n - 1)), mean / sd)
+    return TTest(n, outliers, mean, (mean - half, mean + half), t, float(2 * student.sf(abs(t), n - 1)), mean / sd)
 
 
 def _outliers(differences: Floats) -> npt.NDArray[np.bool_]:

@@ -54,7 +54,7 @@ class RecordedUsers(Suite):
 
     def side_a(self, data: str) -> SideA:
         """The samples in a folder."""
-        from fdbcore.suites.fdb_v1.users import side_a
+        from fdbcore.suites.fdb_v1.calls import side_a
 
         return side_a(self._version, data)
 
@@ -101,14 +101,14 @@ class RecordedUsers(Suite):
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """The ranges over recognisers and detectors, and the tests before and after."""
-        from fdbcore.suites.fdb_v1.results import details
+        from fdbcore.suites.fdb_v1.card import details
 
         found = _read(document)
         return details(found.ranges, found.tests, width)
 
     def section(self, document: Mapping[str, Any]) -> str:
         """The same on the page."""
-        from fdbcore.suites.fdb_v1.results import section
+        from fdbcore.suites.fdb_v1.card import section
 
         found = _read(document)
         return section(found.ranges, found.tests)
@@ -121,7 +121,7 @@ class RecordedUsers(Suite):
 
     def picture(self, case: ScoredCase) -> str:
         """Both sides of a sample on one axis, with its labels."""
-        from fdbcore.suites.fdb_v1.results import picture
+        from fdbcore.suites.fdb_v1.card import picture
         from fdbcore.suites.fdb_v1.scoring import V1Item
 
         return picture(converted(case.item, V1Item))
