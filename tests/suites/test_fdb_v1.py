@@ -27,7 +27,7 @@ from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v1.calls import samples_in
-from fdbcore.suites.fdb_v1.card import details
+from fdbcore.suites.fdb_v1.card import ranges_table
 from fdbcore.suites.fdb_v1.over_samples import V1Range
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
@@ -806,12 +806,9 @@ def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
 
 
 def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> None:
-    of_v1 = suite("fdb-v1")
-    found = document_of(held / "pictures", held / "run")
-    (case,) = (
-        case for case in of_v1.card(found).cases if (case.system, case.condition) == ("hasty", "smooth turn-taking")
-    )
-    drawn = of_v1.picture(case)
+    card = suite("fdb-v1").card(document_of(held / "pictures", held / "run"))
+    (case,) = (case for case in card.cases if (case.system, case.condition) == ("hasty", "smooth turn-taking"))
+    drawn = card.views.picture(case)
     assert re.search(
         r'aria-label="smooth turn-taking: the user and hasty over 6\.6 s; labels: 1\.60 to 2\.00 s"', drawn
     )
@@ -826,7 +823,7 @@ def test_the_numbers_of_a_range_are_whole_however_narrow_the_terminal_is(width: 
     values = {"silero": 1043.0, "energy": 917.0, "another-detector": 1021.0}
     measure = "response_latency_ms_per_labelled_turn_end"
     moved = V1Range("user interruption", "freeze-omni", measure, "detector", 200, values, 917.0, 1043.0)
-    (lines,) = details([moved], [], width)
+    lines = ranges_table([moved], width)
     assert max(map(len, lines)) <= width
     found = [word for line in lines for word in line.split() if word.isdecimal() and word != "0"]
     assert found == ["200", "917", "1043", "1043", "917", "1021"]

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from msgspec import to_builtins
-
+from fdbcore.recording.form import converted
 from fdbcore.report.format import NONE, counted, judging_took, p_value
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
-from fdbcore.report.html.templates import render
+from fdbcore.report.html.templates import render, static
 from fdbcore.report.html.values import Cell
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
 from fdbcore.report.scorecard.screen import interval_text, number_text
@@ -25,11 +24,9 @@ from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, FEATURES, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range, conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
+from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
+from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
@@ -79,8 +76,9 @@ MOST_STEPS: Final = 12
 COLUMNS: Final = ("figure", "value")
 
 
-def card(document: Mapping[str, Any], found: V1Document) -> Scorecard:
-    """The scorecard of a stored document, of which `found` has the values. A condition is a task."""
+def card(document: Mapping[str, Any]) -> Scorecard:
+    """The scorecard of a stored document. A condition is a task."""
+    found: V1Document = converted(document, V1Document)
     settings, shown = found.settings, {row.condition for row in found.rows}
     name = NAMES[found.version]
     samples = {(item.condition, item.group, item.sample) for item in found.items}
@@ -109,7 +107,8 @@ def card(document: Mapping[str, Any], found: V1Document) -> Scorecard:
         made,
         cases=list(_cases(found)),
         terms=_terms(made),
-        statements=[*_told(found, made), *ranges_told(found)],
+        statements=[*_told(found, made), *_ranges_told(found)],
+        views=V1Views(found),
     )
 
 
@@ -183,22 +182,54 @@ def _cases(document: V1Document) -> Iterator[ScoredCase]:
             note=f"trial {item.trial}" if trials > 1 else "",
             lang="en",
             tags={} if did is None else {"behaviour": (did.replace("_", " "),)},
-            item=to_builtins(item),
             recording=item.call,
         )
 
 
-def details(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest], width: int) -> list[list[str]]:
-    """Both as blocks of lines of at most `width` columns; none for what is not known."""
-    blocks = []
-    if ranges:
-        moved = [each for each in ranges if _range(each)[2] != _range(each)[3]]
-        alike = len(ranges) - len(moved)
-        head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
-        blocks.append([*filled(head, width).splitlines(), *(_ranges_table(moved, width) if moved else [])])
-    if tests:
-        blocks.append([line for text in _tests_told(tests) for line in filled(text, width).splitlines()])
-    return blocks
+class V1Views(SuiteViews):
+    """Ranges over transcribers, detectors and judges; the tests before and after; pictures of samples."""
+
+    def __init__(self, document: V1Document) -> None:
+        self._document = document
+        self._items = {item.call: item for item in document.items}
+
+    def details(self, width: int) -> list[list[str]]:
+        """The ranges, and the tests before and after."""
+        blocks = []
+        if ranges := self._document.ranges:
+            moved = [each for each in ranges if _range(each)[2] != _range(each)[3]]
+            alike = len(ranges) - len(moved)
+            head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
+            blocks.append([*filled(head, width).splitlines(), *(ranges_table(moved, width) if moved else [])])
+        if tests := self._document.tests:
+            blocks.append([line for text in _tests_told(tests) for line in filled(text, width).splitlines()])
+        return blocks
+
+    def section(self) -> str:
+        """The same on the page; "" without either."""
+        ranges, tests = self._document.ranges, self._document.tests
+        if not ranges and not tests:
+            return ""
+        return render(
+            "results.html", __package__,
+            ranges=[(Cell(each.system, each.condition), _range(each)) for each in ranges],
+            tests=[(Cell(each.system, each.condition), _test(each)) for each in tests],
+            range_heads=RANGE_HEADS, test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS,
+            tests_note=TESTS_NOTE,
+        )  # fmt: skip
+
+    def style(self) -> str:
+        """The style of the pictures."""
+        return static("sample.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
+        item = self._items[case.recording]
+        rows = [(BY_ID[name].label, [_value(name, values)]) for name, values in item.figures.items() if name in BY_ID]
+        marks = item.marks or {}
+        facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
+        facts += [("system's words", item.words)] if item.words else []
+        return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
 
 
 def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
@@ -217,20 +248,7 @@ def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
             yield f"  {each.system}, {each.condition}: {label} {shown} against {against}, p {p_value(p)}"
 
 
-def section(ranges: Sequence[V1Range], tests: Sequence[V1PairedTest]) -> str:
-    """Both as a section of the page, as HTML; "" without either."""
-    if not ranges and not tests:
-        return ""
-    return render(
-        "results.html", __package__,
-        ranges=[(Cell(each.system, each.condition), _range(each)) for each in ranges],
-        tests=[(Cell(each.system, each.condition), _test(each)) for each in tests],
-        range_heads=RANGE_HEADS, test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS,
-        tests_note=TESTS_NOTE,
-    )  # fmt: skip
-
-
-def ranges_told(document: V1Document) -> Iterator[str]:
+def _ranges_told(document: V1Document) -> Iterator[str]:
     """A sentence on the widest range of shares by each of BY, and one on how far each two judges agree."""
     for by, what in BY.items():
         own = [each for each in document.ranges if each.by == by and BY_ID[each.measure].pools == "share"]
@@ -274,7 +292,7 @@ def _difference(value: float | None, limits: Sequence[float] | None, decimals: i
     return f"{value:+.{decimals}f}{f' {interval_text(limits, chr(43))}' if limits else ''}"
 
 
-def _ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
+def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     """A line for each range, with a column for each recogniser and detector."""
     by = list(dict.fromkeys(name for each in ranges for name in each.values))
     names = [f"{each.system}, {each.condition}" for each in ranges]
@@ -290,15 +308,6 @@ def _ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
 
 def _decimals(each: V1Range, value: float | None) -> str:
     return NONE if value is None else f"{value:.{BY_ID[each.measure].decimals}f}"
-
-
-def picture(item: V1Item) -> str:
-    """The drawing of a sample, and a table of its figures, as HTML."""
-    rows = [(BY_ID[name].label, [_value(name, items)]) for name, items in item.figures.items() if name in BY_ID]
-    marks = item.marks or {}
-    facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
-    facts += [("system's words", item.words)] if item.words else []
-    return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
 
 
 def _value(name: str, items: Sequence[float]) -> str:

@@ -56,7 +56,9 @@ def conditions_of(version: Version) -> list[str]:
     return [name for task in tasks_of(version) for name in (task, f"{task}, clean")]
 
 
-def items_of(version: Version, scored: Sequence[tuple[HeardSample, Figures]]) -> dict[Path, ScoredItem]:
+def items_of(
+    version: Version, scored: Sequence[tuple[HeardSample, dict[str, Sequence[float]]]]
+) -> dict[Path, ScoredItem]:
     """Samples with their figures by recording, in the order of conditions. A folder is a subset where the samples of a
     condition with a system lie in several.
     """
