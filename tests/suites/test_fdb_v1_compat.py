@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,10 @@ from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.pooling import trimmed_mean
 from fdbcore.suites.fdb_v1.calls import HeardSample
 from fdbcore.suites.fdb_v1.features import rates, split_s
-from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_segments, of_words, tenths
+from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_backchannels, of_overlaps, of_words, tenths
 from fdbcore.suites.fdb_v1.measures import MEASURES
 from fdbcore.suites.fdb_v1.over_samples import items_of, paired_test
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, UserSample
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, UserSample
 
 LOGS = 1000
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
@@ -54,7 +55,7 @@ def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
 
 def test_the_order_of_samples_changes_no_comparison() -> None:
     draw = random.Random(4)
-    scored = [
+    scored: list[tuple[HeardSample, dict[str, Sequence[float]]]] = [
         (
             HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], [{}])),
             {measure.id: [draw.random()] for measure in MEASURES if measure.compared},
@@ -101,7 +102,7 @@ def test_a_thousand_random_logs_of_backchannels() -> None:
         length_s = samples / 16_000
         human = [float(draw.randint(0, 6)) for _ in range(draw.randint(2, 60))]
         hearings = heard(segments, length_s)
-        figures = of_segments(V1, sample(BACKCHANNEL, (0, 0)), [], [], hearings, length_s, human)
+        figures = of_backchannels(hearings, length_s, human)
         _, stored = oracle.backchannel(oracle.seconds(in_samples(segments), samples), [])
         assert figures["compat_backchannels_per_s"] == pytest.approx([len(stored) / length_s])
         if stored and not any(human):
@@ -118,7 +119,7 @@ def test_a_thousand_random_logs_of_v15() -> None:
     draw = random.Random(3)
     for _ in range(LOGS):
         user, system = spans(draw, 5, 2.0), spans(draw, 5, 2.0)
-        figures: Figures = of_segments(V15, sample(INTERRUPTION, (0, 1)), pairs(user), pairs(system), {}, 20.0, None)
+        figures: Figures = of_overlaps(pairs(user), pairs(system))
         assert sorted(figures["compat_stop_s"]) == pytest.approx(oracle.stops(user, system))
         assert sorted(figures["compat_response_s"]) == pytest.approx(oracle.responses(user, system))
 
@@ -143,7 +144,7 @@ def test_a_thousand_random_tests_before_and_after() -> None:
         assert (found.n, found.outliers) == (expected["n"], n - expected["n"])
         if found.n > 1:
             assert (found.t, found.p, found.d_z) == pytest.approx([expected[name] for name in ("t", "p", "d_z")])
-            assert found.interval == pytest.approx(expected["interval"])
+            assert found.ci95 == pytest.approx(expected["interval"])
         outliers += found.outliers
     assert outliers > LOGS
 
@@ -161,7 +162,7 @@ def test_the_distance_of_disjoint_histograms_and_of_none() -> None:
 def test_equal_and_single_pairs_have_no_test() -> None:
     for values in ([], [1.0], [2.0, 2.0, 2.0]):
         found = paired_test([0.0] * len(values), values)
-        assert (found.n, found.p, found.interval, found.d_z) == (len(values), None, None, None)
+        assert (found.n, found.p, found.ci95, found.d_z) == (len(values), None, None, None)
 
 
 def test_the_cut_is_at_a_start_of_a_word_and_two_values_are_not_trimmed() -> None:

@@ -8,9 +8,8 @@ What was replayed is kept, so a scoring that was killed goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from fdbcore.analysis.order import planned_cases
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols.suite import Show
 from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
 from fdbcore.recording.places import located
@@ -35,19 +35,8 @@ from fdbcore.sources.clips import clips_in, fit_for_a_folder
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import chunks_in
-from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, says_task
-from fdbcore.types import (
-    SAMPLE_RATE_HZ,
-    SIDES,
-    TICKS_PER_S,
-    Clip,
-    Material,
-    Problem,
-    Side,
-    SideA,
-    User,
-    UserLabels,
-)
+from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, task_of
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import PlannedCase
@@ -74,7 +63,10 @@ def side_a(version: Version, data: str) -> SideA:
     users = []
     for (clip, sample), user in zip(found, users_of([clip for clip, _ in found], settings or AS_LONG), strict=True):
         try:
-            users.append(replace(user, may_be_silent=True, labels=_labels(clip, sample, user)))
+            if user.length_s is not None:
+                sample.within(round(user.length_s * TICKS_PER_S))
+            labels = UserLabels(str(clip.path.parent), [label.to_json() for label in sample.labels])
+            users.append(replace(user, may_be_silent=True, labels=labels if labels.labels else None))
         except InputError as error:
             problems.append(Problem(str(clip.path.parent), str(error)))
     if not users:
@@ -82,20 +74,8 @@ def side_a(version: Version, data: str) -> SideA:
     return SideA(users, material=Material(version, str(folder), {}), problems=problems)
 
 
-def _labels(clip: Clip, sample: UserSample, user: User) -> UserLabels | None:
-    """The labels of a sample, if there are any. InputError if none begins before its call ends."""
-    if user.length_s is not None:
-        sample.within(round(user.length_s * TICKS_PER_S))
-    labels = [label.to_json() for label in sample.labels]
-    return UserLabels(str(clip.path.parent), labels) if labels else None
-
-
 def samples_in(
-    version: Version,
-    folder: Path,
-    problems: list[Problem],
-    has_channel: bool = False,
-    but: Collection[Path] = (),
+    version: Version, folder: Path, problems: list[Problem], has_channel: bool = False, but: Collection[Path] = ()
 ) -> list[tuple[Clip, UserSample]]:
     """The samples in a folder that can be played, or scored if outputs lie beside them; why others cannot is added to
     `problems`.
@@ -104,7 +84,8 @@ def samples_in(
     as of `clips_in`.
     """
     found, known = [], len(problems)
-    for clip in (each for each in clips_in(folder, problems, partial(says_task, version)) if each.path not in but):
+    clips = clips_in(folder, problems, lambda group: task_of(version, group) is not None)
+    for clip in (each for each in clips if each.path not in but):
         try:
             sample = sample_of(version, clip)
             _check_user(clip, sample, has_channel)
@@ -213,7 +194,7 @@ def compared_s(reading: Reading) -> float:
 
 
 def heard_samples(
-    version: Version, paths: Sequence[Path], out: Path, show: Callable[[str], None]
+    version: Version, paths: Sequence[Path], out: Path, show: Show
 ) -> tuple[list[HeardSample], list[Problem]]:
     """The samples of all runs and folders that can be scored, and why others cannot.
 
@@ -278,9 +259,7 @@ def _held(version: Version, path: Path, case: PlannedCase) -> tuple[UserSample, 
     return kept, (left_out, short)
 
 
-def _of_folder(
-    version: Version, folder: Path, out: Path, problems: list[Problem], show: Callable[[str], None]
-) -> Iterator[HeardSample]:
+def _of_folder(version: Version, folder: Path, out: Path, problems: list[Problem], show: Show) -> Iterator[HeardSample]:
     """The outputs in a folder, replayed; its name is the system's. Others become problems."""
     system = fit_for_a_folder(folder.resolve().name)
     given: list[tuple[UserSample, PlannedCall, str]] = []

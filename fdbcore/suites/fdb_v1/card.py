@@ -21,9 +21,9 @@ from fdbcore.report.svg.text import drawing, number
 from fdbcore.report.terminal import filled
 from fdbcore.results.document import scorecard
 from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, FEATURES, HEARD, MEASURES
-from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range, conditions_of
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
+from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow, SuiteViews
@@ -65,12 +65,7 @@ TESTS_NOTE: Final = (
     "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
     "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
 )
-WIDTH: Final = 640.0
-LEFT: Final = 56.0
-RIGHT: Final = 8.0
-TOP: Final = 18.0
-ROW: Final = 26.0
-BAR: Final = 16.0
+WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 640.0, 56.0, 8.0, 18.0, 26.0, 16.0
 STEPS_S: Final = (0.5, 1, 2, 5, 10, 20, 30, 60)
 MOST_STEPS: Final = 12
 COLUMNS: Final = ("figure", "value")
@@ -243,9 +238,9 @@ def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
         all_told = f"{len(found)} of {len(known)} tests find a difference (Holm); the page has all"
         yield f"{TESTS}, {whose}: {all_told if known else 'too few samples for any test'}"
         for each, p, by in found:
-            label, unit, decimals = FEATURES[each.feature]
-            shown, against = f"{by:+.{decimals}f} {unit}".strip(), AGAINST[each.against]
-            yield f"  {each.system}, {each.condition}: {label} {shown} against {against}, p {p_value(p)}"
+            scale = BY_ID[f"{each.feature}_change"]
+            shown = f"{scale.label} {number_text(by, scale, '+')} {scale.unit}".strip()
+            yield f"  {each.system}, {each.condition}: {shown} against {AGAINST[each.against]}, p {p_value(p)}"
 
 
 def _ranges_told(document: V1Document) -> Iterator[str]:
@@ -269,27 +264,23 @@ def _ranges_told(document: V1Document) -> Iterator[str]:
 
 
 def _range(each: V1Range) -> Sequence[str]:
-    measure = BY_ID[each.measure]
-    by = ", ".join(f"{name} {_decimals(each, value)}" for name, value in each.values.items())
-    low, high = _decimals(each, each.low), _decimals(each, each.high)
-    return f"{measure.label} {measure.unit}".strip(), str(each.n), low, high, by
+    scale = BY_ID[each.measure]
+    by = ", ".join(f"{name} {number_text(value, scale)}" for name, value in each.values.items())
+    low, high = number_text(each.low, scale), number_text(each.high, scale)
+    return f"{scale.label} {scale.unit}".strip(), str(each.n), low, high, by
 
 
 def _test(each: V1PairedTest) -> Sequence[str]:
-    label, unit, decimals = FEATURES[each.feature]
-    published = _difference(each.difference, each.ci95, decimals)
-    ours = _difference(each.ours_difference, each.ours_ci95, decimals)
+    scale = BY_ID[f"{each.feature}_change"]
+    published, ours = (
+        f"{number_text(value, scale, '+')} {interval_text(limits, '+') if limits else ''}".strip()
+        for value, limits in ((each.difference, each.ci95), (each.ours_difference, each.ours_ci95))
+    )
     return (
-        f"{label} {unit}".strip(), AGAINST[each.against], str(each.n), str(each.outliers), published,
+        f"{scale.label} {scale.unit}".strip(), AGAINST[each.against], str(each.n), str(each.outliers), published,
         p_value(each.p), p_value(each.p_holm), NONE if each.d_z is None else f"{each.d_z:+.2f}",
         str(each.ours_n), ours, p_value(each.ours_p), p_value(each.ours_p_holm),
     )  # fmt: skip
-
-
-def _difference(value: float | None, limits: Sequence[float] | None, decimals: int) -> str:
-    if value is None:
-        return NONE
-    return f"{value:+.{decimals}f}{f' {interval_text(limits, chr(43))}' if limits else ''}"
 
 
 def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
@@ -297,7 +288,7 @@ def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     by = list(dict.fromkeys(name for each in ranges for name in each.values))
     names = [f"{each.system}, {each.condition}" for each in ranges]
     measures, *limits, _ = zip(*map(_range, ranges), strict=True)
-    values = [[_decimals(each, each.values.get(name)) for name in by] for each in ranges]
+    values = [[number_text(each.values.get(name), BY_ID[each.measure]) for name in by] for each in ranges]
     groups = [
         ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
         ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
@@ -306,15 +297,10 @@ def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     return table(names, groups, width)
 
 
-def _decimals(each: V1Range, value: float | None) -> str:
-    return NONE if value is None else f"{value:.{BY_ID[each.measure].decimals}f}"
-
-
 def _value(name: str, items: Sequence[float]) -> str:
-    measure = BY_ID[name]
     if not items:
         return NONE
-    mean = f"{sum(items) / len(items):.{measure.decimals}f} {measure.unit}".strip()
+    mean = f"{number_text(sum(items) / len(items), BY_ID[name])} {BY_ID[name].unit}".strip()
     return mean if len(items) == 1 else f"{mean} (mean of {len(items)})"
 
 

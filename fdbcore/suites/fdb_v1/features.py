@@ -73,14 +73,9 @@ class Sound(NamedTuple):
     def figures(self, is_clean: bool) -> dict[str, list[float]]:
         """The items of the measures. A clean sample has those of all of it, and no two published sides."""
         sides = {"whole": self.whole} if is_clean else {"before": self.before, "after": self.after}
-        changes = {
-            f"{name}_change": [self.ours_after[name] - value]
-            for name, value in self.ours_before.items()
-            if name in self.ours_after
-        }
-        return {
-            f"compat_{name}_{when}": [value] for when, own in sides.items() for name, value in own.items()
-        } | changes
+        published = {f"compat_{name}_{when}": [value] for when, own in sides.items() for name, value in own.items()}
+        known = [name for name in self.ours_before if name in self.ours_after]
+        return published | {f"{name}_change": [self.ours_after[name] - self.ours_before[name]] for name in known}
 
 
 NO_SOUND: Final = Sound({}, {}, {}, {}, {})

@@ -77,29 +77,22 @@ def _wanted(sample: UserSample) -> str:
     return "unwanted" if sample.task in UNWANTED else "wanted"
 
 
-def of_segments(
-    version: Version,
-    sample: UserSample,
-    user: Sequence[Segment],
-    system: Sequence[Segment],
-    hearings: Hearings,
-    length_s: float,
-    human: Sequence[float] | None,
-) -> Figures:
-    """The published measures that need no words. user, system: Silero's segments in s. length_s: of the system's audio.
+def of_overlaps(user: Sequence[Segment], system: Sequence[Segment]) -> Figures:
+    """The published measures of v1.5 that need no words, by Silero's segments of both sides in s."""
+    found = overlap_v15(user, system)
+    return {
+        f"compat_{name}_s": [value / 1000 for value in found[f"compat_v15_{name}_latency_ms"].values]
+        for name in ("stop", "response")
+    }
+
+
+def of_backchannels(hearings: Hearings, length_s: float, human: Sequence[float] | None) -> Figures:
+    """The published measures of backchannels that need no words. length_s: of the system's audio.
 
     human: how often people gave backchannels in each bin of this sample; None if that is not known.
     """
-    if version != V1:
-        found = overlap_v15(user, system)
-        return {
-            f"compat_{name}_s": [value / 1000 for value in found[f"compat_v15_{name}_latency_ms"].values]
-            for name in ("stop", "response")
-        }
-    if sample.task != BACKCHANNEL or not length_s:
-        return {}
     figures: dict[str, Sequence[float]] = {}
-    for ending, segments in hearings.items():
+    for ending, segments in hearings.items() if length_s else ():
         _, candidates = backchannels(segments, ())
         figures[f"compat_backchannels_per_s{ending}"] = [len(candidates) / length_s]
         if human is not None and (apart := jsd(candidates, length_s, human)) is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from fdbcore.analysis.transcripts import CallToHear, hear_calls
 from fdbcore.measures.compat import Segment
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols.suite import Show
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s
 from fdbcore.types import SIDES, Problem, Side
@@ -53,11 +54,7 @@ def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list
 
 
 def hear(
-    cases: Sequence[HeardSample],
-    source: WordSource,
-    sides: Sequence[Side],
-    jobs: int | None,
-    show: Callable[[str], None],
+    cases: Sequence[HeardSample], source: WordSource, sides: Sequence[Side], jobs: int | None, show: Show
 ) -> tuple[dict[Path, Said], list[Problem]]:
     """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
 

@@ -8,7 +8,7 @@ never a zero.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from fdbcore.protocols import Judge
+from fdbcore.protocols.suite import Show
 from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.stats.raters import agreement
@@ -114,11 +115,7 @@ def evidence_of(
 
 
 def judge_all(
-    version: Version,
-    evidence: Mapping[Path, Evidence],
-    options: JudgeOptions,
-    jobs: int,
-    show: Callable[[str], None],
+    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int, show: Show
 ) -> tuple[dict[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
     judging took, why marks are missing, and what was asked now, in words.

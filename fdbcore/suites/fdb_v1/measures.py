@@ -90,8 +90,6 @@ _SIDES: Final = (
     "the cut is at a word of the recogniser; a rate of no words is 0, and a side without speech is measured as noise"
 )
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
-
-
 _BEGUN_BEFORE: Final = (
     "speech that had begun before the overlap does not count, so who rightly talks on, or had said all, is “unknown”, "
     "the more so the better a judge keeps to the rule; it depends on the judge and on the words of both sides"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.errors import FdbError, SettingsError, told_as
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols.suite import Show
 from fdbcore.recording.files import read_json
 from fdbcore.registry import vad
 from fdbcore.report.format import counted
@@ -20,7 +21,7 @@ from fdbcore.runs.expected_words import expected_hearing
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.suites.fdb_v1.calls import HeardSample, heard_samples
+from fdbcore.suites.fdb_v1.calls import heard_samples
 from fdbcore.suites.fdb_v1.hearing import LANGUAGE
 from fdbcore.suites.fdb_v1.judging import RUBRICS, raters_of
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
@@ -79,9 +80,7 @@ def _human(file: Path) -> dict[str, list[float]]:
     return found
 
 
-def expected(
-    version: Version, paths: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]
-) -> Iterator[ExpectedUse]:
+def expected(version: Version, paths: Sequence[Path], options: Mapping[str, Any], show: Show) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; of the judge at most so much, as if nothing were answered yet.
 
     Outputs that exist are read into a temporary folder. Errors as of `score`.
@@ -95,15 +94,11 @@ def expected(
             sides = scoring.sides(version)
             seconds = [seconds_to_hear(Reading(case.path), source, LANGUAGE, sides) for case in cases]
             yield expected_hearing(source, "sample", seconds)
-        judged = sum(_is_judged(version, case) for case in cases)
+        samples = [case.sample for case in cases]
+        judged = sum(each.task == INTERRUPTION if version == V1 else not each.is_clean for each in samples)
         for judge in scoring.judging.judges:
             questions = len(RUBRICS[version]) * sum(each is judge for each, _ in raters_of(scoring.judging).values())
             n = judged * questions * scoring.judging.repeats
             counts: dict[Unit, float] = {"text_in_tokens": n * TOKENS_IN[version], "text_out_tokens": n * TOKENS_OUT}
             name = f"{judge.name} ({counted(questions, 'question')} a sample)"
             yield expected_use(name, "question", n, n, counts, judge.services())
-
-
-def _is_judged(version: Version, case: HeardSample) -> bool:
-    """Whether the judge may be asked about a sample."""
-    return case.sample.task == INTERRUPTION if version == V1 else not case.sample.is_clean

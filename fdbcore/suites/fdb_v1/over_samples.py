@@ -1,8 +1,9 @@
 """What the items of many samples give beside rows and differences: ranges over recognisers, detectors and judges; tests
 of how systems sound after an overlap, against before it and against the clean sample; and the published table of v1.
 
-That table (data/published.json) stands beside on request; nothing is tested against it. Results of v1.5 were not found
-as a table.
+That table (data/published.json) stands beside on request; nothing is tested against it. It is that of the README of
+github.com/DanielLin94144/Full-Duplex-Bench, with the words of Parakeet-TDT 0.6B v2 (since June 2025). Results of v1.5
+were not found as a table.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, Struct, json
 from msgspec.structs import asdict, replace
 
@@ -23,9 +23,9 @@ from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
 from fdbcore.stats.significance import holm, sign_flip_p
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound
-from fdbcore.suites.fdb_v1.figures import Figures, Floats
+from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.measures import MEASURES, TESTED
-from fdbcore.suites.fdb_v1.samples import Version, tasks_of
+from fdbcore.suites.fdb_v1.samples import Version, conditions_of
 from fdbcore.types.scorecard import Interval, ScoreRow
 
 RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]
@@ -51,11 +51,6 @@ class V1Range(Struct, frozen=True):
     high: float
 
 
-def conditions_of(version: Version) -> list[str]:
-    """The conditions in the order of tables."""
-    return [name for task in tasks_of(version) for name in (task, f"{task}, clean")]
-
-
 def items_of(
     version: Version, scored: Sequence[tuple[HeardSample, dict[str, Sequence[float]]]]
 ) -> dict[Path, ScoredItem]:
@@ -74,14 +69,10 @@ def items_of(
     return found
 
 
-class _Published(TypedDict):
-    rows: list[ScoreRow]
-
-
 def published_rows() -> list[ScoreRow]:
     """The published figures of v1, in the order of their table; n as the data state it."""
     text = (files("fdbcore.suites.fdb_v1") / "data" / "published.json").read_bytes()
-    return json.decode(text, type=_Published)["rows"]
+    return json.decode(text, type=list[ScoreRow])
 
 
 def ranges_of(
@@ -236,7 +227,9 @@ def _test(condition: str, system: str, feature: str, against: Against, pairs: Se
 def paired_test(before: Sequence[float], after: Sequence[float]) -> TTest:
     """v1.5: differences further than 3.5 scaled MAD (1.4826) from their median are left out; then a t-test."""
     differences = np.asarray(after, np.float64) - np.asarray(before, np.float64)
-    kept = differences[~_outliers(differences)]
+    apart = np.abs(differences - np.median(differences)) if len(differences) else differences
+    mad = MAD_SCALE * float(np.median(apart)) if len(apart) else 0.0
+    kept = differences[apart <= OUTLIER_K * mad] if mad else differences
     n, outliers = len(kept), len(differences) - len(kept)
     mean = float(kept.mean()) if n else None
     sd = float(kept.std(ddof=1)) if n > 1 else 0.0
@@ -248,11 +241,3 @@ def paired_test(before: Sequence[float], after: Sequence[float]) -> TTest:
     half = float(student.ppf(0.975, n - 1)) * error
     t = mean / error
     return TTest(n, outliers, mean, (mean - half, mean + half), t, float(2 * student.sf(abs(t), n - 1)), mean / sd)
-
-
-def _outliers(differences: Floats) -> npt.NDArray[np.bool_]:
-    if not len(differences):
-        return np.zeros(0, np.bool_)
-    apart = np.abs(differences - np.median(differences))
-    mad = MAD_SCALE * float(np.median(apart))
-    return apart > OUTLIER_K * mad if mad else np.zeros(len(differences), np.bool_)

@@ -29,12 +29,7 @@ PAUSE, BACKCHANNEL, TURN_TAKING, INTERRUPTION = (
 USER_BACKCHANNEL, TALKING_TO_OTHER, BACKGROUND = "user backchannel", "talking to other", "background speech"
 
 NAMES: Final[Mapping[Version, Mapping[str, str]]] = {
-    V1: {
-        "pause": PAUSE,
-        "backchannel": BACKCHANNEL,
-        "turn.?taking": TURN_TAKING,
-        "interrupt": INTERRUPTION,
-    },
+    V1: {"pause": PAUSE, "backchannel": BACKCHANNEL, "turn.?taking": TURN_TAKING, "interrupt": INTERRUPTION},
     V15: {
         "interrupt": INTERRUPTION,
         "backchannel": USER_BACKCHANNEL,
@@ -55,9 +50,9 @@ KINDS: Final[Mapping[str, LabelKind]] = {
 """The labels of the spans of a task."""
 
 
-def tasks_of(version: Version) -> list[str]:
-    """The tasks in the order of tables."""
-    return list(NAMES[version].values())
+def conditions_of(version: Version) -> list[str]:
+    """The conditions in the order of tables."""
+    return [name for task in NAMES[version].values() for name in (task, f"{task}, clean")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,24 +157,20 @@ def _other_version(version: Version, clip: Clip) -> Version | None:
     return V1 if of_v1 and not of_v15 else None
 
 
-def says_task(version: Version, group: str) -> bool:
-    """Whether the name of a folder says which task its samples are of."""
-    return _task_of(version, group) is not None
-
-
-def _task_of(version: Version, group: str) -> str | None:
+def task_of(version: Version, group: str) -> str | None:
+    """The task that the name of a folder says; None if it says none."""
     named = (task for pattern, task in NAMES[version].items() if re.search(pattern, group, re.IGNORECASE))
     return next(named, None)
 
 
 def _task(version: Version, clip: Clip) -> str:
     group = clip.group.rpartition("/")[2]
-    if (named := _task_of(version, group)) is not None:
+    if (named := task_of(version, group)) is not None:
         return named
     by_labels = [task for file, task in FILES.items() if file in clip.labels] if version == V1 else []
     if len(by_labels) == 1:
         return by_labels[0]
-    words = ", ".join(tasks_of(version))
+    words = ", ".join(NAMES[version].values())
     raise InputError(f"{clip.path}: expected a folder whose name says its task ({words}), got {group!r}")
 
 

@@ -15,9 +15,9 @@ from fdbcore.analysis.sensitivity import activity_by
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures import silero_track
 from fdbcore.measures.compat import Segment, segments, silero_segments
-from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols.suite import Show
 from fdbcore.report.format import counted
 from fdbcore.report.glossary import EXCLUSIONS
 from fdbcore.results.comparing import differences, every_two
@@ -25,7 +25,7 @@ from fdbcore.results.document import PooledWith, Scores, problem_entries
 from fdbcore.results.pooling import rows_of, with_sd
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.recorded import settings_of
-from fdbcore.suites.fdb_v1 import judging
+from fdbcore.suites.fdb_v1 import judging, over_samples
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples, problem_of
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of
 from fdbcore.suites.fdb_v1.figures import (
@@ -33,7 +33,8 @@ from fdbcore.suites.fdb_v1.figures import (
     Hearings,
     excluded_pauses,
     of_activity,
-    of_segments,
+    of_backchannels,
+    of_overlaps,
     of_words,
     tenths,
 )
@@ -41,15 +42,6 @@ from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, 
 from fdbcore.suites.fdb_v1.judging import V1Agreement
 from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
 from fdbcore.suites.fdb_v1.options import ScoringWith
-from fdbcore.suites.fdb_v1.over_samples import (
-    RangeBy,
-    V1PairedTest,
-    V1Range,
-    items_of,
-    published_rows,
-    ranges_of,
-    tests_of,
-)
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -100,8 +92,8 @@ class V1Document(Scores, frozen=True, kw_only=True):
     schema: Literal["fdbcore.fdb_v1/2"] = "fdbcore.fdb_v1/2"
     version: Version
     settings: V1Settings
-    ranges: list[V1Range]
-    tests: list[V1PairedTest]
+    ranges: list[over_samples.V1Range]
+    tests: list[over_samples.V1PairedTest]
     judging: JudgingSpent | None
     agreement: list[V1Agreement]
     items: list[V1Item]
@@ -124,11 +116,6 @@ class _Measured:
     def overlap_end_s(self) -> float:
         """Where the overlap of v1.5 ends."""
         return self.case.sample.spans[0][1]
-
-    @property
-    def took_over(self) -> bool:
-        """Whether v1 finds, by words, that the system took the turn."""
-        return any(self.figures.get("compat_takeover_wanted", ()))
 
     def item(self, said: Said, marks: Mapping[str, Any] | None) -> V1Item:
         """It as a document has it."""
@@ -155,12 +142,7 @@ class _Measured:
 
 
 def score(
-    version: Version,
-    paths: Sequence[Path],
-    options: Mapping[str, Any],
-    jobs: int | None,
-    out: Path,
-    show: Callable[[str], None],
+    version: Version, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
 ) -> Scored:
     """The document of all samples of runs and folders; see `Suite.score`."""
     given = ScoringWith.of(options)
@@ -185,13 +167,13 @@ class _Scoring:
     version: Version
     given: ScoringWith
     problems: list[Problem]
-    show: Callable[[str], None]
+    show: Show
     warnings: list[str] = field(default_factory=list)
     samples: dict[Path, _Measured] = field(default_factory=dict)
     said: Mapping[Path, Said] = field(default_factory=dict)
     marks: Mapping[str, judging.Marks] = field(default_factory=dict)
     judged: JudgingSpent | None = None
-    by: dict[RangeBy, Mapping[str, Mapping[Path, Figures]]] = field(default_factory=dict)
+    by: dict[over_samples.RangeBy, Mapping[str, Mapping[Path, Figures]]] = field(default_factory=dict)
 
     @property
     def cases(self) -> list[HeardSample]:
@@ -258,11 +240,14 @@ class _Scoring:
         asking = self.given.judging, jobs, self.show
         self.marks, self.judged, unanswered, told = judging.judge_all(self.version, evidence, *asking)
         self.problems += unanswered
-        self._take("judge", self.marks, lambda own, marks: judging.figures_of(marks, own.took_over))
+        self._take("judge", self.marks, _by_judge)
         return [told]
 
     def _take(
-        self, by: RangeBy, given: Mapping[str, Mapping[Path, Known]], figures: Callable[[_Measured, Known], Figures]
+        self,
+        by: over_samples.RangeBy,
+        given: Mapping[str, Mapping[Path, Known]],
+        figures: Callable[[_Measured, Known], Figures],
     ) -> None:
         """Takes in the figures that hang on what each of several says of samples; tables have those of the first."""
         self.by[by] = found = {
@@ -312,22 +297,25 @@ class _Scoring:
             for number, (path, own) in enumerate(self.samples.items(), 1):
                 self.show(f"{other}: {number} of {len(self.samples)} samples")
                 try:
-                    dialogue = _by_detector(Reading(path), other)
+                    reading = Reading(path)
+                    activity = echo_free_activity(activity_by(reading, other), reading.suspect_spans)
+                    detected = detect_turns(*activity, settings_of(reading), kept=reading.kept)
                 except FdbError as error:
                     self.problems.append(Problem(str(path), f"not heard by {other}: {error}"))
                     continue
                 if not own.is_only_echo:
+                    dialogue = replace(reading.dialogue, detected=detected)
                     found[other][path] = of_activity(self.version, own.case.sample, dialogue)
         self.by["detector"] = found
 
     def document(self) -> V1Document:
         """The document, with what figures are by the other recognisers, detectors and judges."""
-        items = items_of(self.version, [(own.case, own.figures) for own in self.samples.values()])
+        items = over_samples.items_of(self.version, [(own.case, own.figures) for own in self.samples.values()])
         compared = differences(every_two(items.values()), MEASURES)
         marks = next(iter(self.marks.values()), {})
         sounds = {path: own.sound for path, own in self.samples.items() if own.sound is not None}
         folders = list(dict.fromkeys(case.sample.group for case in self.cases))
-        order: Sequence[RangeBy] = ("transcriber", "detector", "judge")
+        order: Sequence[over_samples.RangeBy] = ("transcriber", "detector", "judge")
         return V1Document(
             version=self.version,
             settings=V1Settings(
@@ -340,11 +328,11 @@ class _Scoring:
             ),
             rows=[
                 *rows_of(items.values(), MEASURES, folders, with_sd),
-                *(published_rows() if self.given.published else []),
+                *(over_samples.published_rows() if self.given.published else []),
             ],
             differences=compared,
-            ranges=[each for by in order for each in ranges_of(by, items, self.by.get(by, {}))],
-            tests=tests_of(self.cases, sounds, marks),
+            ranges=[each for by in order for each in over_samples.ranges_of(by, items, self.by.get(by, {}))],
+            tests=over_samples.tests_of(self.cases, sounds, marks),
             judging=self.judged,
             agreement=list(judging.agreement_of(self.cases, self.marks)),
             items=[own.item(self.said.get(path, {}), marks.get(path)) for path, own in self.samples.items()],
@@ -354,7 +342,7 @@ class _Scoring:
 
 
 def _measured(version: Version, case: HeardSample, reading: Reading, human: Sequence[float] | None) -> _Measured:
-    """A sample with the figures that need neither words nor a judge. human: see `of_segments`."""
+    """A sample with the figures that need neither words nor a judge. human: see `of_backchannels`."""
     length_s = compared_s(reading)
     user, system = (
         [
@@ -372,11 +360,14 @@ def _measured(version: Version, case: HeardSample, reading: Reading, human: Sequ
         hearings[AT_16_KHZ] = tenths(segments(silero_track.probabilities_of(pcm), slow_s), slow_s)
     is_only_echo = bool(reading.suspect_spans["B"]) and not len(reading.dialogue.ipus["B"])
     ours = {} if is_only_echo else of_activity(version, case.sample, reading.dialogue)
-    published = of_segments(version, case.sample, user, system, hearings, length_s, human)
+    published: Figures = {}
+    if version != V1:
+        published = of_overlaps(user, system)
+    elif case.sample.task == BACKCHANNEL:
+        published = of_backchannels(hearings, length_s, human)
     return _Measured(case, hearings, length_s, is_only_echo, {**ours, **published})
 
 
-def _by_detector(reading: Reading, detector: str) -> Dialogue:
-    activity = echo_free_activity(activity_by(reading, detector), reading.suspect_spans)
-    detected = detect_turns(*activity, settings_of(reading), kept=reading.kept)
-    return replace(reading.dialogue, detected=detected)
+def _by_judge(own: _Measured, marks: Mapping[str, Any]) -> Figures:
+    """As published, v1 rates takeovers alone, by words."""
+    return judging.figures_of(marks, any(own.figures.get("compat_takeover_wanted", ())))

@@ -24,10 +24,7 @@ TRANSCRIBER: Final = Option(
     several=True,
 )
 DETECTOR: Final = Option(
-    "--detector",
-    "Also measure by this voice activity detector; the range is shown.",
-    metavar="NAME",
-    several=True,
+    "--detector", "Also measure by this voice activity detector; the range is shown.", metavar="NAME", several=True
 )
 JUDGE: Final = Option(
     "--judge", "Let judges rate replies and name behaviours, beside each other.", metavar="JUDGE:NAME", several=True
