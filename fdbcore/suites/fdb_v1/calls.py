@@ -92,9 +92,8 @@ def samples_in(
             found.append((clip, sample))
         except FdbError as error:
             problems.append(problem_of(clip.path.parent, error))
-    problems[known:] = dict.fromkeys(
-        problems[known:]
-    )  # a clean sample has the labels of its overlapped one, and their faults
+    # A clean sample has the labels of its overlapped one, and their faults.
+    problems[known:] = dict.fromkeys(problems[known:])
     return found
 
 
@@ -206,9 +205,8 @@ def heard_samples(
     problems: list[Problem] = []
     owners: dict[str, Path] = {}
     for path in paths:
-        own = [
-            *(_of_run(version, path, problems) if is_planned(path) else _of_folder(version, path, out, problems, show))
-        ]
+        of = _of_run(version, path, problems) if is_planned(path) else _of_folder(version, path, out, problems, show)
+        own = list(of)
         for system in dict.fromkeys(each.system for each in own):
             if owners.setdefault(system, path) != path:
                 raise InputError(f"{path}: expected other names of systems than in {owners[system]}, got {system!r}")

@@ -58,9 +58,8 @@ class ScoringWith:
                 vad(name)
         judges, file = JudgeOptions.of(options), options.get("human")
         human, human_file = ({}, None) if file is None else (_human(file), str(file))
-        return cls(
-            sources, detectors, judges, human, human_file, options.get("utmos"), bool(options.get("published"))
-        )  # fmt: skip
+        utmos, published = options.get("utmos"), bool(options.get("published"))
+        return cls(sources, detectors, judges, human, human_file, utmos, published)
 
     def sides(self, version: Version) -> Sequence[Side]:
         """The sides whose words are wanted: of v1.5 a judge reads both."""

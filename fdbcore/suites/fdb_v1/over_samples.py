@@ -145,9 +145,7 @@ def tests_of(
     by_name = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
     for condition, system in dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases)):
         pairs = [
-            _Pair(
-                sound[case.path], NO_SOUND if clean is None else sound.get(clean.path, NO_SOUND), marks.get(case.path)
-            )
+            _Pair(sound[case.path], sound.get(clean.path, NO_SOUND) if clean else NO_SOUND, marks.get(case.path))
             for case, clean in by_name
             if (case.sample.condition, case.system) == (condition, system) and case.path in sound
         ]

@@ -119,9 +119,12 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
     """The sample that a clip is. InputError if it is one of the other version, if its task is not known, or if its
     labels cannot be used.
     """
-    if (other := _other_version(version, clip)) is not None:
-        raise InputError(f"{clip.path.parent}: expected a sample of {version}, got one of {other}: --suite {other}")
-    is_clean, task, where = clip.path.name == CLEAN_INPUT, _task(version, clip), clip.path.parent
+    is_clean, where = clip.path.name == CLEAN_INPUT, clip.path.parent
+    says = {V1: any(file in clip.labels for file in FILES), V15: is_clean or "metadata" in clip.labels}
+    other = V15 if version == V1 else V1
+    if says[other] and not says[version]:
+        raise InputError(f"{where}: expected a sample of {version}, got one of {other}: --suite {other}")
+    task = _task(version, clip)
     if version == V1:
         file = next((file for file, of in FILES.items() if of == task), "")
         notes = clip.labels.get(file, [])
@@ -146,15 +149,6 @@ def sample_of(version: Version, clip: Clip) -> UserSample:
     texts = [{key: value for key, value in note.items() if isinstance(value, str)} for _, note in given]
     name = clip.name.removesuffix("-clean") if is_clean else clip.name
     return UserSample(clip.name, name, clip.group, task, is_clean, spans, texts)
-
-
-def _other_version(version: Version, clip: Clip) -> Version | None:
-    """The other version, if a clip's own files say that it is one of that."""
-    of_v1 = any(file in clip.labels for file in FILES)
-    of_v15 = clip.path.name == CLEAN_INPUT or "metadata" in clip.labels
-    if version == V1:
-        return V15 if of_v15 and not of_v1 else None
-    return V1 if of_v1 and not of_v15 else None
 
 
 def task_of(version: Version, group: str) -> str | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
@@ -42,6 +42,7 @@ from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, 
 from fdbcore.suites.fdb_v1.judging import V1Agreement
 from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
 from fdbcore.suites.fdb_v1.options import ScoringWith
+from fdbcore.suites.fdb_v1.over_samples import RangeBy
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -173,7 +174,7 @@ class _Scoring:
     said: Mapping[Path, Said] = field(default_factory=dict)
     marks: Mapping[str, judging.Marks] = field(default_factory=dict)
     judged: JudgingSpent | None = None
-    by: dict[over_samples.RangeBy, Mapping[str, Mapping[Path, Figures]]] = field(default_factory=dict)
+    by: dict[RangeBy, Mapping[str, Mapping[Path, Figures]]] = field(default_factory=dict)
 
     @property
     def cases(self) -> list[HeardSample]:
@@ -192,7 +193,7 @@ class _Scoring:
             except FdbError as error:
                 self.problems.append(problem_of(case.path, error))
                 continue
-            lacks_human += case.sample.task == BACKCHANNEL and self.version == V1 and human is None
+            lacks_human += case.sample.task == BACKCHANNEL and human is None
             if found.is_only_echo:
                 self.problems.append(Problem(str(case.path), ONLY_ECHO))
             else:
@@ -245,7 +246,7 @@ class _Scoring:
 
     def _take(
         self,
-        by: over_samples.RangeBy,
+        by: RangeBy,
         given: Mapping[str, Mapping[Path, Known]],
         figures: Callable[[_Measured, Known], Figures],
     ) -> None:
@@ -315,7 +316,6 @@ class _Scoring:
         marks = next(iter(self.marks.values()), {})
         sounds = {path: own.sound for path, own in self.samples.items() if own.sound is not None}
         folders = list(dict.fromkeys(case.sample.group for case in self.cases))
-        order: Sequence[over_samples.RangeBy] = ("transcriber", "detector", "judge")
         return V1Document(
             version=self.version,
             settings=V1Settings(
@@ -331,7 +331,9 @@ class _Scoring:
                 *(over_samples.published_rows() if self.given.published else []),
             ],
             differences=compared,
-            ranges=[each for by in order for each in over_samples.ranges_of(by, items, self.by.get(by, {}))],
+            ranges=[
+                each for by in get_args(RangeBy) for each in over_samples.ranges_of(by, items, self.by.get(by, {}))
+            ],
             tests=over_samples.tests_of(self.cases, sounds, marks),
             judging=self.judged,
             agreement=list(judging.agreement_of(self.cases, self.marks)),
@@ -353,18 +355,15 @@ def _measured(version: Version, case: HeardSample, reading: Reading, human: Sequ
         ]
         for side, track in zip(SIDES, silero_track.probabilities_of_files(reading), strict=True)
     )
-    hearings = {"": tenths(system, length_s)}
-    if case.sample.task == BACKCHANNEL and silero_track.file_rate_hz(reading, "B") not in (None, silero_track.RATE_HZ):
+    is_backchannel = case.sample.task == BACKCHANNEL
+    hearings = {"": tenths(system, length_s)} if is_backchannel else {}
+    if is_backchannel and silero_track.file_rate_hz(reading, "B") not in (None, silero_track.RATE_HZ):
         pcm = silero_track.file_samples(reading, "B")
         slow_s = len(pcm) / silero_track.RATE_HZ
         hearings[AT_16_KHZ] = tenths(segments(silero_track.probabilities_of(pcm), slow_s), slow_s)
     is_only_echo = bool(reading.suspect_spans["B"]) and not len(reading.dialogue.ipus["B"])
     ours = {} if is_only_echo else of_activity(version, case.sample, reading.dialogue)
-    published: Figures = {}
-    if version != V1:
-        published = of_overlaps(user, system)
-    elif case.sample.task == BACKCHANNEL:
-        published = of_backchannels(hearings, length_s, human)
+    published = of_overlaps(user, system) if version != V1 else of_backchannels(hearings, length_s, human)
     return _Measured(case, hearings, length_s, is_only_echo, {**ours, **published})
 
 
