@@ -16,6 +16,7 @@ from oracles import fdb_v1 as oracle
 from fdbcore.cli.main import main
 from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.pooling import trimmed_mean
+from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.fdb_v1.calls import HeardSample
 from fdbcore.suites.fdb_v1.features import rates, split_s
 from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_backchannels, of_overlaps, of_words, tenths
@@ -69,6 +70,26 @@ def test_the_order_of_samples_changes_no_comparison() -> None:
         found.append(differences(every_two(items.values()), MEASURES))
         draw.shuffle(scored)
     assert found[1:] == found[:1] * 2
+
+
+def test_every_pause_weighs_the_same_in_whatever_trial_it_is() -> None:
+    """Trials of a sample differ in how many of its pauses are opportunities: a difference and its interval are of
+    all."""
+    draw = random.Random(5)
+    name = "cut_off_per_labelled_a_pause"
+    told: dict[str, dict[str, list[float]]] = {system: {str(number): [] for number in range(9)} for system in "ab"}
+    scored: list[tuple[HeardSample, dict[str, Sequence[float]]]] = []
+    for system, samples in told.items():
+        for number, own in samples.items():
+            for trial in (1, 2):
+                values = [float(draw.random() < 0.5) for _ in range(draw.randint(0, 4) or 2 - trial)]
+                own += values
+                user = UserSample(number, number, "s", PAUSE, False, [(1, 2)], [{}])
+                scored.append((HeardSample(Path(f"{system}{number}{trial}"), system, trial, user), {name: values}))
+    (found,) = differences(every_two(items_of(V1, scored).values()), MEASURES)
+    pairs = np.array([np.mean(told["a"][number]) - np.mean(told["b"][number]) for number in told["a"]])
+    assert found.difference == pytest.approx(pairs.mean())
+    assert found.ci95 == pytest.approx(bootstrap_columns(pairs[:, None])[0].interval)
 
 
 def test_a_thousand_random_logs_of_v1() -> None:
