@@ -6,21 +6,18 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
-from helpers.recorded_users import FAULTS, party, put, said, v1_data, v15_data
-from jsonschema import Draft202012Validator
+from helpers.recorded_users import FAULTS, document, figures, party, put, ran, said, v1_data, v15_data
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import rows_table
@@ -33,25 +30,6 @@ from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
-
-
-def document(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "scores.json").read_text())
-    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(found)
-    return found
-
-
-def figures(found: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]:
-    """The figures of each system in each condition."""
-    return {
-        (row["system"], row["condition"]): {name: each["value"] for name, each in row["measures"].items()}
-        for row in found["rows"]
-        if not row["subset"]
-    }
 
 
 def spoken_words(run: Path, folder: Path, late_s: float = 0.0) -> str:

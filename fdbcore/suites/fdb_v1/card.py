@@ -26,7 +26,7 @@ from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import DETECTABLE, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
@@ -239,7 +239,7 @@ def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
         yield f"{TESTS}, {whose}: {all_told if known else 'too few samples for any test'}"
         for each, p, by in found:
             scale = BY_ID[f"{each.feature}_change"]
-            shown = f"{scale.label} {number_text(by, scale, '+')} {scale.unit}".strip()
+            shown = f"{scale.label} {_number(by, scale, '+')} {scale.unit}".strip()
             yield f"  {each.system}, {each.condition}: {shown} against {AGAINST[each.against]}, p {p_value(p)}"
 
 
@@ -263,17 +263,21 @@ def _ranges_told(document: V1Document) -> Iterator[str]:
         yield f"{told} in {agree} of {counted(each.agree.n or 0, 'sample')}, kappa {kappa}."
 
 
+def _number(value: float | None, scale: Scale, sign: str = "") -> str:
+    return NONE if value is None else f"{value:{sign}.{scale.decimals}f}"
+
+
 def _range(each: V1Range) -> Sequence[str]:
     scale = BY_ID[each.measure]
-    by = ", ".join(f"{name} {number_text(value, scale)}" for name, value in each.values.items())
-    low, high = number_text(each.low, scale), number_text(each.high, scale)
+    by = ", ".join(f"{name} {_number(value, scale)}" for name, value in each.values.items())
+    low, high = _number(each.low, scale), _number(each.high, scale)
     return f"{scale.label} {scale.unit}".strip(), str(each.n), low, high, by
 
 
 def _test(each: V1PairedTest) -> Sequence[str]:
     scale = BY_ID[f"{each.feature}_change"]
     published, ours = (
-        f"{number_text(value, scale, '+')} {interval_text(limits, '+') if limits else ''}".strip()
+        f"{_number(value, scale, '+')} {interval_text(limits, '+') if limits else ''}".strip()
         for value, limits in ((each.difference, each.ci95), (each.ours_difference, each.ours_ci95))
     )
     return (
@@ -288,7 +292,7 @@ def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     by = list(dict.fromkeys(name for each in ranges for name in each.values))
     names = [f"{each.system}, {each.condition}" for each in ranges]
     measures, *limits, _ = zip(*map(_range, ranges), strict=True)
-    values = [[number_text(each.values.get(name), BY_ID[each.measure]) for name in by] for each in ranges]
+    values = [[_number(each.values.get(name), BY_ID[each.measure]) for name in by] for each in ranges]
     groups = [
         ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
         ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
@@ -298,10 +302,8 @@ def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
 
 
 def _value(name: str, items: Sequence[float]) -> str:
-    if not items:
-        return NONE
-    mean = f"{number_text(sum(items) / len(items), BY_ID[name])} {BY_ID[name].unit}".strip()
-    return mean if len(items) == 1 else f"{mean} (mean of {len(items)})"
+    mean = f"{_number(sum(items) / len(items), BY_ID[name])} {BY_ID[name].unit}".strip() if items else NONE
+    return mean if len(items) < 2 else f"{mean} (mean of {len(items)})"
 
 
 def _drawing(item: V1Item) -> str:

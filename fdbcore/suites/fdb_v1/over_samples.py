@@ -195,9 +195,7 @@ class _Pair(NamedTuple):
 
 
 def _is_unknown(feature: str, value: float) -> bool:
-    if feature == "intensity_mean_db":
-        return value <= UNKNOWN_DB
-    return feature != "utmos" and value == 0
+    return value <= UNKNOWN_DB if feature == "intensity_mean_db" else feature != "utmos" and value == 0
 
 
 def _test(condition: str, system: str, feature: str, against: Against, pairs: Sequence[_Pair]) -> V1PairedTest | None:
