@@ -116,7 +116,7 @@ def evidence_of(
 
 def judge_all(
     version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int, show: Show
-) -> tuple[dict[str, Marks], JudgingSpent, list[Problem], str]:
+) -> tuple[Mapping[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
     judging took, why marks are missing, and what was asked now, in words.
 
@@ -146,7 +146,7 @@ def judge_all(
             found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
         else:
             problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return {**found}, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
+    return found, spent_on(requests).to_json(options.repeats, desk.stopped), problems, once.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
