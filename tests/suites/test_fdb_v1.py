@@ -349,8 +349,8 @@ def scored_outputs(folder: Path, data: Path, *options: object) -> tuple[dict[str
     return {item["sample"].rpartition("-")[2]: item["figures"] for item in found["items"]}, told
 
 
-def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=6)
+def test_words_that_cannot_be_used_are_not_silence_and_leave_the_sound_scored(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=8)
     beside = {
         "1": words_at((3.0, 3.9), (4.0, 5.0)),
         "2": words_at((3000, 3900), (4000, 5000)),
@@ -358,43 +358,28 @@ def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> Non
         "4": words_at((3.9, 3.0), (5.0, 4.0)),
         "5": words_at((3.0, 3.9), (4.0, 5.0), (5.0, None)),
         "6": words_at(),
+        "7": json.dumps({"chunks": [{"text": None, "timestamp": [3.0, 3.9]}]}),
+        "8": '{"chunks": [{"text": "se',
     }
     for number, content in beside.items():
         (data / "candor_turn_taking" / number / "output.json").write_text(content)
     by, told = scored_outputs(tmp_path, data)
     assert {number: own.get(TAKEOVER) for number, own in by.items()} == {
-        "1": [1], "2": None, "3": None, "4": None, "5": [1], "6": [0]
+        "1": [1], "2": None, "3": None, "4": None, "5": [1], "6": [0], "7": None, "8": None
     }  # fmt: skip
+    assert all(own["takeover_by_activity_wanted"] == [1] for own in by.values())
+    no_text, no_json, *others = told
+    assert no_text.startswith("7: output.json: expected words as chunks with text and timestamp, got the text None")
+    assert no_json.startswith("8: output.json: expected words as JSON")
+    assert no_json.endswith("no words, all else is scored")
     problem = "output.json: expected words with times in s, within {} s: {} have none such, left out"
-    assert told == [
+    assert others == [
         f"2: {problem.format(6.7, '2 of 2')}",
         f"3: {problem.format(6.8, '2 of 2')}",
         f"4: {problem.format(6.9, '2 of 2')}",
         f"5: {problem.format('7.0', '1 of 3')}",
     ]
-
-
-def test_a_word_without_text_is_no_word_none(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)])
-    spoken = {"chunks": [{"text": None, "timestamp": [3.0, 3.9]}]}
-    (data / "candor_turn_taking" / "1" / "output.json").write_text(json.dumps(spoken))
-    found, (told,) = scored_outputs(tmp_path, data)
-    assert TAKEOVER not in found["1"]
-    assert "expected words as chunks with text and timestamp, got the text None" in told
-    label = r"\label{tab:full-duplex-bench-v1}"
-    assert label in (tmp_path / "out" / "table.tex").read_text()
-
-
-def test_words_that_cannot_be_read_leave_the_sound_scored(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=2)
-    (data / "candor_turn_taking" / "1" / "output.json").write_text('{"chunks": [{"text": "se')
-    (data / "candor_turn_taking" / "2" / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
-    by, (told,) = scored_outputs(tmp_path, data)
-    assert told.startswith("1: output.json: expected words as JSON")
-    assert told.endswith("no words, all else is scored")
-    assert TAKEOVER not in by["1"]
-    assert TAKEOVER in by["2"]
-    assert by["1"]["takeover_by_activity_wanted"] == by["2"]["takeover_by_activity_wanted"] == [1]
+    assert r"\label{tab:full-duplex-bench-v1}" in (tmp_path / "out" / "table.tex").read_text()
 
 
 def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_path: Path) -> None:
