@@ -208,11 +208,15 @@ def means_of_ids(items: Iterable[ScoredItem], measure: str) -> dict[str, float]:
 
 
 def draws_of_ids(items: Sequence[ScoredItem], measure: str) -> dict[str, Floats]:
-    """For each id the mean over its trials in each draw, (draws,); of one draw, its mean. NaN where it is not known."""
+    """For each id the mean over its trials in each draw, (draws,), NaN where it is not known; without draws its mean,
+    (1,), of the ids that have one.
+    """
     draws = max((len(item.draws) for item in items), default=0)
+    if not draws:
+        return {name: np.array([value]) for name, value in means_of_ids(items, measure).items()}
     found: dict[str, Floats] = {}
     for name, own in by_id(items).items():
-        cells = np.full((len(own), max(draws, 1)), np.nan)
+        cells = np.full((len(own), draws), np.nan)
         for trial, item in enumerate(own):
             if item.values.get(measure):
                 cells[trial] = float(np.mean(item.values[measure]))

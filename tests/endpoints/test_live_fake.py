@@ -14,11 +14,12 @@ import pytest
 from fakes.live.checks import client_events
 from fakes.live_server import RATE_HZ, Call, Faults, LivePlan, LiveServer, Reply, Wave, place_of, tones
 from fakes.realtime.checks import check, literal
+from helpers.realtime_talk import Connection
 from openai import AsyncOpenAI
 from openai.types.live import ServerEvent
 from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 TYPES: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ServerEvent)[0])}
 INNER: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
@@ -26,62 +27,19 @@ SOUND = "session.output_audio.delta"
 TOOLS = {"model": "gpt-5.2", "tools": [{"type": "function", "name": "book", "parameters": {"type": "object"}}]}
 
 
-def checked(event: dict[str, Any]) -> dict[str, Any]:
-    """An event of the vendor's types, through and through."""
-    check(event, TYPES[event["type"]])
-    if event["type"] == "response.event":
-        check(event["event"], INNER[event["event"]["type"]])
-    return event
-
-
-class Talk:
+class Talk(Connection):
     """A connection of the vendor's client, which talks in real time. events: what came."""
-
-    def __init__(self, connection: Any) -> None:
-        self.client = connection
-        self.events: list[dict[str, Any]] = []
-        self.end: ConnectionClosed | None = None
-        self._read = 0
-        self._news = asyncio.Event()
 
     @property
     def types(self) -> list[str]:
         return [event["type"] for event in self.events if event["type"] not in (SOUND, "session.input_audio.append")]
 
-    def all(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["type"] == kind]
-
-    async def listen(self) -> None:
-        while True:
-            try:
-                data = await self.client.recv_bytes()
-            except ConnectionClosed as end:
-                self.end = end
-                self._news.set()
-                return
-            self.client.parse_event(data)
-            self.events.append(checked(json.loads(data)))
-            self._news.set()
-
-    async def until(self, *kinds: str) -> dict[str, Any]:
-        """The next event of one of these kinds that was not asked for yet."""
-        async with asyncio.timeout(10):
-            while True:
-                while self._read < len(self.events):
-                    event = self.events[self._read]
-                    self._read += 1
-                    if event["type"] in kinds:
-                        return event
-                assert self.end is None, self.end
-                self._news.clear()
-                await self._news.wait()
-
-    async def ended(self) -> ConnectionClosed:
-        async with asyncio.timeout(10):
-            while self.end is None:
-                self._news.clear()
-                await self._news.wait()
-        return self.end
+    def checked(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event of the vendor's types, through and through."""
+        check(event, TYPES[event["type"]])
+        if event["type"] == "response.event":
+            check(event["event"], INNER[event["event"]["type"]])
+        return event
 
     async def begin(self, **session: Any) -> dict[str, Any]:
         await self.client.session.start(session={"model": "gpt-live-1", **session})

@@ -28,8 +28,8 @@ for name in ("session.created", "session.updated"):
 SOUND = "response.output_audio.delta"
 
 
-class Talk:
-    """A conversation by the vendor's client. events: what came."""
+class Connection:
+    """A connection of the vendor's client. events: what came."""
 
     def __init__(self, connection: Any) -> None:
         self.client = connection
@@ -37,10 +37,6 @@ class Talk:
         self.end: ConnectionClosed | None = None
         self._read = 0
         self._news = asyncio.Event()
-
-    @property
-    def types(self) -> list[str]:
-        return [event["type"] for event in self.events]
 
     def all(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["type"] == kind]
@@ -54,8 +50,12 @@ class Talk:
                 self._news.set()
                 return
             self.client.parse_event(data)
-            self.events.append(json.loads(data))
+            self.events.append(self.checked(json.loads(data)))
             self._news.set()
+
+    def checked(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event as it came, held against more than the client's parser."""
+        return event
 
     async def until(self, *kinds: str) -> dict[str, Any]:
         """The next event of one of these kinds that was not asked for yet."""
@@ -76,6 +76,14 @@ class Talk:
                 self._news.clear()
                 await self._news.wait()
         return self.end
+
+
+class Talk(Connection):
+    """A conversation."""
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
 
     async def set(self, **session: Any) -> dict[str, Any]:
         await self.client.session.update(session={"type": "realtime", **session})

@@ -12,12 +12,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
 
 from fdbcore.audio.wav import WavWriter
+from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ
 
 SAMPLE = Path(__file__).resolve().parents[2] / "benchmarks" / "sample" / "sample.flac"
@@ -139,3 +143,23 @@ def v15_data(folder: Path, numbers: Sequence[int] = (1, 2)) -> Path:
                 {"context": "Tell me of the sea.", "timestamps": [first_s + 3, first_s + 3 + length_s]},
             )
     return folder
+
+
+def ran(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
+
+
+def document(out: Path) -> dict[str, Any]:
+    """The scores in a folder, which fit their schema."""
+    found: dict[str, Any] = json.loads((out / "scores.json").read_text())
+    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(found)
+    return found
+
+
+def figures(found: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]:
+    """The figures of each system in each condition."""
+    return {
+        (row["system"], row["condition"]): {name: each["value"] for name, each in row["measures"].items()}
+        for row in found["rows"]
+        if not row["subset"]
+    }

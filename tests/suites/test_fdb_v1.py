@@ -6,50 +6,30 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
-from helpers.recorded_users import FAULTS, party, put, said, v1_data, v15_data
-from jsonschema import Draft202012Validator
+from helpers.recorded_users import FAULTS, document, figures, party, put, ran, said, v1_data, v15_data
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.fdb_v1.calls import samples_in
+from fdbcore.suites.fdb_v1.card import ranges_table
+from fdbcore.suites.fdb_v1.over_samples import V1Range
 from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
-from fdbcore.suites.fdb_v1.users import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
-
-
-def document(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "scores.json").read_text())
-    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(found)
-    return found
-
-
-def figures(found: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]:
-    """The figures of each system in each condition."""
-    return {
-        (row["system"], row["condition"]): {name: each["value"] for name, each in row["measures"].items()}
-        for row in found["rows"]
-        if row["group"] is None
-    }
 
 
 def spoken_words(run: Path, folder: Path, late_s: float = 0.0) -> str:
@@ -369,8 +349,8 @@ def scored_outputs(folder: Path, data: Path, *options: object) -> tuple[dict[str
     return {item["sample"].rpartition("-")[2]: item["figures"] for item in found["items"]}, told
 
 
-def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=6)
+def test_words_that_cannot_be_used_are_not_silence_and_leave_the_sound_scored(tmp_path: Path) -> None:
+    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=8)
     beside = {
         "1": words_at((3.0, 3.9), (4.0, 5.0)),
         "2": words_at((3000, 3900), (4000, 5000)),
@@ -378,43 +358,28 @@ def test_words_whose_times_cannot_be_used_are_not_silence(tmp_path: Path) -> Non
         "4": words_at((3.9, 3.0), (5.0, 4.0)),
         "5": words_at((3.0, 3.9), (4.0, 5.0), (5.0, None)),
         "6": words_at(),
+        "7": json.dumps({"chunks": [{"text": None, "timestamp": [3.0, 3.9]}]}),
+        "8": '{"chunks": [{"text": "se',
     }
     for number, content in beside.items():
         (data / "candor_turn_taking" / number / "output.json").write_text(content)
     by, told = scored_outputs(tmp_path, data)
     assert {number: own.get(TAKEOVER) for number, own in by.items()} == {
-        "1": [1], "2": None, "3": None, "4": None, "5": [1], "6": [0]
+        "1": [1], "2": None, "3": None, "4": None, "5": [1], "6": [0], "7": None, "8": None
     }  # fmt: skip
+    assert all(own["takeover_by_activity_wanted"] == [1] for own in by.values())
+    no_text, no_json, *others = told
+    assert no_text.startswith("7: output.json: expected words as chunks with text and timestamp, got the text None")
+    assert no_json.startswith("8: output.json: expected words as JSON")
+    assert no_json.endswith("no words, all else is scored")
     problem = "output.json: expected words with times in s, within {} s: {} have none such, left out"
-    assert told == [
+    assert others == [
         f"2: {problem.format(6.7, '2 of 2')}",
         f"3: {problem.format(6.8, '2 of 2')}",
         f"4: {problem.format(6.9, '2 of 2')}",
         f"5: {problem.format('7.0', '1 of 3')}",
     ]
-
-
-def test_a_word_without_text_is_no_word_none(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)])
-    spoken = {"chunks": [{"text": None, "timestamp": [3.0, 3.9]}]}
-    (data / "candor_turn_taking" / "1" / "output.json").write_text(json.dumps(spoken))
-    found, (told,) = scored_outputs(tmp_path, data)
-    assert TAKEOVER not in found["1"]
-    assert "expected words as chunks with text and timestamp, got the text None" in told
-    label = r"\label{tab:full-duplex-bench-v1}"
-    assert label in (tmp_path / "out" / "table.tex").read_text()
-
-
-def test_words_that_cannot_be_read_leave_the_sound_scored(tmp_path: Path) -> None:
-    data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=2)
-    (data / "candor_turn_taking" / "1" / "output.json").write_text('{"chunks": [{"text": "se')
-    (data / "candor_turn_taking" / "2" / "output.json").write_text(words_at((3.0, 3.9), (4.0, 5.0)))
-    by, (told,) = scored_outputs(tmp_path, data)
-    assert told.startswith("1: output.json: expected words as JSON")
-    assert told.endswith("no words, all else is scored")
-    assert TAKEOVER not in by["1"]
-    assert TAKEOVER in by["2"]
-    assert by["1"]["takeover_by_activity_wanted"] == by["2"]["takeover_by_activity_wanted"] == [1]
+    assert r"\label{tab:full-duplex-bench-v1}" in (tmp_path / "out" / "table.tex").read_text()
 
 
 def test_outputs_of_two_voices_and_those_that_end_too_early_are_not_scored(tmp_path: Path) -> None:
@@ -790,7 +755,7 @@ def test_a_scoring_that_was_killed_goes_on(held: Path, tmp_path: Path, monkeypat
 
 def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
     found = document_of(tmp_path / "out", held / "run", "--published")
-    moshi = next(row for row in found["published"] if (row["system"], row["condition"]) == ("Moshi", "backchannel"))
+    moshi = next(row for row in found["rows"] if (row["system"], row["condition"]) == ("Moshi (ICC *)", "backchannel"))
     values = {name: each["value"] for name, each in moshi["measures"].items()}
     assert values == {"compat_takeover_unwanted": 1.0, "compat_backchannels_per_s": 0.001, "compat_jsd": 0.957}
     page = (tmp_path / "out" / "report.html").read_text()
@@ -804,12 +769,9 @@ def test_the_published_table_stands_beside(held: Path, tmp_path: Path) -> None:
 
 
 def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> None:
-    of_v1 = suite("fdb-v1")
-    found = document_of(held / "pictures", held / "run")
-    (case,) = (
-        case for case in of_v1.card(found).cases if (case.system, case.condition) == ("hasty", "smooth turn-taking")
-    )
-    drawn = of_v1.picture(case)
+    card = suite("fdb-v1").card(document_of(held / "pictures", held / "run"))
+    (case,) = (case for case in card.cases if (case.system, case.condition) == ("hasty", "smooth turn-taking"))
+    drawn = card.views.picture(case)
     assert re.search(
         r'aria-label="smooth turn-taking: the user and hasty over 6\.6 s; labels: 1\.60 to 2\.00 s"', drawn
     )
@@ -822,11 +784,9 @@ def test_the_picture_of_a_sample_has_both_sides_and_the_labels(held: Path) -> No
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_the_numbers_of_a_range_are_whole_however_narrow_the_terminal_is(width: int) -> None:
     values = {"silero": 1043.0, "energy": 917.0, "another-detector": 1021.0}
-    moved = {
-        "condition": "user interruption", "system": "freeze-omni", "by": "detector", "n": 200, "values": values,
-        "measure": "response_latency_ms_per_labelled_turn_end", "low": 917.0, "high": 1043.0,
-    }  # fmt: skip
-    (lines,) = suite("fdb-v1").details({"ranges": [moved], "tests": []}, width)
+    measure = "response_latency_ms_per_labelled_turn_end"
+    moved = V1Range("user interruption", "freeze-omni", measure, "detector", 200, values, 917.0, 1043.0)
+    lines = ranges_table([moved], width)
     assert max(map(len, lines)) <= width
     found = [word for line in lines for word in line.split() if word.isdecimal() and word != "0"]
     assert found == ["200", "917", "1043", "1043", "917", "1021"]

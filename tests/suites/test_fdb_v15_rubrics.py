@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI
 from fakes.rule_judge import RULES, RuleJudge
 from helpers.planted_overlaps import PLANTS, planted_outputs, truth
-from jsonschema import Draft202012Validator
+from helpers.recorded_users import document, figures, ran
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v1 import judging
-from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE
 
 pytestmark = NEEDS_OPENAI
 SAMPLES = 2
 QUIET = ("user backchannel", "talking to other", "background speech")
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fdb_v1.md"
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +44,7 @@ def scored(outputs: list[Path], out: Path, *options: object) -> tuple[dict[str, 
     """The document, and the screen."""
     done = ran("score", "--suite", "fdb-v1.5", *outputs, "--transcriber", "words", *options, "--out", out)
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads((out / "scores.json").read_text())
-    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(found)
-    return found, " ".join(done.stdout.split())
-
-
-def shares(found: Mapping[str, Any]) -> dict[tuple[str, str], dict[str, float]]:
-    """The figures of each system in each task."""
-    return {
-        (row["system"], row["condition"]): {name: each["value"] for name, each in row["measures"].items()}
-        for row in found["rows"]
-    }
+    return document(out), " ".join(done.stdout.split())
 
 
 def test_published_calls_planted_resumes_unknown_and_ours_resumes(
@@ -69,7 +52,7 @@ def test_published_calls_planted_resumes_unknown_and_ours_resumes(
 ) -> None:
     found, screen = scored(outputs, out, "--judge", judge.address_of("openai:gpt-5-nano"))
     assert len(judge.asked) == 2 * len(PLANTS) * 4 * SAMPLES, "two rubrics a sample, and a clean one has none"
-    by = shares(found)
+    by = figures(found)
     for plant in PLANTS:
         for task in ("user interruption", *QUIET):
             assert by[plant, task][truth(plant, task)] == 1, (plant, task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,15 @@ from click.testing import CliRunner
 from oracles import fdb_v1 as oracle
 
 from fdbcore.cli.main import main
+from fdbcore.results.comparing import differences, every_two
+from fdbcore.results.pooling import trimmed_mean
+from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.fdb_v1.calls import HeardSample
-from fdbcore.suites.fdb_v1.features import rates
-from fdbcore.suites.fdb_v1.figures import Figures, of_segments, of_words
-from fdbcore.suites.fdb_v1.measures import COMPARED
-from fdbcore.suites.fdb_v1.rows import comparisons_of
-from fdbcore.suites.fdb_v1.rules import jsd, paired_test, split_s, tenths, trimmed_mean
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, V15, UserSample
+from fdbcore.suites.fdb_v1.features import rates, split_s
+from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_backchannels, of_overlaps, of_words, tenths
+from fdbcore.suites.fdb_v1.measures import MEASURES
+from fdbcore.suites.fdb_v1.over_samples import items_of, paired_test
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, UserSample
 
 LOGS = 1000
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
@@ -53,19 +56,40 @@ def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
 
 def test_the_order_of_samples_changes_no_comparison() -> None:
     draw = random.Random(4)
-    scored = [
+    scored: list[tuple[HeardSample, dict[str, Sequence[float]]]] = [
         (
             HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], [{}])),
-            {measure: [draw.random()] for measure in COMPARED},
+            {measure.id: [draw.random()] for measure in MEASURES if measure.compared},
         )
         for system in ("a", "b")
         for name in map(str, range(24))
     ]
     found = []
     for _ in range(3):
-        found.append(comparisons_of(V1, sorted(scored, key=lambda each: each[0].system)))
+        items = items_of(V1, sorted(scored, key=lambda each: each[0].system))
+        found.append(differences(every_two(items.values()), MEASURES))
         draw.shuffle(scored)
     assert found[1:] == found[:1] * 2
+
+
+def test_every_pause_weighs_the_same_in_whatever_trial_it_is() -> None:
+    """Trials of a sample differ in how many of its pauses are opportunities: a difference and its interval are of
+    all."""
+    draw = random.Random(5)
+    name = "cut_off_per_labelled_a_pause"
+    told: dict[str, dict[str, list[float]]] = {system: {str(number): [] for number in range(9)} for system in "ab"}
+    scored: list[tuple[HeardSample, dict[str, Sequence[float]]]] = []
+    for system, samples in told.items():
+        for number, own in samples.items():
+            for trial in (1, 2):
+                values = [float(draw.random() < 0.5) for _ in range(draw.randint(0, 4) or 2 - trial)]
+                own += values
+                user = UserSample(number, number, "s", PAUSE, False, [(1, 2)], [{}])
+                scored.append((HeardSample(Path(f"{system}{number}{trial}"), system, trial, user), {name: values}))
+    (found,) = differences(every_two(items_of(V1, scored).values()), MEASURES)
+    pairs = np.array([np.mean(told["a"][number]) - np.mean(told["b"][number]) for number in told["a"]])
+    assert found.difference == pytest.approx(pairs.mean())
+    assert found.ci95 == pytest.approx(bootstrap_columns(pairs[:, None])[0].interval)
 
 
 def test_a_thousand_random_logs_of_v1() -> None:
@@ -75,7 +99,7 @@ def test_a_thousand_random_logs_of_v1() -> None:
         words, segments = spans(draw, 8, 0.5), spans(draw, 5, draw.choice([0.8, 1.5, 4.0]))
         span = (draw.uniform(0, 3), draw.uniform(3, 5))
         for task in taken:
-            figures = of_words(V1, sample(task, span), pairs(words), heard(segments, 30.0))
+            figures = of_words(sample(task, span), pairs(words), heard(segments, 30.0))
             wanted = "unwanted" if task in (PAUSE, BACKCHANNEL) else "wanted"
             said = oracle.after(words, span[1]) if task == INTERRUPTION else words
             stored = oracle.seconds(in_samples(segments), 480_000)
@@ -99,7 +123,7 @@ def test_a_thousand_random_logs_of_backchannels() -> None:
         length_s = samples / 16_000
         human = [float(draw.randint(0, 6)) for _ in range(draw.randint(2, 60))]
         hearings = heard(segments, length_s)
-        figures = of_segments(V1, sample(BACKCHANNEL, (0, 0)), [], [], hearings, length_s, human)
+        figures = of_backchannels(hearings, length_s, human)
         _, stored = oracle.backchannel(oracle.seconds(in_samples(segments), samples), [])
         assert figures["compat_backchannels_per_s"] == pytest.approx([len(stored) / length_s])
         if stored and not any(human):
@@ -116,7 +140,7 @@ def test_a_thousand_random_logs_of_v15() -> None:
     draw = random.Random(3)
     for _ in range(LOGS):
         user, system = spans(draw, 5, 2.0), spans(draw, 5, 2.0)
-        figures: Figures = of_segments(V15, sample(INTERRUPTION, (0, 1)), pairs(user), pairs(system), {}, 20.0, None)
+        figures: Figures = of_overlaps(pairs(user), pairs(system))
         assert sorted(figures["compat_stop_s"]) == pytest.approx(oracle.stops(user, system))
         assert sorted(figures["compat_response_s"]) == pytest.approx(oracle.responses(user, system))
 
@@ -141,7 +165,7 @@ def test_a_thousand_random_tests_before_and_after() -> None:
         assert (found.n, found.outliers) == (expected["n"], n - expected["n"])
         if found.n > 1:
             assert (found.t, found.p, found.d_z) == pytest.approx([expected[name] for name in ("t", "p", "d_z")])
-            assert found.interval == pytest.approx(expected["interval"])
+            assert found.ci95 == pytest.approx(expected["interval"])
         outliers += found.outliers
     assert outliers > LOGS
 
@@ -159,7 +183,7 @@ def test_the_distance_of_disjoint_histograms_and_of_none() -> None:
 def test_equal_and_single_pairs_have_no_test() -> None:
     for values in ([], [1.0], [2.0, 2.0, 2.0]):
         found = paired_test([0.0] * len(values), values)
-        assert (found.n, found.p, found.interval, found.d_z) == (len(values), None, None, None)
+        assert (found.n, found.p, found.ci95, found.d_z) == (len(values), None, None, None)
 
 
 def test_the_cut_is_at_a_start_of_a_word_and_two_values_are_not_trimmed() -> None:

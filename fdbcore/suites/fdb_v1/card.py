@@ -1,42 +1,46 @@
-"""Turns a scores document into a scorecard."""
+"""What people see of a scores document: the scorecard; beside it the ranges over recognisers, detectors and judges, and
+the tests before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
-from fdbcore.report.format import counted, judging_took
+from fdbcore.recording.form import converted
+from fdbcore.report.format import NONE, counted, judging_took, p_value
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
-from fdbcore.report.html.templates import static
+from fdbcore.report.html.templates import render, static
+from fdbcore.report.html.values import Cell
+from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
+from fdbcore.report.scorecard.screen import interval_text, number_text
 from fdbcore.report.scorecard.verdicts import verdicts
-from fdbcore.stats.significance import pairs_needed
-from fdbcore.suites.fdb_v1 import results
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES, SuiteMeasure
-from fdbcore.suites.fdb_v1.picture import picture
-from fdbcore.suites.fdb_v1.results import ranges_told
-from fdbcore.suites.fdb_v1.rows import conditions_of
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
-from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
+from fdbcore.report.svg.text import drawing, number
+from fdbcore.report.terminal import filled
+from fdbcore.results.document import scorecard
+from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
+from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
+from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
+from fdbcore.types import TurnSettings
+from fdbcore.types.scorecard import DETECTABLE, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
-SLOWED: Final = "*"
-"""Marks published rows of sound that their script may have heard too slow."""
 NOTES: Final = (
     "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
     "what is wrong with it. Ours measure the sound at the labels of the samples.",
 )
+SLOWED: Final = "*"
+"""Marks published rows of sound that their script may have heard too slow."""
 PUBLISHED: Final = (
     "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
     f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
-TOLD: Final[Mapping[str, tuple[str, str]]] = {
+TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
     PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
     BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
     TURN_TAKING: ("takeover_by_activity_wanted", "took the turn:"),
@@ -47,148 +51,86 @@ BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
+AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
+RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
+TEST_HEADS: Final = (
+    "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
+)  # fmt: skip
+RANGES: Final = "What the figures are by other recognisers, detectors and judges, of the n samples that all have"
+BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector", "judge": "judge or its wording"}
+ALPHA: Final = 0.05
+TESTS: Final = "After the overlap, compared"
+TESTS_NOTE: Final = (
+    "Published: a paired t-test of samples judged “respond” with words on each side, against before or the whole clean "
+    "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
+    "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
+)
+WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 640.0, 56.0, 8.0, 18.0, 26.0, 16.0
+STEPS_S: Final = (0.5, 1, 2, 5, 10, 20, 30, 60)
+MOST_STEPS: Final = 12
+COLUMNS: Final = ("figure", "value")
 
 
-class V1Views(SuiteViews):
-    """Ranges over transcribers, detectors and judges; the tests before and after; pictures of samples."""
-
-    def __init__(self, document: V1Document) -> None:
-        self._document = document
-
-    def details(self, width: int) -> Sequence[Sequence[str]]:
-        """The ranges, and the tests before and after."""
-        return results.details(self._document, width)
-
-    def section(self) -> str:
-        """The same on the page."""
-        return results.section(self._document)
-
-    def style(self) -> str:
-        """The style of the pictures."""
-        return static("sample.css", __package__)
-
-    def picture(self, case: ScoredCase) -> str:
-        """Both sides of a sample on one axis, with its labels."""
-        return picture(case)
-
-
-def card(document: V1Document) -> Scorecard:
-    """The scorecard of a document. A condition is a task."""
-    settings, scored = document["settings"], {item["call"] for item in document["items"]}
-    problems = [Problem(**problem) for problem in document["problems"]]
-    conditions = [name for name in conditions_of(document["version"]) if _rows_of(document, name)]
-    whole = [row for row in document["rows"] if row["group"] is None]
-    found = Scorecard(
-        NAMES[document["version"]],
-        _scales(document),
-        {name: name for name in conditions},
-        [*map(_row, whole), *map(_published, document["published"])],
-        list(_differences(document)),
-        warnings=document["warnings"],
-        problems=[each for each in problems if each.where not in scored],
-        gaps=[each for each in problems if each.where in scored],
-        caption=f"{NAMES[document['version']]}: shares and means over samples, CI by sample.",
-        test=f"paired differences on the same samples; p by sign flips; Holm over {settings['family']} comparisons",
-        detectable=f"the least true difference found with power {settings['power']:.0%} at this n",
-        notes=(*NOTES, *(PUBLISHED if document["published"] else ())),
-        facts=_facts(document),
-        subsets=[_row(row) for row in document["rows"] if row["group"] is not None],
+def card(document: Mapping[str, Any]) -> Scorecard:
+    """The scorecard of a stored document. A condition is a task."""
+    found: V1Document = converted(document, V1Document)
+    settings, shown = found.settings, {row.condition for row in found.rows}
+    name = NAMES[found.version]
+    samples = {(item.condition, item.group, item.sample) for item in found.items}
+    systems = dict.fromkeys(item.system for item in found.items)
+    made = scorecard(
+        name,
+        document,
+        MEASURES,
+        {condition: condition for condition in conditions_of(found.version) if condition in shown},
+        {item.call for item in found.items},
+        caption=f"{name}: shares and means over samples, CI by sample.",
+        test=f"paired differences on the same samples; p by sign flips; Holm over {settings.family} comparisons",
+        detectable=f"the least true difference found with power {settings.power:.0%} at this n",
+        notes=(*NOTES, *(PUBLISHED if any(row.group == "published" for row in found.rows) else ())),
+        facts=[f"{len(samples)} samples", f"systems: {', '.join(systems)}"],
         subsets_by="folder",
         conditions_by="task",
-        cases=list(_cases(document)),
-        terms=_terms(document),
         evidence={
-            "made with": f"fdbcore {settings['fdbcore']}",
-            "words by": ", ".join(settings["transcribers"]) or "nobody",
-            "detectors": ", ".join(settings["detectors"]),
-            "judged by": settings["judge"] or "nobody",
+            "made with": f"fdbcore {settings.fdbcore}",
+            "words by": ", ".join(settings.transcribers) or "nobody",
+            "detectors": ", ".join(settings.detectors),
+            "judged by": settings.judge or "nobody",
         },
-        level=settings["level"],
-        views=V1Views(document),
     )
-    return replace(found, statements=[*_told(document, found), *ranges_told(document)])
-
-
-def _rows_of(document: V1Document, condition: str) -> list[V1Row]:
-    return [row for row in (*document["rows"], *document["published"]) if row["condition"] == condition]
-
-
-def _known(document: V1Document) -> list[SuiteMeasure]:
-    """The measures that are known of anything, in their order."""
-    known = {name for row in (*document["rows"], *document["published"]) for name in row["measures"]}
-    return [measure for measure in MEASURES if measure.id in known]
-
-
-def _scales(document: V1Document) -> list[Scale]:
-    return [
-        Scale(
-            measure.id,
-            measure.label,
-            measure.better,
-            measure.unit,
-            measure.decimals,
-            measure.is_main,
-            "" if measure.is_main else measure.part,
-            bounds=(0.0, 1.0) if measure.is_main and measure.pooling == "share" else None,
-            pools="trimmed mean" if measure.pooling == "trimmed" else measure.pooling,
-        )
-        for measure in _known(document)
-    ]
-
-
-def _row(row: V1Row) -> ScoreRow:
-    figures = {
-        name: Figure(each["value"], each["sd"], each["ci95"], each["n"]) for name, each in row["measures"].items()
-    }
-    return ScoreRow(row["condition"], "system", row["system"], row["n"], figures, subset=row["group"] or "")
-
-
-def _published(row: V1Row) -> ScoreRow:
-    figures = {name: Figure(each["value"]) for name, each in row["measures"].items()}
-    mark = f" {SLOWED}" if row["condition"] == BACKCHANNEL else ""
-    return ScoreRow(row["condition"], "published", f"{row['system']} ({row['group']}{mark})", row["n"], figures)
-
-
-def _differences(document: V1Document) -> Iterator[Difference]:
-    for one in document["comparisons"]:
-        yield Difference(
-            one["condition"], one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
-            one["p_holm"], one["detectable"], pairs_needed(document["settings"]["level"]),
-        )  # fmt: skip
-
-
-def _facts(document: V1Document) -> list[str]:
-    samples = {(item["condition"], item["group"], item["sample"]) for item in document["items"]}
-    systems = dict.fromkeys(item["system"] for item in document["items"])
-    return [f"{len(samples)} samples", f"systems: {', '.join(systems)}"]
+    return replace(
+        made,
+        cases=list(_cases(found)),
+        terms=_terms(made),
+        statements=[*_told(found, made), *_ranges_told(found)],
+        views=V1Views(found),
+    )
 
 
 def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
-    whole = [row for row in document["rows"] if row["group"] is None]
-    for condition in dict.fromkeys(row["condition"] for row in whole):
+    for condition in card.conditions:
+        rows = [row for row in card.rows if row.condition == condition and row.group == "system"]
         name, text = (
-            TOLD[condition] if document["version"] == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
+            TASKS_TOLD[condition] if document.version == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
         )
-        rows = [row for row in whole if row["condition"] == condition]
         if shares := _counts(rows, name):
-            is_early = any(row["measures"][EARLY]["value"] for row in rows if EARLY in row["measures"])
+            is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
-            better = verdicts(card, condition, [row["system"] for row in rows])
+            better = verdicts(card, condition, [row.system for row in rows])
             yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
-        elif document["version"] == V1:
+        elif rows and document.version == V1:
             yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
-    if document["judging"] is not None:
-        yield judging_took(document["judging"], "these samples")
+    if document.judging is not None:
+        yield judging_took(document.judging, "these samples")
 
 
-def _counts(rows: Sequence[V1Row], name: str) -> str:
+def _counts(rows: Sequence[ScoreRow], name: str) -> str:
     """How often it was in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
-    what = _counted(rows[0]["condition"])
     return ", ".join(
-        f"{row['system']} in {round(figure['value'] * figure['n']):,} of {counted(figure['n'], what)}"
+        f"{row.system} in {round(figure.value * n):,} of {counted(n, _counted(row.condition))}"
         for row in rows
-        if (figure := row["measures"].get(name)) is not None and figure["value"] is not None
+        if (figure := row.measures.get(name)) is not None and figure.value is not None and (n := row.n_of(name))
     )
 
 
@@ -197,19 +139,19 @@ def _counted(condition: str) -> str:
     return "pause" if condition == PAUSE else "sample"
 
 
-def _terms(document: V1Document) -> dict[str, str]:
+def _terms(card: Scorecard) -> dict[str, str]:
     own = {
-        measure.label: measure.meaning + (f" Known to be wrong with it: {measure.defect}." if measure.defect else "")
-        for measure in _known(document)
+        scale.label: scale.meaning + (f" Known to be wrong with it: {scale.defect}." if scale.defect else "")
+        for scale in card.scales
     }
-    has_sd = any(
-        figure["sd"] is not None and BY_ID[name].is_main
-        for row in document["rows"]
-        for name, figure in row["measures"].items()
-    )
     shared = {name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Label", "Interval")}
+    has_sd = any(
+        figure.sd is not None and BY_ID[name].main
+        for row in (*card.rows, *card.subsets)
+        for name, figure in row.measures.items()
+    )
     found = {**own, **shared, **({"SD": "The standard deviation of single items."} if has_sd else {})}
-    if not document["comparisons"]:
+    if not card.differences:
         return found
     return {
         **found,
@@ -222,21 +164,178 @@ def _terms(document: V1Document) -> dict[str, str]:
 
 
 def _cases(document: V1Document) -> Iterator[ScoredCase]:
-    trials = max((item["trial"] for item in document["items"]), default=1)
-    for item in document["items"]:
-        values = {name: sum(items) / len(items) for name, items in item["figures"].items() if items and name in BY_ID}
-        did = (item["marks"] or {}).get("did")
-        tags = {} if did is None else {"behaviour": (did.replace("_", " "),)}
+    trials = max((item.trial for item in document.items), default=1)
+    for item in document.items:
+        did = (item.marks or {}).get("did")
         yield ScoredCase(
-            item["condition"],
-            item["system"],
-            f"{item['group']} {item['sample'].removeprefix(item['group'] + '-')}".strip(),
-            item["words"] or ("" if item["system_speech"] else "silent"),
-            values,
-            subset=item["group"],
-            note=f"trial {item['trial']}" if trials > 1 else "",
+            item.condition,
+            item.system,
+            f"{item.group} {item.sample.removeprefix(item.group + '-')}".strip(),
+            item.words or ("" if item.system_speech else "silent"),
+            {name: sum(own) / len(own) for name, own in item.figures.items() if own and name in BY_ID},
+            subset=item.group,
+            note=f"trial {item.trial}" if trials > 1 else "",
             lang="en",
-            tags=tags,
-            item=cast("Mapping[str, Any]", item),
-            recording=item["call"],
+            tags={} if did is None else {"behaviour": (did.replace("_", " "),)},
+            recording=item.call,
         )
+
+
+class V1Views(SuiteViews):
+    """Ranges over transcribers, detectors and judges; the tests before and after; pictures of samples."""
+
+    def __init__(self, document: V1Document) -> None:
+        self._document = document
+        self._items = {item.call: item for item in document.items}
+
+    def details(self, width: int) -> list[list[str]]:
+        """The ranges, and the tests before and after."""
+        blocks = []
+        if ranges := self._document.ranges:
+            moved = [each for each in ranges if _range(each)[2] != _range(each)[3]]
+            alike = len(ranges) - len(moved)
+            head = f"{RANGES}; {counted(alike, 'figure')} {'is' if alike == 1 else 'are'} the same by all"
+            blocks.append([*filled(head, width).splitlines(), *(ranges_table(moved, width) if moved else [])])
+        if tests := self._document.tests:
+            blocks.append([line for text in _tests_told(tests) for line in filled(text, width).splitlines()])
+        return blocks
+
+    def section(self) -> str:
+        """The same on the page; "" without either."""
+        ranges, tests = self._document.ranges, self._document.tests
+        if not ranges and not tests:
+            return ""
+        return render(
+            "results.html", __package__,
+            ranges=[(Cell(each.system, each.condition), _range(each)) for each in ranges],
+            tests=[(Cell(each.system, each.condition), _test(each)) for each in tests],
+            range_heads=RANGE_HEADS, test_heads=["system", *TEST_HEADS[1:]], ranges_title=RANGES, tests_title=TESTS,
+            tests_note=TESTS_NOTE,
+        )  # fmt: skip
+
+    def style(self) -> str:
+        """The style of the pictures."""
+        return static("sample.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
+        item = self._items[case.recording]
+        rows = [(BY_ID[name].label, [_value(name, values)]) for name, values in item.figures.items() if name in BY_ID]
+        marks = item.marks or {}
+        facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
+        facts += [("system's words", item.words)] if item.words else []
+        return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
+
+
+def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
+    """What differs by a corrected p, and in how many tests; the page has all of them."""
+    for whose, of in (
+        ("published", [(each, each.p_holm, each.difference) for each in tests]),
+        ("ours", [(each, each.ours_p_holm, each.ours_difference) for each in tests]),
+    ):
+        known = [(each, p, by) for each, p, by in of if p is not None and by is not None]
+        found = [(each, p, by) for each, p, by in known if p < ALPHA]
+        all_told = f"{len(found)} of {len(known)} tests find a difference (Holm); the page has all"
+        yield f"{TESTS}, {whose}: {all_told if known else 'too few samples for any test'}"
+        for each, p, by in found:
+            scale = BY_ID[f"{each.feature}_change"]
+            shown = f"{scale.label} {_number(by, scale, '+')} {scale.unit}".strip()
+            yield f"  {each.system}, {each.condition}: {shown} against {AGAINST[each.against]}, p {p_value(p)}"
+
+
+def _ranges_told(document: V1Document) -> Iterator[str]:
+    """A sentence on the widest range of shares by each of BY, and one on how far each two judges agree."""
+    for by, what in BY.items():
+        own = [each for each in document.ranges if each.by == by and BY_ID[each.measure].pools == "share"]
+        if any(each.low < each.high for each in own):
+            widest = max(own, key=lambda each: each.high - each.low)
+            yield (
+                f"With the {what}, “{BY_ID[widest.measure].label}” of {widest.system} ({widest.condition}) "
+                f"goes from {widest.low:.2f} to {widest.high:.2f} on {counted(widest.n, 'sample')}; "
+                "no share goes further."
+            )
+    for each in document.agreement:
+        agree, kappa = (
+            f"{number_text(own.value)} {interval_text(own.ci95) if own.ci95 else ''}".strip()
+            for own in (each.agree, each.kappa)
+        )
+        told = f"{each.second} agrees with {each.first} on “{TOLD[each.rubric]}”"
+        yield f"{told} in {agree} of {counted(each.agree.n or 0, 'sample')}, kappa {kappa}."
+
+
+def _number(value: float | None, scale: Scale, sign: str = "") -> str:
+    return NONE if value is None else f"{value:{sign}.{scale.decimals}f}"
+
+
+def _range(each: V1Range) -> Sequence[str]:
+    scale = BY_ID[each.measure]
+    by = ", ".join(f"{name} {_number(value, scale)}" for name, value in each.values.items())
+    low, high = _number(each.low, scale), _number(each.high, scale)
+    return f"{scale.label} {scale.unit}".strip(), str(each.n), low, high, by
+
+
+def _test(each: V1PairedTest) -> Sequence[str]:
+    scale = BY_ID[f"{each.feature}_change"]
+    published, ours = (
+        f"{_number(value, scale, '+')} {interval_text(limits, '+') if limits else ''}".strip()
+        for value, limits in ((each.difference, each.ci95), (each.ours_difference, each.ours_ci95))
+    )
+    return (
+        f"{scale.label} {scale.unit}".strip(), AGAINST[each.against], str(each.n), str(each.outliers), published,
+        p_value(each.p), p_value(each.p_holm), NONE if each.d_z is None else f"{each.d_z:+.2f}",
+        str(each.ours_n), ours, p_value(each.ours_p), p_value(each.ours_p_holm),
+    )  # fmt: skip
+
+
+def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
+    """A line for each range, with a column for each recogniser and detector."""
+    by = list(dict.fromkeys(name for each in ranges for name in each.values))
+    names = [f"{each.system}, {each.condition}" for each in ranges]
+    measures, *limits, _ = zip(*map(_range, ranges), strict=True)
+    values = [[_number(each.values.get(name), BY_ID[each.measure]) for name in by] for each in ranges]
+    groups = [
+        ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
+        ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
+        ColumnGroup("by each", by, [*map(columns, by)], values),
+    ]
+    return table(names, groups, width)
+
+
+def _value(name: str, items: Sequence[float]) -> str:
+    mean = f"{_number(sum(items) / len(items), BY_ID[name])} {BY_ID[name].unit}".strip() if items else NONE
+    return mean if len(items) < 2 else f"{mean} (mean of {len(items)})"
+
+
+def _drawing(item: V1Item) -> str:
+    length_s = max(item.length_s, 0.1)
+    height = TOP + 2 * ROW + 22
+
+    def x(time_s: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(time_s, length_s) / length_s
+
+    parts = []
+    for css, spans, y, tall, least in (
+        ("label", item.labels, 4.0, height - 26, 2),
+        ("user", item.user, TOP, BAR, 1),
+        ("system", item.system_speech, TOP + ROW, BAR, 1),
+    ):
+        if css != "label":
+            parts.append(f'<text x="{number(LEFT - 6)}" y="{number(y + 12)}" class="end">{css}</text>')
+        for start_s, end_s in spans:
+            wide = max(x(end_s) - x(start_s), least)
+            size = f'width="{number(wide)}" height="{number(tall)}"'
+            parts.append(f'<rect class="{css}" x="{number(x(start_s))}" y="{number(y)}" {size}/>')
+    parts += _axis(length_s, x(0.0), x(length_s), TOP + 2 * ROW)
+    labelled = ", ".join(f"{start_s:.2f} to {end_s:.2f} s" for start_s, end_s in item.labels) or "none"
+    told = f"{item.condition}: the user and {item.system} over {length_s:.1f} s; labels: {labelled}"
+    return drawing("".join(parts), WIDTH, height, told, "sample")
+
+
+def _axis(length_s: float, first: float, last: float, y: float) -> Iterator[str]:
+    step = next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
+    yield f'<path class="axis" d="M{number(first)} {number(y)}H{number(last)}"/>'
+    for count in range(int(length_s / step) + 1):
+        x = first + (last - first) * count * step / length_s
+        yield f'<path class="axis" d="M{number(x)} {number(y)}v4"/>'
+        unit = " s" if not count else ""
+        yield f'<text x="{number(x)}" y="{number(y + 16)}" class="middle">{count * step:g}{unit}</text>'

@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from fdbcore._ext.resample import Resampler
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.errors import InputError, MissingExtraError
+from fdbcore.errors import InputError
 from fdbcore.measures.compat import Segment, segments
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import RATE_HZ, file_rate_hz, file_samples, probabilities_of
@@ -31,8 +32,8 @@ from fdbcore.recording.files import read_json, write_json
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.recorded import audio_state, stereo_blocks
 from fdbcore.suites.fdb_v1.calls import compared_s
+from fdbcore.suites.fdb_v1.figures import Floats
 from fdbcore.suites.fdb_v1.measures import SPAN
-from fdbcore.suites.fdb_v1.rules import Floats, span_s, split_s, words_per_minute
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 KEPT: Final = "derived/before_after.json"
@@ -72,14 +73,9 @@ class Sound(NamedTuple):
     def figures(self, is_clean: bool) -> dict[str, list[float]]:
         """The items of the measures. A clean sample has those of all of it, and no two published sides."""
         sides = {"whole": self.whole} if is_clean else {"before": self.before, "after": self.after}
-        changes = {
-            f"{name}_change": [self.ours_after[name] - value]
-            for name, value in self.ours_before.items()
-            if name in self.ours_after
-        }
-        return {
-            f"compat_{name}_{when}": [value] for when, own in sides.items() for name, value in own.items()
-        } | changes
+        published = {f"compat_{name}_{when}": [value] for when, own in sides.items() for name, value in own.items()}
+        known = [name for name in self.ours_before if name in self.ours_after]
+        return published | {f"{name}_change": [self.ours_after[name] - self.ours_before[name]] for name in known}
 
 
 NO_SOUND: Final = Sound({}, {}, {}, {}, {})
@@ -87,21 +83,15 @@ NO_SOUND: Final = Sound({}, {}, {}, {}, {})
 
 def lacking() -> str:
     """Why pitch and intensity cannot be measured here; "" if they can."""
-    try:
-        import parselmouth  # noqa: F401
-    except ImportError:
-        return "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
-    return ""
+    return "" if find_spec("parselmouth") else "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
 
 
 def sound_of(reading: Reading, words: Sequence[Segment] | None, overlap_end_s: float, command: str | None) -> Sound:
     """The features of the system's sound; kept with the recording.
 
     words: in s; None if they are not known. command: the quality alone, as it prints it, see `quality`; None: pitch and
-    intensity. MissingExtraError for these without Praat, InputError if the command fails.
+    intensity, if nothing is `lacking`. InputError if the command fails.
     """
-    if command is None and (why := lacking()):
-        raise MissingExtraError(why)
     cuts = [split_s(words or (), overlap_end_s, compared_s(reading)), overlap_end_s]
     asked = json.dumps([audio_state(reading), cuts, command or "praat"])
     key = hashlib.sha256(asked.encode()).hexdigest()[:32]
@@ -130,6 +120,28 @@ def rates(words: Sequence[Segment], overlap_end_s: float, length_s: float) -> So
     ]
     ours = [[word for word in words if (word[0] < overlap_end_s) == is_before] for is_before in (True, False)]
     return Sound(*published, *({"words_per_minute": words_per_minute(own)} if span_s(own) else {} for own in ours))
+
+
+def split_s(words: Sequence[Segment], overlap_end_s: float, length_s: float) -> float:
+    """v1.5: where before ends and after begins: the start of the word that the end of the overlap lies in, or else of
+    the first one after it; where all words end before, the end of the last; without words the end of the overlap.
+
+    length_s: of the system's audio, which the cut lies in.
+    """
+    in_order = sorted(words, key=lambda word: word[0])
+    last_end_s = in_order[-1][1] if in_order else overlap_end_s
+    cut_s = next((start for start, end in in_order if overlap_end_s < max(start, end)), last_end_s)
+    return max(0.0, min(length_s, cut_s))
+
+
+def span_s(words: Sequence[Segment]) -> float:
+    """From the start of the first word to the end of the last; 0 without any such time."""
+    return max(words[-1][1] - words[0][0], 0.0) if words else 0.0
+
+
+def words_per_minute(words: Sequence[Segment]) -> float:
+    """v1.5: words by the time from the first start to the last end; 0 without any such time."""
+    return 60 * len(words) / spoken_s if (spoken_s := span_s(words)) else 0.0
 
 
 def _system(reading: Reading) -> Pcm:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from fdbcore.analysis.transcripts import CallToHear, hear_calls
 from fdbcore.measures.compat import Segment
 from fdbcore.measures.reading import Reading
+from fdbcore.protocols.suite import Show
 from fdbcore.sources.word_source import WordSource
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s
 from fdbcore.types import SIDES, Problem, Side
@@ -41,64 +42,57 @@ def times(words: Sequence[SpokenWord]) -> list[Segment]:
 
 def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list[Problem]]:
     """The words as they lie beside the audio, by recording, where the system's do; and those with unusable times."""
-    found: dict[Path, Said] = {}
-    problems = []
+    spoken = []
     for case in cases:
-        reading, said = Reading(case.path), dict[Side, list[SpokenWord]]()
+        reading = Reading(case.path)
         for side, name in zip(SIDES, ("input.json", RELEASED), strict=True):
-            spoken, untimed = reading.spoken(side), reading.untimed_words(side)
-            if spoken is not None or untimed:
-                words, problem = _usable([SpokenWord(*word) for word in spoken or ()], untimed, reading, side)
-                if problem:
-                    problems.append(Problem(str(case.path), f"{name}: {problem}"))
-                if words is not None:
-                    said[side] = words
-        if "B" in said:
-            found[case.path] = said
-    return found, problems
+            words, untimed = reading.spoken(side), reading.untimed_words(side)
+            if words is not None or untimed:
+                spoken.append((case, side, name, [SpokenWord(*word) for word in words or ()], untimed))
+    found, problems = _usable(spoken)
+    return {path: said for path, said in found.items() if "B" in said}, problems
 
 
 def hear(
-    cases: Sequence[HeardSample], source: WordSource, both: bool, jobs: int | None, show: Callable[[str], None]
+    cases: Sequence[HeardSample], source: WordSource, sides: Sequence[Side], jobs: int | None, show: Show
 ) -> tuple[dict[Path, Said], list[Problem]]:
     """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
 
-    both: of the user, too. SettingsError if it gives no words with times.
+    SettingsError if it gives no words with times.
     """
-    sides: Sequence[Side] = SIDES if both else ("B",)
-    found: dict[Path, Said] = {}
     calls = [CallToHear(str(case.path), case.path, sides) for case in cases]
     heard = hear_calls(calls, source, LANGUAGE, jobs, show, "samples")
-    problems = list(heard.problems)
+    spoken = []
     for case in cases:
-        if (transcripts := heard.transcripts.get(str(case.path))) is None:
-            continue
-        reading, said = Reading(case.path), dict[Side, list[SpokenWord]]()
-        for made in transcripts:
-            spoken = [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in made.words]
-            words, problem = _usable(spoken, made.untimed, reading, made.side)
-            if problem:
-                problems.append(Problem(str(case.path), f"{source.name}, {made.side}: {problem}"))
-            if words is not None:
-                said[made.side] = words
-        found[case.path] = said
-    return found, problems
+        for made in heard.transcripts.get(str(case.path), ()):
+            words = [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in made.words]
+            spoken.append((case, made.side, f"{source.name}, {made.side}", words, made.untimed))
+    found, problems = _usable(spoken)
+    return found, [*heard.problems, *problems]
 
 
 def _usable(
-    words: Sequence[SpokenWord], untimed: int, reading: Reading, side: Side
-) -> tuple[list[SpokenWord] | None, str]:
-    """The words that the rules read, and what is wrong with others, if anything is; None if that is all of them.
+    spoken: Iterable[tuple[HeardSample, Side, str, Sequence[SpokenWord], int]],
+) -> tuple[dict[Path, Said], list[Problem]]:
+    """The words that the rules read, by recording and side, and what is wrong with others; a side of which all are
+    wrong is left out.
 
-    untimed: how many words have no times.
+    spoken: a sample, its side, what its words are called, those with times, and how many have none.
     """
-    length_s = reading.length_s(side)
-    timed = [word for word in words if word.start_s >= -BEYOND_S and word.end_s <= length_s + BEYOND_S]
-    n, bad = len(words) + untimed, len(words) + untimed - len(timed)
-    problem = f"expected words with times in s, within {length_s:.1f} s: {bad} of {n} have none such, left out"
-    if bad == n > 0:
-        return None, problem
-    return [word for word in timed if word.start_s < compared_s(reading)], problem if bad else ""
+    found: dict[Path, dict[Side, list[SpokenWord]]] = {}
+    problems = []
+    for case, side, name, words, untimed in spoken:
+        reading = Reading(case.path)
+        length_s = reading.length_s(side)
+        timed = [word for word in words if word.start_s >= -BEYOND_S and word.end_s <= length_s + BEYOND_S]
+        n, bad = len(words) + untimed, len(words) + untimed - len(timed)
+        if bad:
+            why = f"expected words with times in s, within {length_s:.1f} s: {bad} of {n} have none such, left out"
+            problems.append(Problem(str(case.path), f"{name}: {why}"))
+        if not bad or timed:
+            kept = [word for word in timed if word.start_s < compared_s(reading)]
+            found.setdefault(case.path, {})[side] = kept
+    return dict(found), problems
 
 
 def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:

@@ -8,15 +8,17 @@ never a zero.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.protocols import Judge
+from fdbcore.protocols.suite import Show
 from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.stats.raters import agreement
@@ -26,10 +28,10 @@ from fdbcore.suites.fdb_v1.hearing import Said, lines
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import Problem, Rubric, object_schema
+from fdbcore.types.scorecard import Figure
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import JudgingSpent
-    from fdbcore.suites.fdb_v1.document_types import V1Agreement, V1Figure
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),
@@ -42,11 +44,21 @@ RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1
 TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
 """The rubrics in words."""
 REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
-SILENT: Final = {"rating": 0, "reason": "it said nothing"}
+SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
 
-Asked: TypeAlias = Mapping[Path, Sequence[JudgeQuestion]]
+Evidence: TypeAlias = Mapping[str, Any]
 Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
 """By recording: the answer by each rubric, and its reason by the name in REASONS."""
+
+
+class V1Agreement(Struct, frozen=True):
+    """How far another judge, or another wording, agrees with the first one, on samples that both have marks of."""
+
+    rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
+    first: str
+    second: str
+    agree: Annotated[Figure, Meta(description="the share of equal answers")]
+    kappa: Annotated[Figure, Meta(description="Cohen's; null if all answers are the same")]
 
 
 def raters_of(options: JudgeOptions) -> dict[str, tuple[Judge, int]]:
@@ -72,28 +84,26 @@ def _check(name: str, marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> 
         raise TypeError(f"{name}: expected one of {', '.join(map(str, known))}, got {answer!r}")
 
 
-def questions_of(
-    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said], wording: int
-) -> tuple[Asked, int]:
-    """What a judge is asked, and about how many others it would need the words of both sides.
+def evidence_of(
+    version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said]
+) -> tuple[dict[Path, Evidence], int]:
+    """What a judge reads of each sample, and of how many others it would need the words of both sides.
 
-    Of v1 these are the interruptions; about a system that says nothing there is no question.
+    Of v1 it is only about interruptions.
     """
-    asked: dict[Path, list[JudgeQuestion]] = {}
+    found: dict[Path, Evidence] = {}
     unheard = 0
     for case, clean in by_clean(cases):
-        said = words.get(case.path, {})
-        evidence: dict[str, Any]
+        said, sample = words.get(case.path, {}), case.sample
         if version == V1:
-            if case.sample.task != INTERRUPTION or "B" not in said:
-                continue
-            after = [word for word in said["B"] if word.end_s > case.sample.spans[0][1]]
-            evidence = {"labels": dict(case.sample.texts[0]), "system": lines(after)}
+            if sample.task == INTERRUPTION and "B" in said:
+                after = [word for word in said["B"] if word.end_s > sample.spans[0][1]]
+                found[case.path] = {"labels": dict(sample.texts[0]), "system": lines(after)}
         elif {"A", "B"} <= said.keys():
             calm = {} if clean is None else words.get(clean.path, {})
-            (start_s, end_s), *_ = case.sample.spans
-            evidence = {
-                "overlap": {"kind": case.sample.task, "from_s": start_s, "to_s": end_s, **case.sample.texts[0]},
+            (start_s, end_s), *_ = sample.spans
+            found[case.path] = {
+                "overlap": {"kind": sample.task, "from_s": start_s, "to_s": end_s, **sample.texts[0]},
                 "user": lines(said["A"]),
                 "system": lines(said["B"]),
                 "user_without_overlap": lines(calm["A"]) if "A" in calm else None,
@@ -101,49 +111,41 @@ def questions_of(
             }
         else:
             unheard += 1
-            continue
-        asked[case.path] = [
-            JudgeQuestion(rubric_of(name, wording), evidence, partial(_check, name))
-            for name in (RUBRICS[version] if version != V1 or evidence["system"] else ())
-        ]
-    return asked, unheard
+    return found, unheard
 
 
 def judge_all(
-    cases: Sequence[HeardSample],
-    asked: Mapping[int, Asked],
-    options: JudgeOptions,
-    jobs: int,
-    show: Callable[[str], None],
-) -> tuple[dict[str, Marks], JudgingSpent, list[Problem], str]:
+    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int, show: Show
+) -> tuple[Mapping[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
-    judging took, why marks are missing, and what was asked now, in words. asked: by wording.
+    judging took, why marks are missing, and what was asked now, in words.
 
-    The main rater is asked first, so that it is whole if the desk stops. Errors as of `ask_each_once`.
+    The main rater is asked first, so that it is whole if the desk stops. About a system that says nothing after an
+    interruption there is no question. Errors as of `ask_each_once`.
     """
-    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
-    requests = [
-        JudgeRequest(kept[path], judge, question, repeat)
-        for judge, wording in raters_of(options).values()
-        for path, own in asked[wording].items()
-        for question in own
-        for repeat in range(options.repeats)
+    kept = {path: KeptAnswers(path / JUDGED) for path in evidence}
+    silent = [path for path, own in evidence.items() if version == V1 and not own["system"]]
+    raters = raters_of(options)
+    asked = [
+        (rater, path, name) for rater in raters for path in evidence if path not in silent for name in RUBRICS[version]
     ]
+    requests = []
+    for rater, path, name in asked:
+        judge, wording = raters[rater]
+        question = JudgeQuestion(rubric_of(name, wording), evidence[path], partial(_check, name))
+        requests += [JudgeRequest(kept[path], judge, question, repeat) for repeat in range(options.repeats)]
     desk = Desk(options.limit_usd)
     once = ask_each_once(requests, desk, jobs, show)
     answers = iter(once.answers)
-    found: dict[str, Marks] = {}
+    found = {rater: {path: dict(SILENT) if path in silent else {} for path in evidence} for rater in raters}
     problems = []
-    for rater, (_, wording) in raters_of(options).items():
-        found[rater] = own_marks = {path: {} if own else dict(SILENT) for path, own in asked[wording].items()}
-        for path, question in ((path, question) for path, own in asked[wording].items() for question in own):
-            given = [next(answers) for _ in range(options.repeats)]
-            name, marks = question.rubric.name, [each.marks for each in given if each.marks is not None]
-            if marks:
-                chosen = _middle(name, marks)
-                own_marks[path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
-            else:
-                problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
+    for rater, path, name in asked:
+        given = [next(answers) for _ in range(options.repeats)]
+        if marks := [each.marks for each in given if each.marks is not None]:
+            chosen = _middle(name, marks)
+            found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
+        else:
+            problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
     return found, spent_on(requests, options.repeats, desk.stopped), problems, once.told
 
 
@@ -164,16 +166,15 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
             if both:
                 places = [[known.index(own[path][name]) for own in (first, second)] for path in both]
                 counts = np.eye(len(known) ** 2)[[a * len(known) + b for a, b in places]]
-                found_of: list[V1Figure] = [
-                    {"value": each.value, "sd": None, "ci95": each.interval, "n": len(both)}
+                agree, kappa = (
+                    Figure(each.value, None, each.interval, len(both))
                     for each in agreement(counts, [samples[path] for path in both])
-                ]
-                agree, kappa = found_of
-                yield {"rubric": name, "first": main, "second": other, "agree": agree, "kappa": kappa}
+                )
+                yield V1Agreement(name, main, other, agree, kappa)
 
 
 def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
-    """The items of the judged measures. took_over: by words; as published, v1 rates no others."""
+    """The values of the judged measures. took_over: by words; as published, v1 rates no others."""
     found: dict[str, list[float]] = {}
     if "rating" in marks:
         found = {name: [float(marks["rating"])] for name in ("rating", *(["compat_rating"] if took_over else []))}

@@ -7,7 +7,6 @@ stand ours; most are measures of every call (`fdbcore.measures.catalogue`), at t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from fdbcore.measures.catalogue import MEASURES as OF_CALLS
@@ -15,9 +14,11 @@ from fdbcore.measures.labelled import CALLED, stop_share
 from fdbcore.report.format import shown_unit
 from fdbcore.report.glossary import in_words
 from fdbcore.types import TurnSettings
+from fdbcore.types.scorecard import Pooling, Scale
 
-Pooling: TypeAlias = Literal["share", "mean", "trimmed"]
-"""How items become a figure: of 0 and 1 a share, a mean, or a mean of what lies between two percentiles."""
+Direction: TypeAlias = Literal[-1, 0, 1]
+LESS: Final[Direction] = -1
+MORE: Final[Direction] = 1
 
 COMPAT: Final = "as published"
 OURS: Final = "ours"
@@ -51,22 +52,23 @@ OUR_BEHAVIOURS: Final[Mapping[str, str]] = {
 """What a judge says that the system did, by the published rule and by its corrected twin."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteMeasure:
-    """A measure as a scale. better: 1 for more, -1 for less. defect: what is known to be wrong with it. is_main: it has
-    an interval on the screen, and systems are compared by it.
-    """
-
-    id: str
-    label: str
-    meaning: str
-    part: str
-    pooling: Pooling
-    unit: str = ""
-    decimals: int = 2
-    better: Literal[-1, 0, 1] = 0
-    defect: str = ""
-    is_main: bool = False
+def _scale(
+    id: str,
+    label: str,
+    meaning: str,
+    part: str,
+    pools: Pooling,
+    unit: str = "",
+    decimals: int = 2,
+    direction: Direction = 0,
+    defect: str = "",
+    main: bool = False,
+) -> Scale:
+    """A measure; systems are compared by the main ones, and those that are shares have an axis from 0 to 1."""
+    bounds = (0.0, 1.0) if main and pools == "share" else None
+    return Scale(
+        id, label, direction, unit, decimals, main, "" if main else part, "", bounds, pools, main, meaning, "", defect
+    )
 
 
 EARLY: Final = "early_per_labelled_turn_end"
@@ -88,84 +90,79 @@ _SIDES: Final = (
     "the cut is at a word of the recogniser; a rate of no words is 0, and a side without speech is measured as noise"
 )
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
-
-
 _BEGUN_BEFORE: Final = (
     "speech that had begun before the overlap does not count, so who rightly talks on, or had said all, is “unknown”, "
     "the more so the better a judge keeps to the rule; it depends on the judge and on the words of both sides"
 )
 
 
-def _takeovers() -> Iterator[SuiteMeasure]:
-    for wanted, better, defect, by_activity in (
-        ("unwanted", -1, f"{_WHOLE_OUTPUT}; {_BY_WORDS}; of backchannels {_RATE}", _WHOLE_OUTPUT),
-        ("wanted", 1, f"{_EARLY_TOO}; {_BY_WORDS}", _EARLY_TOO),
+def _takeovers() -> Iterator[Scale]:
+    for wanted, prefix, direction, defect, by_activity in (
+        ("unwanted", "unwanted ", LESS, f"{_WHOLE_OUTPUT}; {_BY_WORDS}; of backchannels {_RATE}", _WHOLE_OUTPUT),
+        ("wanted", "", MORE, f"{_EARLY_TOO}; {_BY_WORDS}", _EARLY_TOO),
     ):
-        direction: Literal[-1, 1] = -1 if better < 0 else 1
-        prefix = "unwanted " if better < 0 else ""
-        yield SuiteMeasure(
-            f"compat_takeover_{wanted}", f"{prefix}takeover, words", _TAKEOVER, COMPAT, "share",
-            decimals=3, better=direction, defect=defect, is_main=True,
-        )  # fmt: skip
-        yield SuiteMeasure(
-            f"takeover_by_activity_{wanted}", f"{prefix}takeover, activity", _ACTIVITY, OURS, "share",
-            better=direction, defect=by_activity, is_main=True,
+        label = f"{prefix}takeover"
+        yield _scale(
+            f"compat_takeover_{wanted}", f"{label}, words", _TAKEOVER, COMPAT, "share", "", 3, direction, defect, True
+        )
+        yield _scale(
+            f"takeover_by_activity_{wanted}", f"{label}, activity", _ACTIVITY, OURS, "share", "", 2, direction,
+            by_activity, True,
         )  # fmt: skip
 
 
-def _of_calls(name: str, label: str, is_main: bool = False, better: Literal[-1, 0, 1] = 0) -> SuiteMeasure:
+def _of_calls(name: str, label: str, direction: Direction = 0, main: bool = False) -> Scale:
     """A measure of every call, under a label that fits a column."""
     of = OF_CALLS[name]
     unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 0)
     if of.per:
         unit, decimals = shown_unit(of.shown_in), 1
-    pooling: Pooling = "share" if of.quantity == "share" else "mean"
-    meaning = in_words(of.meaning, TurnSettings())
-    return SuiteMeasure(name, label, meaning, OURS, pooling, unit, decimals, better, is_main=is_main)
+    pools: Pooling = "share" if of.quantity == "share" else "mean"
+    return _scale(name, label, in_words(of.meaning, TurnSettings()), OURS, pools, unit, decimals, direction, main=main)
 
 
-def _stops() -> Iterator[SuiteMeasure]:
+def _stops() -> Iterator[Scale]:
     for kind, what in CALLED.items():
-        better: Literal[-1, 1] = 1 if kind == "interruption" else -1
-        yield _of_calls(stop_share(kind), f"stops for {what}", is_main=True, better=better)
-        yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", f"stops for {what} after", better=-1)
+        direction = MORE if kind == "interruption" else LESS
+        yield _of_calls(stop_share(kind), f"stops for {what}", direction, main=True)
+        yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", f"stops for {what} after", LESS)
 
 
-def _backchannels() -> Iterator[SuiteMeasure]:
-    for ending, label, meaning, part, defect in (
-        ("", "{}", "", COMPAT, f"; {_RATE}"),
-        (AT_16_KHZ, "{} at 16 kHz", " As the released script hears the file: as if it had 16 kHz.", HEARD, ""),
+def _backchannels() -> Iterator[Scale]:
+    for ending, at, as_heard, part, defect in (
+        ("", "", "", COMPAT, f"; {_RATE}"),
+        (AT_16_KHZ, " at 16 kHz", " As the released script hears the file: as if it had 16 kHz.", HEARD, ""),
     ):
         if ending:
-            yield SuiteMeasure(
-                f"compat_takeover_unwanted{ending}", label.format("unwanted takeover"), _TAKEOVER + meaning, part,
-                "share", decimals=3, better=-1, defect=_BY_WORDS,
+            yield _scale(
+                f"compat_takeover_unwanted{ending}", f"unwanted takeover{at}", _TAKEOVER + as_heard, part, "share", "",
+                3, LESS, _BY_WORDS,
             )  # fmt: skip
-        yield SuiteMeasure(
-            f"compat_backchannels_per_s{ending}", label.format("backchannels"),
-            f"Segments of at most 3 s, by the length of the sample.{meaning}", part, "mean", "1/s", 3, 1,
+        yield _scale(
+            f"compat_backchannels_per_s{ending}", f"backchannels{at}",
+            f"Segments of at most 3 s, by the length of the sample.{as_heard}", part, "mean", "1/s", 3, MORE,
             f"any short sound counts, and segments after one of more than 3 s do not{defect}",
         )  # fmt: skip
-        yield SuiteMeasure(
-            f"compat_jsd{ending}", label.format("JSD"),
-            f"How far backchannels lie from those of people: Jensen-Shannon of bins of 0.2 s.{meaning}",
-            part, "mean", "", 3, -1,
+        yield _scale(
+            f"compat_jsd{ending}", f"JSD{at}",
+            f"How far backchannels lie from those of people: Jensen-Shannon of bins of 0.2 s.{as_heard}", part, "mean",
+            "", 3, LESS,
             f"it is a distance, not a divergence: 0.833 at most, and 1 for a sample without a backchannel{defect}",
         )  # fmt: skip
 
 
-def _features() -> Iterator[SuiteMeasure]:
+def _features() -> Iterator[Scale]:
     sides = {"before": "before the overlap", "after": "after the overlap", "whole": "in all of the clean sample"}
     for name, (label, unit, decimals) in FEATURES.items():
         for when, meaning in sides.items():
-            yield SuiteMeasure(
+            yield _scale(
                 f"compat_{name}_{when}", f"{label}, {when}",
                 f"The system's {label} {meaning}; the mean from the 5th to the 95th percentile.",
-                "before and after", "trimmed", unit, decimals, defect=_SIDES,
+                "before and after", "trimmed mean", unit, decimals, defect=_SIDES,
             )  # fmt: skip
     for name in TESTED:
         label, unit, decimals = FEATURES[name]
-        yield SuiteMeasure(
+        yield _scale(
             f"{name}_change", label,
             f"The system's {label} after the end of the overlap minus before it, of all samples.",
             "change, ours", "mean", unit, decimals,
@@ -174,59 +171,57 @@ def _features() -> Iterator[SuiteMeasure]:
 
 MEASURES: Final = (
     *_takeovers(),
-    SuiteMeasure(
+    _scale(
         "compat_latency_s", "latency",
         "To the first word: from the start of the annotated interval, or from the end of the interruption.",
-        COMPAT, "mean", "s", 2, -1,
+        COMPAT, "mean", "s", 2, LESS,
         "it counts takeovers alone; what is early counts as 0, also of a system that never stopped",
     ),
-    SuiteMeasure(
+    _scale(
         "compat_rating", "rating", "A judge's mark of what the system said after the interruption, 0 to 5.",
-        COMPAT, "mean", "", 2, 1, "it counts takeovers alone, and depends on the judge", is_main=True,
+        COMPAT, "mean", "", 2, MORE, "it counts takeovers alone, and depends on the judge", main=True,
     ),
-    SuiteMeasure(
+    _scale(
         "rating", "rating, all", "The same of every interruption: whatever is said is marked, and 0 if nothing is.",
-        OURS, "mean", "", 2, 1,
+        OURS, "mean", "", 2, MORE,
     ),
     *_backchannels(),
     *(
-        SuiteMeasure(
+        _scale(
             f"{prefix}{name}", name.replace("_", " "), f"A judge's category of what follows the overlap: it {meaning}.",
-            part, "share", defect=defect, is_main=name in ("responds", "resumes"),
+            part, "share", defect=defect, main=name in ("responds", "resumes"),
         )
         for prefix, part, defect, known in (
             ("compat_", COMPAT, _BEGUN_BEFORE, BEHAVIOURS), ("", OURS, "", OUR_BEHAVIOURS)
         )
         for name, meaning in known.items()
     ),
-    SuiteMeasure(
+    _scale(
         "compat_stop_s", "stop latency", "Lengths of the overlaps of merged Silero segments; mean over all of them.",
-        COMPAT, "mean", "s", 2, -1, "every overlap counts, and how they are averaged is not published",
+        COMPAT, "mean", "s", 2, LESS, "every overlap counts, and how they are averaged is not published",
     ),
-    SuiteMeasure(
+    _scale(
         "compat_response_s", "response latency",
         "From the last end of the user to the next start of the system, by merged Silero segments; mean over all.",
-        COMPAT, "mean", "s", 2, -1, "what is early does not count, and how they are averaged is not published",
+        COMPAT, "mean", "s", 2, LESS, "what is early does not count, and how they are averaged is not published",
     ),
-    _of_calls("cut_off_per_labelled_a_pause", "cut-offs", is_main=True, better=-1),
-    _of_calls("answered_per_labelled_turn_end", "answered", is_main=True, better=1),
-    SuiteMeasure(
+    _of_calls("cut_off_per_labelled_a_pause", "cut-offs", LESS, main=True),
+    _of_calls("answered_per_labelled_turn_end", "answered", MORE, main=True),
+    _scale(
         EARLY, "early",
         "The system began more than 0.2 s before the user's turn ended, and was speaking when it did: no answer, and "
         "without an answer time.",
-        OURS, "share", better=-1,
+        OURS, "share", direction=LESS,
     ),
-    _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", better=-1),
+    _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", LESS),
     *_stops(),
     _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again, from its end"),
     _of_calls("b_backchannel_like_per_a_speech_min", "short ones"),
-    SuiteMeasure(
+    _scale(
         "backchannel_distance", "distance",
         "The Jensen-Shannon distance of the same bins, 0 to 1; samples without a backchannel are left out.",
-        OURS, "mean", "", 3, -1,
+        OURS, "mean", "", 3, LESS,
     ),
     *_features(),
 )  # fmt: skip
 BY_ID: Final = {measure.id: measure for measure in MEASURES}
-COMPARED: Final = tuple(measure.id for measure in MEASURES if measure.is_main)
-"""Systems are compared by these; Holm's family is all comparisons of a document."""

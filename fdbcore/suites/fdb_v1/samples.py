@@ -9,9 +9,9 @@ The group's name says the task; in v1 the labels do where it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Literal, Self, TypeAlias
 
 from fdbcore.errors import InputError
 from fdbcore.recording.labels import Label, LabelKind
@@ -19,7 +19,6 @@ from fdbcore.sources.benchmark_folders import labelled_span
 from fdbcore.sources.clips import CLEAN_INPUT
 from fdbcore.types import TICKS_PER_S, Clip
 
-Item = TypeVar("Item")
 Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]
 V1: Final[Version] = "fdb-v1"
 V15: Final[Version] = "fdb-v1.5"
@@ -30,12 +29,7 @@ PAUSE, BACKCHANNEL, TURN_TAKING, INTERRUPTION = (
 USER_BACKCHANNEL, TALKING_TO_OTHER, BACKGROUND = "user backchannel", "talking to other", "background speech"
 
 NAMES: Final[Mapping[Version, Mapping[str, str]]] = {
-    V1: {
-        "pause": PAUSE,
-        "backchannel": BACKCHANNEL,
-        "turn.?taking": TURN_TAKING,
-        "interrupt": INTERRUPTION,
-    },
+    V1: {"pause": PAUSE, "backchannel": BACKCHANNEL, "turn.?taking": TURN_TAKING, "interrupt": INTERRUPTION},
     V15: {
         "interrupt": INTERRUPTION,
         "backchannel": USER_BACKCHANNEL,
@@ -47,17 +41,18 @@ NAMES: Final[Mapping[Version, Mapping[str, str]]] = {
 FILES: Final = {"pause": PAUSE, "turn_taking": TURN_TAKING, "interrupt": INTERRUPTION}
 """The files of labels that say the task of v1."""
 KINDS: Final[Mapping[str, LabelKind]] = {
+    PAUSE: "pause",
     INTERRUPTION: "interruption",
     USER_BACKCHANNEL: "backchannel",
     TALKING_TO_OTHER: "side_talk",
     BACKGROUND: "noise",
 }
-"""What people call the overlaps of v1.5."""
+"""The labels of the spans of a task."""
 
 
-def tasks_of(version: Version) -> list[str]:
-    """The tasks in the order of tables."""
-    return list(NAMES[version].values())
+def conditions_of(version: Version) -> list[str]:
+    """The conditions in the order of tables."""
+    return [name for task in NAMES[version].values() for name in (task, f"{task}, clean")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +77,16 @@ class UserSample:
         return f"{self.task}, clean" if self.is_clean else self.task
 
     @property
-    def annotations(self) -> list[dict[str, Any]]:
-        """The spans as a recording notes them; see `fdbcore.measures.compat.takeover`."""
-        kinds = {TURN_TAKING: "turn_taking", INTERRUPTION: "interrupt", PAUSE: "pause"}
-        return [
-            {"kind": kinds[self.task], "start_s": start_s, "end_s": end_s}
-            for start_s, end_s in self.spans
-            if self.task in kinds
-        ]
-
-    @property
     def labels(self) -> list[Label]:
         """The spans as labels of a call. A clean sample has none: nobody disturbed the system."""
-        return [] if self.is_clean else list(self._labels())
+        found = []
+        for start_s, end_s in () if self.is_clean else self.spans:
+            if self.task in KINDS:
+                found.append(Label("A", KINDS[self.task], start_s, end_s))
+            if self.task in (TURN_TAKING, INTERRUPTION):
+                at_s = start_s if self.task == TURN_TAKING else end_s
+                found.append(Label("A", "turn_end", at_s, at_s))
+        return found
 
     def within(self, n_ticks: int) -> tuple[Self, str]:
         """The sample with the labels that begin within so many ticks, each once and cut there; and which others are
@@ -106,108 +98,74 @@ class UserSample:
             return self, ""
         told = []
         length_s = n_ticks / TICKS_PER_S
-        firsts = [span not in self.spans[:number] for number, span in enumerate(self.spans)]
-        if again := _where(self.spans, firsts, False):
+        texts: dict[tuple[float, float], Mapping[str, str]] = {}
+        for span, text in zip(self.spans, self.texts, strict=True):
+            texts.setdefault(span, text)
+        if again := [span for number, span in enumerate(self.spans) if span in self.spans[:number]]:
             told.append(f"expected each label once, got {_listed(again)} again, counted once")
-        spans, texts = _where(self.spans, firsts, True), _where(self.texts, firsts, True)
-        inside = [in_ticks(span)[0] < n_ticks for span in spans]
-        if beyond := _where(spans, inside, False):
+        if beyond := [span for span in texts if in_ticks(span)[0] >= n_ticks]:
             why = f"expected labels that begin within its {length_s:.1f} s, got {_listed(beyond)}"
-            if not any(inside):
+            if len(beyond) == len(texts):
                 raise InputError(why)
             told.append(f"{why}, left out")
-        spans, texts = _where(spans, inside, True), _where(texts, inside, True)
-        if too_long := [span for span in spans if in_ticks(span)[1] > n_ticks]:
+        inside = [span for span in texts if span not in beyond]
+        if too_long := [span for span in inside if in_ticks(span)[1] > n_ticks]:
             told.append(f"expected labels that end within its {length_s:.2f} s, got {_listed(too_long)}, cut there")
-        cut = [(start_s, length_s if (start_s, end_s) in too_long else end_s) for start_s, end_s in spans]
-        return replace(self, spans=cut, texts=texts), "; ".join(told)
-
-    def _labels(self) -> Iterator[Label]:
-        for start_s, end_s in self.spans:
-            if self.task == PAUSE:
-                yield Label("A", "pause", start_s, end_s)
-            elif self.task == TURN_TAKING:
-                yield Label("A", "turn_end", start_s, start_s)
-            elif self.task in KINDS:
-                yield Label("A", KINDS[self.task], start_s, end_s)
-                if self.task == INTERRUPTION:
-                    yield Label("A", "turn_end", end_s, end_s)
+        cut = [(start_s, length_s if (start_s, end_s) in too_long else end_s) for start_s, end_s in inside]
+        return replace(self, spans=cut, texts=[texts[span] for span in inside]), "; ".join(told)
 
 
 def sample_of(version: Version, clip: Clip) -> UserSample:
     """The sample that a clip is. InputError if it is one of the other version, if its task is not known, or if its
     labels cannot be used.
     """
-    if (other := _other_version(version, clip)) is not None:
-        raise InputError(f"{clip.path.parent}: expected a sample of {version}, got one of {other}: --suite {other}")
-    is_clean = clip.path.name == CLEAN_INPUT
+    is_clean, where = clip.path.name == CLEAN_INPUT, clip.path.parent
+    says = {V1: any(file in clip.labels for file in FILES), V15: is_clean or "metadata" in clip.labels}
+    other = V15 if version == V1 else V1
+    if says[other] and not says[version]:
+        raise InputError(f"{where}: expected a sample of {version}, got one of {other}: --suite {other}")
     task = _task(version, clip)
-    name = clip.name.removesuffix("-clean") if is_clean else clip.name
     if version == V1:
-        file = next((file for file, of in FILES.items() if of == task), None)
-        notes = clip.labels.get(file, []) if file else []
+        file = next((file for file, of in FILES.items() if of == task), "")
+        notes = clip.labels.get(file, [])
         if not isinstance(notes, Sequence) or not all(isinstance(note, Mapping) for note in notes):
-            raise InputError(f"{clip.path.parent}: expected a list of labels in {file}.json, got something else")
+            raise InputError(f"{where}: expected a list of labels in {file}.json, got something else")
         if file and not notes:
-            raise InputError(f"{clip.path.parent}: expected labels in {file}.json, found none")
-        spans = [_span(clip, f"{file}.json", note.get("timestamp")) for note in notes]
-        texts = [_texts(note) for note in notes]
+            raise InputError(f"{where}: expected labels in {file}.json, found none")
+        given = [(note.get("timestamp"), note) for note in notes]
+    elif "metadata" not in clip.labels:
+        raise InputError(f"{where}: expected metadata.json, found none")
     else:
-        if "metadata" not in clip.labels:
-            raise InputError(f"{clip.path.parent}: expected metadata.json, found none")
-        told = clip.labels["metadata"]
-        if not isinstance(told, Mapping):
-            raise InputError(f"{clip.path.parent}: expected an object in metadata.json, got something else")
-        given = told.get("timestamps", told.get("timestamp"))
-        is_pair = not (isinstance(given, Sequence) and given and isinstance(given[0], Sequence))
-        spans = [_span(clip, "metadata.json", given if is_pair else given[0])]
-        texts = [_texts(told)]
+        file, note = "metadata", clip.labels["metadata"]
+        if not isinstance(note, Mapping):
+            raise InputError(f"{where}: expected an object in metadata.json, got something else")
+        at = note.get("timestamps", note.get("timestamp"))
+        is_list = isinstance(at, Sequence) and at and isinstance(at[0], Sequence)
+        given = [(at[0] if is_list else at, note)]
+    try:
+        spans = [labelled_span(at) for at, _ in given]
+    except InputError as error:
+        raise InputError(f"{where}: {file}.json: {error}") from None
+    texts = [{key: value for key, value in note.items() if isinstance(value, str)} for _, note in given]
+    name = clip.name.removesuffix("-clean") if is_clean else clip.name
     return UserSample(clip.name, name, clip.group, task, is_clean, spans, texts)
 
 
-def _other_version(version: Version, clip: Clip) -> Version | None:
-    """The other version, if a clip's own files say that it is one of that."""
-    of_v1 = any(file in clip.labels for file in FILES)
-    of_v15 = clip.path.name == CLEAN_INPUT or "metadata" in clip.labels
-    if version == V1:
-        return V15 if of_v15 and not of_v1 else None
-    return V1 if of_v1 and not of_v15 else None
-
-
-def says_task(version: Version, group: str) -> bool:
-    """Whether the name of a folder says which task its samples are of."""
-    return _task_of(version, group) is not None
-
-
-def _task_of(version: Version, group: str) -> str | None:
+def task_of(version: Version, group: str) -> str | None:
+    """The task that the name of a folder says; None if it says none."""
     named = (task for pattern, task in NAMES[version].items() if re.search(pattern, group, re.IGNORECASE))
     return next(named, None)
 
 
 def _task(version: Version, clip: Clip) -> str:
     group = clip.group.rpartition("/")[2]
-    if (named := _task_of(version, group)) is not None:
+    if (named := task_of(version, group)) is not None:
         return named
     by_labels = [task for file, task in FILES.items() if file in clip.labels] if version == V1 else []
     if len(by_labels) == 1:
         return by_labels[0]
-    words = ", ".join(tasks_of(version))
+    words = ", ".join(NAMES[version].values())
     raise InputError(f"{clip.path}: expected a folder whose name says its task ({words}), got {group!r}")
-
-
-def _span(clip: Clip, file: str, given: object) -> tuple[float, float]:
-    try:
-        return labelled_span(given)
-    except InputError as error:
-        raise InputError(f"{clip.path.parent}: {file}: {error}") from None
-
-
-def _texts(note: Mapping[str, Any]) -> dict[str, str]:
-    return {key: value for key, value in note.items() if isinstance(value, str)}
-
-
-def _where(items: Sequence[Item], inside: Sequence[bool], wanted: bool) -> list[Item]:
-    return [item for item, is_inside in zip(items, inside, strict=True) if is_inside == wanted]
 
 
 def _listed(spans_s: Sequence[tuple[float, float]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Show, Suite, SuiteOptions
@@ -14,7 +14,6 @@ from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.document_types import V1Document
     from fdbcore.suites.fdb_v1.samples import Version
 
 TRANSCRIBER: Final = Option(
@@ -25,10 +24,7 @@ TRANSCRIBER: Final = Option(
     several=True,
 )
 DETECTOR: Final = Option(
-    "--detector",
-    "Also measure by this voice activity detector; the range is shown.",
-    metavar="NAME",
-    several=True,
+    "--detector", "Also measure by this voice activity detector; the range is shown.", metavar="NAME", several=True
 )
 JUDGE: Final = Option(
     "--judge", "Let judges rate replies and name behaviours, beside each other.", metavar="JUDGE:NAME", several=True
@@ -43,7 +39,7 @@ UTMOS: Final = Option("--utmos", "This command prints the quality of the WAV fil
 class RecordedUsers(Suite):
     """Recorded users of one version, and folders of outputs that exist already."""
 
-    schema = "fdbcore.fdb_v1/1"
+    schema = "fdbcore.fdb_v1/2"
 
     def __init__(self, name: Version, options: Sequence[Option]) -> None:
         self.name = name
@@ -52,7 +48,7 @@ class RecordedUsers(Suite):
 
     def side_a(self, data: str) -> SideA:
         """The samples in a folder."""
-        from fdbcore.suites.fdb_v1.users import side_a
+        from fdbcore.suites.fdb_v1.calls import side_a
 
         return side_a(self._version, data)
 
@@ -68,13 +64,13 @@ class RecordedUsers(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
         """Of transcribers, then of judges."""
-        from fdbcore.suites.fdb_v1.expected import expected
+        from fdbcore.suites.fdb_v1.options import expected
 
         return list(expected(self._version, paths, options, show))
 
     def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
         """The transcribers and the judges."""
-        from fdbcore.suites.fdb_v1.scoring import ScoringWith
+        from fdbcore.suites.fdb_v1.options import ScoringWith
 
         scoring = ScoringWith.of(options)
         return [*scoring.sources.values(), *scoring.judging.judges]
@@ -83,7 +79,7 @@ class RecordedUsers(Suite):
         """The scorecard; a condition is a task."""
         from fdbcore.suites.fdb_v1.card import card
 
-        return card(cast("V1Document", document))
+        return card(document)
 
 
 V1: Final = RecordedUsers("fdb-v1", (HUMAN, PUBLISHED))

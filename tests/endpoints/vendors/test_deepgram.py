@@ -18,7 +18,7 @@ from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import DONE, held, of_kind, said, speaks
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors import json_ws as module
@@ -31,7 +31,6 @@ from fdbcore.protocols import Endpoint
 pytestmark = pytest.mark.live
 
 RATE_HZ = 24_000
-DONE = {"kind": "done", "side": None, "reason": None}
 
 BEHAVIOURS: Mapping[Behaviour, Quirks] = {
     "talks": Quirks(cues={30: "answer"}, deaf=True),

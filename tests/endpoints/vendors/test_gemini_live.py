@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +16,22 @@ from fakes.gemini_live_voice import Quirks
 from fakes.planted_speech import find
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import (
+    DONE,
+    assert_failed,
+    assert_opening_fails,
+    assert_refused,
+    assert_replays,
+    assert_system_turns,
+    held,
+    of_kind,
+    open_and_close,
+    said,
+    speaks,
+)
 
 from fdbcore.endpoints.vendors.gemini_live import GeminiLive, gemini_live
-from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.registry import endpoint
-from fdbcore.runs.replay import replay
 from fdbcore.types import SAMPLE_RATE_HZ
 
 pytestmark = pytest.mark.live
@@ -81,9 +89,6 @@ def check_against_the_sdk(leg: Leg) -> None:
         types.LiveClientMessage.model_validate(message)
 
 
-DONE = {"kind": "done", "side": None, "reason": None}
-
-
 def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
     quirks = Quirks(
         [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
@@ -114,9 +119,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert again / 48 == pytest.approx(to_session(1900), abs=20)
     assert heard_again == 24_000
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
-    replayed = replay(recording.path, out=tmp_path / "again")
-    assert replayed.turn_events == recording.turn_events
-    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
+    assert_replays(recording, tmp_path / "again")
     assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
     assert recording.measured("B")["underruns"] == 0
 
@@ -126,11 +129,8 @@ def test_the_servers_turns_stand_on_our_clock(tmp_path: Path) -> None:
         recording = held(
             tmp_path / "call", speaks((30, 60), (140, 160), ticks=250), at(server, settings="silence_duration_ms=300")
         )
-    turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
     truth = [("speech_started", 300), ("speech_stopped", 600), ("speech_started", 1400), ("speech_stopped", 1600)]
-    assert [name for name, _ in turns] == [name for name, _ in truth]
-    for (_, found_ms), (_, true_ms) in zip(turns, truth, strict=True):
-        assert found_ms == pytest.approx(true_ms, abs=10)
+    assert_system_turns(recording, truth, 10)
     words = [(event["of"], event["text"], event["item"]) for event in of_kind(recording, "transcript")]
     assert words == [
         ("partner", "what is it", "input_1"),
@@ -241,17 +241,8 @@ def test_what_keeps_a_session_from_beginning_has_a_name(refuses: str | int, expe
         check_opening_fails(at(server, timeout_s=0.3 if refuses == "no answer" else 10), expected, transient)
 
 
-def check_opening_fails(party: GeminiLive, expected: str, transient: bool = False) -> None:
-    try:
-        with pytest.raises(PartyError) as error:
-            party.probe()
-    finally:
-        party.close()
-    text = str(error.value)
-    assert text.startswith(f"{party.name}: {expected}")
-    assert "\n" not in text
-    assert GeminiLiveServer.KEY not in text
-    assert error.value.transient == transient
+def check_opening_fails(party: Endpoint, expected: str, transient: bool = False) -> None:
+    assert_opening_fails(party, expected, transient, GeminiLiveServer.KEY, probes=True)
 
 
 def test_a_wrong_key_and_a_wrong_model_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,11 +271,7 @@ def test_what_ends_a_session_has_a_name(cues: dict[int, str], expected: str, tmp
     quirks = Quirks([Reply(0.4)], cues={200: "answer"} | cues, think_s=0, deaf=True)
     with GeminiLiveServer(quirks) as server:
         recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-    outcome = recording.outcome
-    assert outcome is not None
-    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
-    assert expected in str(outcome["reason"])
-    assert GeminiLiveServer.KEY not in str(outcome)
+    assert_failed(recording, expected, GeminiLiveServer.KEY)
     assert said(recording).any(), "what came before is heard"
     if "go_away" in cues.values():
         assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
@@ -392,10 +379,7 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
     with GeminiLiveServer() as server:
         party = at(server, FLASH_25, asked)
         before = party.describe()
-        try:
-            party.open("B")
-        finally:
-            party.close()
+        open_and_close(party)
         (leg,) = server.parties
     check_against_the_sdk(leg)
     assert leg.setup == before["asked"]
@@ -442,9 +426,7 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
 )
 def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "a-key-of-nobody")
-    with pytest.raises(SettingsError, match=re.escape(expected)) as error:
-        endpoint(f"gemini-live:{address}")
-    assert "\n" not in str(error.value)
+    assert_refused(f"gemini-live:{address}", expected)
 
 
 def test_the_key_goes_to_no_other_server() -> None:

@@ -13,7 +13,7 @@ from fakes.far_end import Reply
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import DONE, held, of_kind, said, speaks
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_keys import AUDIO, OPTION, RULES, TICKET, TOP
@@ -27,7 +27,6 @@ from fdbcore.runtime.address import rows
 
 PAGES = Path(__file__).parents[3] / "docs" / "systems"
 DATA = Path(str(files("fdbcore.endpoints.vendors"))) / "data"
-DONE = {"kind": "done", "side": None, "reason": None}
 LINE = """
 server = "https://line.example"
 path = "/v1/ws?voice={voice}"

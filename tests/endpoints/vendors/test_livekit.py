@@ -17,7 +17,7 @@ pytest.importorskip("livekit.rtc", reason="needs LiveKit's SDK: pip install 'fdb
 
 from fakes.livekit_server import KEY, ROOM, LiveKitServer, Plan, Visit
 from fakes.realtime.plan import tones
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import DONE, assert_replays, held, of_kind, open_and_close, said, speaks
 from livekit import api
 from livekit.protocol import models
 from scipy.signal import fftconvolve
@@ -25,7 +25,6 @@ from scipy.signal import fftconvolve
 from fdbcore.endpoints.vendors.livekit import livekit
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
-from fdbcore.runs.replay import replay
 from fdbcore.types import Pcm
 
 pytestmark = pytest.mark.live
@@ -49,8 +48,7 @@ def native_part() -> None:
     with pytest.MonkeyPatch.context() as monkeypatch, served() as server:
         set_keys(monkeypatch)
         party = at(server)
-        party.open("B")
-        party.close()
+        open_and_close(party)
 
 
 class TestLiveKit(RemoteConformance):
@@ -114,7 +112,7 @@ def test_both_sides_are_heard_and_the_recording_replays_to_the_same_events(tmp_p
     reply = tones(2, 1)
     with served(Plan(says=[reply])) as server, cued(server, (2.5, talk), (4.5, Visit.depart)):
         recording = held(tmp_path / "call", speaks((100, 200), ticks=800), at(server))
-    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert recording.outcome == DONE
     assert recording.n_ticks < 600, "the call is over when the agent leaves"
     heard = server.visits[0].heard.astype(float)
     loud = np.flatnonzero(np.abs(heard) > 1000)
@@ -133,9 +131,7 @@ def test_both_sides_are_heard_and_the_recording_replays_to_the_same_events(tmp_p
     assert told["participant_attributes_changed"]["identity"] == "agent-1"
     assert told["data_received"] == {"topic": "shown", "data": "{}"}
     assert told["participant_disconnected"] == {"identity": "agent-1", "reason": "CLIENT_INITIATED"}
-    replayed = replay(recording.path, out=tmp_path / "again")
-    assert replayed.turn_events == recording.turn_events
-    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
+    assert_replays(recording, tmp_path / "again")
 
 
 def test_transcripts_of_older_agents_come_by_packets_alone(tmp_path: Path) -> None:

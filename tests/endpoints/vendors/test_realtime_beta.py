@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import soxr
 from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import DONE, held, of_kind, open_and_close, said, speaks
+from helpers.realtime_behaviours import behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
 from fdbcore.errors import PartyError, SettingsError
@@ -22,7 +23,6 @@ from fdbcore.registry import endpoint
 pytestmark = pytest.mark.live
 
 KINDS = {"voice-live": "azure-voice-live", "qwen": "qwen-omni", "stepfun": "stepfun"}
-DONE = {"kind": "done", "side": None, "reason": None}
 
 
 def at(server: RealtimeServer, settings: str = "", timeout_s: float = 10) -> Endpoint:
@@ -49,21 +49,7 @@ class TestRealtimeBeta(BurstConformance):
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        words = "one two three four five six seven eight"
-        replies: Sequence[Reply] = (Reply(words),)
-        if behaviour == "takes back":
-            replies = (Reply(pcm=tones(20)), Reply(""))
-        elif behaviour == "closes":
-            replies = (Reply(words, cut_at_ms=600),)
-        faults = Faults()
-        if behaviour == "mute":
-            faults = Faults(mute=["replies"])
-        elif behaviour == "hangs":
-            faults = Faults(mute=["greeting"])
-        elif behaviour == "refuses":
-            faults = Faults(http_status=401)
-        with RealtimeServer(Plan(replies, pace=Pace(first_s=0.05)), "qwen", faults) as server:
-            server.key = SECRET
+        with behaving(behaviour, "qwen") as server:
             yield at(server, timeout_s=timeout_s)
 
 
@@ -133,10 +119,7 @@ def test_a_server_without_a_detector_is_asked_for_none() -> None:
         party = endpoint(
             f"azure-voice-live:{server.model}?base_url={server.base_url}&key_variable={server.variable}&turn_detection=none"
         )
-        try:
-            party.open("B")
-        finally:
-            party.close()
+        open_and_close(party)
         (update,) = server.sessions[0].events("session.update")
     assert update["session"]["turn_detection"] is None
 

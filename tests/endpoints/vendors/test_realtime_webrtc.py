@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import soxr
-from fakes.parties import Caller
-from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
+from fakes.realtime_server import Call, Faults, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, RemoteConformance, asks_twice
-from scipy.io import wavfile
+from helpers.live_calls import (
+    DONE,
+    assert_failed,
+    assert_opening_fails,
+    assert_system_turns,
+    held,
+    of_kind,
+    open_and_close,
+    said,
+    speaks,
+)
+from helpers.realtime_behaviours import behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
-from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint, World
-from fdbcore.recording.reader import Recording
-from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.slow
 
@@ -52,31 +58,9 @@ class TestOverWebRtc(RemoteConformance):
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        words = "one two three four five six seven eight"
-        reply = Reply(words, cut_at_ms=600) if behaviour == "closes" else Reply(words)
-        faults = Faults()
-        if behaviour == "mute":
-            faults = Faults(mute=["replies"])
-        elif behaviour == "hangs":
-            faults = Faults(mute=["greeting"])
-        elif behaviour == "refuses":
-            faults = Faults(http_status=401)
         speed = 1.0 if behaviour == "closes" else 10.0  # what is not yet played when it breaks off is lost
-        with serving(Plan([reply], pace=Pace(first_s=0.05, speed=speed)), faults) as server:
+        with behaving(behaviour, speed=speed) as server:
             yield at(server, timeout_s=timeout_s)
-
-
-def held(path: Path, party: Endpoint, *spoken: tuple[int, int], ticks: int, world: World | None = None) -> Recording:
-    caller = Caller([any(start <= tick < end for start, end in spoken) for tick in range(ticks)])
-    return converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event(), world=world, seed="s")
-
-
-def of_kind(recording: Recording, kind: str, name: str = "") -> list[dict[str, Any]]:
-    return [
-        event
-        for event in recording.events
-        if event["kind"] == kind and event["side"] == "B" and name in ("", event.get("name"))
-    ]
 
 
 @pytest.mark.live
@@ -85,28 +69,24 @@ def test_the_server_itself_falls_silent_when_it_is_interrupted(tmp_path: Path) -
     plan = Plan([Reply("a b c", pcm=first), Reply("d", pcm=second)], heard=["Book a table.", "Stop."])
     with serving(plan) as server:
         party = at(server, "silence_duration_ms=200&prefix_padding_ms=150&transcription_model=whisper-1&voice=cedar")
-        recording = held(tmp_path / "call", party, (50, 90), (250, 290), ticks=480)
+        recording = held(tmp_path / "call", speaks((50, 90), (250, 290), ticks=480), party)
         session = server.sessions[0]
         server.wait_for(lambda: server.asked[-1].path.endswith("/hangup"))
-    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert recording.outcome == DONE
     assert not session.events("conversation.item.truncate"), "that is the server's"
     (truncated,) = session.truncated
-    _, audio = wavfile.read(recording.path / "session.wav")
-    said = audio[:, 1]
+    audio = said(recording)
     heard = soxr.resample(first[: truncated["audio_end_ms"] * 24], 24_000, 48_000)
-    place_ms = place_of(heard[: len(heard) // 2], said) / 48
+    place_ms = place_of(heard[: len(heard) // 2], audio) / 48
     started, _ = of_kind(recording, "event", "output_audio_buffer.started")
     (cleared,) = of_kind(recording, "event", "output_audio_buffer.cleared")
     assert place_ms - 10 * started["tick"] == pytest.approx(100, abs=120), "80 ms in the jitter buffer, and one tick"
     assert 10 * (cleared["tick"] - started["tick"]) == pytest.approx(truncated["audio_end_ms"], abs=60)
-    fell_silent_ms = np.flatnonzero(np.abs(said[: (cleared["tick"] + 50) * 480]) > 1000)[-1] / 48
+    fell_silent_ms = np.flatnonzero(np.abs(audio[: (cleared["tick"] + 50) * 480]) > 1000)[-1] / 48
     assert fell_silent_ms - 10 * cleared["tick"] == pytest.approx(60, abs=120)
     assert not of_kind(recording, "interrupted")
-    turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
     truth = [("speech_started", 500), ("speech_stopped", 900), ("speech_started", 2500), ("speech_stopped", 2900)]
-    assert [name for name, _ in turns] == [name for name, _ in truth]
-    for (_, found_ms), (_, true_ms) in zip(turns, truth, strict=True):
-        assert found_ms == pytest.approx(true_ms, abs=40), "packets of 20 ms, and the fake decides each 20 ms"
+    assert_system_turns(recording, truth, 40)  # packets of 20 ms, and the fake decides each 20 ms
     words = {(event["of"], event["text"].strip()) for event in of_kind(recording, "transcript")}
     assert {("partner", "Book a table."), ("partner", "Stop."), ("self", "d")} < words
     assert of_kind(recording, "usage")
@@ -120,7 +100,7 @@ def test_the_server_itself_falls_silent_when_it_is_interrupted(tmp_path: Path) -
 def test_calls_of_tools_go_over_the_channel(tmp_path: Path) -> None:
     calls = [Call("add", {"item": "tea"}), Call("basket", "{,")]
     with serving(Plan([Reply("", calls=calls), Reply("done")])) as server:
-        recording = held(tmp_path / "call", at(server), (20, 50), ticks=300, world=Shop([20, 40]))
+        recording = held(tmp_path / "call", speaks((20, 50), ticks=300), at(server), Shop([20, 40]))
         session = server.sessions[0]
     outputs = [json.loads(event["item"]["output"]) for event in session.events("conversation.item.create")]
     assert {"items": [{"name": "tea", "count": 1}]} in outputs
@@ -130,8 +110,7 @@ def test_calls_of_tools_go_over_the_channel(tmp_path: Path) -> None:
     ]
     assert sorted(event["status"] for event in of_kind(recording, "tool_result")) == ["malformed", "ok"]
     assert len(session.events("response.create")) == 1
-    _, audio = wavfile.read(recording.path / "session.wav")
-    assert np.abs(audio[:, 1]).max() > 5000, "it goes on with the results"
+    assert np.abs(said(recording)).max() > 5000, "it goes on with the results"
 
 
 @pytest.mark.parametrize(
@@ -151,25 +130,13 @@ def test_calls_of_tools_go_over_the_channel(tmp_path: Path) -> None:
 def test_what_keeps_a_call_from_beginning_has_a_name(faults: Faults, model: str, expected: str) -> None:
     with serving(faults=faults) as server:
         server.model = model or server.model
-        party = at(server, timeout_s=0.5 if faults.mute else 10)
-        try:
-            with pytest.raises(PartyError) as error:
-                party.open("B")
-        finally:
-            party.close()
-    text = str(error.value)
-    assert text.startswith(f"openai-realtime:{server.model}: {expected}")
-    assert "\n" not in text
-    assert SECRET not in text
+        assert_opening_fails(at(server, timeout_s=0.5 if faults.mute else 10), expected, None, SECRET)
 
 
 def test_a_busy_server_is_called_again_when_it_says() -> None:
     with serving(faults=Faults(http_status=429, retry_after_s=0.3, refused=2)) as server:
         party = at(server)
-        try:
-            party.open("B")
-        finally:
-            party.close()
+        open_and_close(party)
         times_s = [asked.at_s for asked in server.asked if asked.path.endswith("/calls")]
     assert len(times_s) == 3
     assert min(np.diff(times_s)) >= 0.3
@@ -186,27 +153,21 @@ def test_a_busy_server_is_called_again_when_it_says() -> None:
 )
 def test_what_ends_a_call_has_a_name(reply: Reply, faults: Faults, expected: str, tmp_path: Path) -> None:
     with serving(Plan([reply]), faults) as server:
-        recording = held(tmp_path / "call", at(server), (10, 30), ticks=400)
-    outcome = recording.outcome
-    assert outcome is not None
-    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
-    assert expected in str(outcome["reason"])
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=400), at(server))
+    assert_failed(recording, expected)
 
 
 def test_garbage_on_the_channel_harms_nothing(tmp_path: Path) -> None:
     with serving(Plan([Reply("a b", pcm=tones(1, 3))]), Faults(garbage=True)) as server:
-        recording = held(tmp_path / "call", at(server), (10, 40), ticks=250)
-    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+        recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
+    assert recording.outcome == DONE
     assert of_kind(recording, "event", "output_audio_buffer.stopped")
 
 
 def test_only_the_vendors_server_gets_the_key() -> None:
     with serving(dialect="hf") as server:
         party = openai_realtime(f"openai-realtime:local?transport=webrtc&base_url={server.base_url}")
-        try:
-            party.open("B")
-        finally:
-            party.close()
+        open_and_close(party)
     assert [asked.path.rpartition("/")[2] for asked in server.asked] == ["calls", "hangup"]
     assert all(SECRET not in str(asked.headers) for asked in server.asked)
 

@@ -18,7 +18,7 @@ from fakes.parties import Caller
 from fakes.realtime.plan import place_of
 from fakes.twilio_bot import Bot, Quirks, TwilioBot
 from helpers.conformance import Behaviour, BurstConformance, asks_twice
-from helpers.live_calls import of_kind
+from helpers.live_calls import DONE, of_kind
 from scipy.io import wavfile
 
 from fdbcore.errors import PartyError, SettingsError
@@ -131,7 +131,7 @@ def test_a_greeting_is_heard_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cue", ["send_garbage", "send_bytes", "send_unknown", "send_to_another"])
 def test_what_is_no_message_for_us_is_logged_and_harms_nothing(cue: str, tmp_path: Path) -> None:
     recording, bot = call(tmp_path / "call", Quirks([Reply(0.5)], cues={300: cue}), (10, 40), ticks=200)
-    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert recording.outcome == DONE
     assert bot.stopped
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,19 +15,27 @@ from fakes.planted_speech import find
 from fakes.ultravox_server import Quirks, UltravoxServer
 from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, SECRET, Behaviour, BurstConformance
-from helpers.live_calls import held, of_kind, said, speaks
+from helpers.live_calls import (
+    DONE,
+    assert_failed,
+    assert_opening_fails,
+    assert_refused,
+    assert_replays,
+    assert_system_turns,
+    held,
+    of_kind,
+    open_and_close,
+    said,
+    speaks,
+)
 
 from fdbcore.endpoints.vendors.ultravox import Ultravox, ultravox
-from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.registry import endpoint
-from fdbcore.runs.replay import replay
 
 pytestmark = pytest.mark.live
 
 RATE_HZ = 48_000
 QUIET = "firstSpeaker=FIRST_SPEAKER_USER"
-DONE = {"kind": "done", "side": None, "reason": None}
 
 BEHAVIOURS: Mapping[Behaviour, Quirks] = {
     "talks": Quirks(cues={30: "answer"}, deaf=True),
@@ -89,9 +96,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert again / 48 == pytest.approx(1900, abs=20)
     assert heard_again == RATE_HZ // 2
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
-    replayed = replay(recording.path, out=tmp_path / "again")
-    assert replayed.turn_events == recording.turn_events
-    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
+    assert_replays(recording, tmp_path / "again")
     assert recording.measured("B")["late_samples"] == 2 * 960  # type: ignore[typeddict-item]
     assert recording.measured("B")["underruns"] == 0
 
@@ -99,11 +104,8 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
 def test_turns_and_words_are_told(tmp_path: Path) -> None:
     with UltravoxServer(Quirks([Reply(0.5, "it is noon")], think_s=0.1)) as server:
         recording = held(tmp_path / "call", speaks((30, 60), (190, 210), ticks=330), at(server))
-    turns = [(event["name"], event["tick"]) for event in of_kind(recording, "system_turn")]
     truth = [("speech_started", 36), ("speech_stopped", 110), ("speech_started", 196), ("speech_stopped", 260)]
-    assert [name for name, _ in turns] == [name for name, _ in truth]
-    for (_, found), (_, true) in zip(turns, truth, strict=True):
-        assert found == pytest.approx(true, abs=5)
+    assert_system_turns(recording, truth, 5, by="tick")
     words = [(event["of"], event["text"], event["item"]) for event in of_kind(recording, "transcript")]
     assert words == [
         ("partner", "what is the time", "input_1"),
@@ -156,17 +158,8 @@ def test_what_keeps_a_call_from_beginning_has_a_name(refuses: int, expected: str
         check_opening_fails(at(server), expected, transient)
 
 
-def check_opening_fails(party: Ultravox, expected: str, transient: bool = False) -> None:
-    try:
-        with pytest.raises(PartyError) as error:
-            party.probe()
-    finally:
-        party.close()
-    text = str(error.value)
-    assert text.startswith(f"{party.name}: {expected}")
-    assert "\n" not in text
-    assert UltravoxServer.KEY not in text
-    assert error.value.transient == transient
+def check_opening_fails(party: Endpoint, expected: str, transient: bool = False) -> None:
+    assert_opening_fails(party, expected, transient, UltravoxServer.KEY, probes=True)
 
 
 def test_a_request_without_an_answer_says_so_and_not_that_the_whole_time_is_over() -> None:
@@ -213,11 +206,7 @@ def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) ->
     with UltravoxServer(Quirks([Reply(0.4)], cues=cues, think_s=0, deaf=True)) as server:
         party = at(server, f"{QUIET}&maxDuration=0.9s")
         recording = held(tmp_path / "call", speaks((10, 30), ticks=200), party)
-    outcome = recording.outcome
-    assert outcome is not None
-    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
-    assert expected in str(outcome["reason"])
-    assert UltravoxServer.KEY not in str(outcome)
+    assert_failed(recording, expected, UltravoxServer.KEY)
     assert said(recording).any(), "what came before is heard"
 
 
@@ -259,10 +248,7 @@ def test_the_call_is_what_was_asked_for(tmp_path: Path) -> None:
     with UltravoxServer() as server:
         party = at(server, asked)
         before = party.describe()
-        try:
-            party.open("B")
-        finally:
-            party.close()
+        open_and_close(party)
         (leg,) = server.parties
     assert leg.call.body == before["asked"]
     assert {name: leg.call.body[name] for name in leg.call.body if name != "medium"} == {
@@ -289,8 +275,7 @@ def test_the_call_is_what_was_asked_for(tmp_path: Path) -> None:
 def test_what_the_server_changes_is_said() -> None:
     with UltravoxServer(Quirks(changes={"voice": "Jessica"})) as server:
         party = at(server, f"{QUIET}&voice=Mark")
-        party.open("B")
-        party.close()
+        open_and_close(party)
     assert party.describe()["differs"] == [{"setting": "voice", "asked": "Mark", "confirmed": "Jessica"}]
 
 
@@ -306,9 +291,7 @@ def test_what_the_server_changes_is_said() -> None:
 )
 def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ULTRAVOX_API_KEY", "a-key-of-nobody")
-    with pytest.raises(SettingsError, match=re.escape(expected)) as error:
-        endpoint(f"ultravox:{address}")
-    assert "\n" not in str(error.value)
+    assert_refused(f"ultravox:{address}", expected)
 
 
 def test_it_hears_the_session_as_it_is(tmp_path: Path) -> None:
