@@ -556,7 +556,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
     ],
 )
 def test_points_of_yes_and_no_are_counted(dialogue: Path, answers: list[bool | None], score: int | None) -> None:
-    names = [point["id"] for point in builtin_families()["entity"].rubric[0]["check"]]
+    names = [point.id for point in builtin_families()["entity"].rubric[0].check]
 
     def answer(asked: Asked) -> str:
         if "events" in json.loads(asked.user):
@@ -577,7 +577,7 @@ def test_levels_are_the_score(dialogue: Path) -> None:
     found, asked = judged(dialogue, answer, "safety")
     assert found.values()["task_score"] == 2.0
     system = next(each.system for each in asked if "events" not in json.loads(each.user))
-    assert all(level in system for level in builtin_families()["safety"].rubric[0]["levels"])
+    assert all(level in system for level in builtin_families()["safety"].rubric[0].levels)
 
 
 def test_a_judge_needs_the_words_of_the_system(dialogue: Path, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class TestUsers:
         (user,) = users(tmp_path, scenarios=str(tmp_path / "own.toml")).users
         assert user.columns["family"] == "haggling"
         found = families_of(tmp_path / "run-users")
-        assert found["haggling"].rubric[0]["ask"] == "Is there a deal?"
+        assert found["haggling"].rubric[0].ask == "Is there a deal?"
         assert set(found) == {"daily", "correction", "entity", "safety", "haggling"}
 
     def test_what_cannot_be_asked_for(self, tmp_path: Path) -> None:

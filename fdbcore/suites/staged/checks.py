@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
+from msgspec import UNSET
+
 from fdbcore.errors import nearest
 from fdbcore.runtime.shape import unexpected
 from fdbcore.suites.staged.families import Family
@@ -41,20 +43,21 @@ def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: s
     if family is None:
         near = nearest(scenario.family, families)
         yield Problem(f"{where}: family", f"expected one of {', '.join(families)}, got {scenario.family!r}{near}")
-    elif scenario.class_ not in family.classes:
-        known = ", ".join(family.classes)
-        near = nearest(scenario.class_, family.classes)
+    elif scenario.class_ not in family.class_titles:
+        known = ", ".join(family.class_titles)
+        near = nearest(scenario.class_, family.class_titles)
         yield Problem(f"{where}: class", f"expected one of {known}, got {scenario.class_!r}{near}")
     for language in scenario.languages:
         if not _LANGUAGE.fullmatch(language):
             yield unexpected(f"{where}: language", "a code of ISO 639-1 such as en", language)
-    if not scenario.closing:
+    if not scenario.last_words:
         known = ", ".join(closings())
         yield Problem(f"{where}: closing", f"expected one, as the language is none of {known}; got none")
-    if scenario.most_turns < len(scenario.goals):
-        yield unexpected(f"{where}: limits: turns", f"{len(scenario.goals)} or more, one a goal", scenario.most_turns)
-    if scenario.most_s <= 0:
-        yield unexpected(f"{where}: limits: max_s", "more than 0", scenario.most_s)
+    limits = scenario.limits
+    if limits.turns < len(scenario.goals):
+        yield unexpected(f"{where}: limits: turns", f"{len(scenario.goals)} or more, one a goal", limits.turns)
+    if limits.max_s <= 0:
+        yield unexpected(f"{where}: limits: max_s", "more than 0", limits.max_s)
     for number, goal in enumerate(scenario.goals, 1):
         yield from _goal_faults(goal, f"{where}: goal {number}")
         if not goal.say and any(each.say for each in scenario.goals):
@@ -87,24 +90,22 @@ def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
     count = len(scenario.goals)
     for number, correction in enumerate(scenario.corrections, 1):
         place = f"{where}: correction {number}"
-        stage, after = correction["stage"], correction.get("after")
-        if not 1 <= stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
-        elif not 1 <= correction["of"] <= stage:
-            yield unexpected(f"{place}: of", f"1 to {stage}", correction["of"])
-        if after and after == correction.get("before"):
-            yield unexpected(f"{place}: after", "another value than before", after)
+        if not 1 <= correction.stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", correction.stage)
+        elif not 1 <= correction.of <= correction.stage:
+            yield unexpected(f"{place}: of", f"1 to {correction.stage}", correction.of)
+        if correction.after and correction.after == correction.before:
+            yield unexpected(f"{place}: after", "another value than before", correction.after)
     for number, reference in enumerate(scenario.references, 1):
         place = f"{where}: reference {number}"
-        stage, says = reference["stage"], reference["says"]
-        if not 1 <= stage <= count:
-            yield unexpected(f"{place}: stage", f"1 to {count}", stage)
+        if not 1 <= reference.stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", reference.stage)
             continue
-        say = scenario.goals[stage - 1].say
-        if say and says.casefold() not in say.casefold():
-            yield unexpected(f"{place}: says", f"words in `say` of goal {stage}", says)
-    if scenario.safety is not None and scenario.safety["policy"] != scenario.class_:
-        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety["policy"])
+        say = scenario.goals[reference.stage - 1].say
+        if say and reference.says.casefold() not in say.casefold():
+            yield unexpected(f"{place}: says", f"words in `say` of goal {reference.stage}", reference.says)
+    if scenario.safety is not UNSET and scenario.safety.policy != scenario.class_:
+        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety.policy)
 
 
 def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
@@ -115,11 +116,11 @@ def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
         yield "goals without heard: a keyless examiner cannot tell whether they are met"
     if not all(goal.met for goal in scenario.goals):
         yield "goals without met: a judge has the goal's text alone"
-    if not all(correction.get("before") and correction.get("after") for correction in scenario.corrections):
+    if not all(correction.before and correction.after for correction in scenario.corrections):
         yield "corrections without before and after: a judge has the goals' texts alone"
-    has = {"correction": scenario.corrections, "reference": scenario.references, "safety": scenario.safety}
+    has = {"correction": scenario.corrections, "reference": scenario.references}
     for part in family.parts:
-        if not has[part]:
+        if scenario.safety is UNSET if part == "safety" else not has[part]:
             yield f"no {part}, which scenarios of family {family.id} have"
     for number, goal in enumerate(scenario.goals, 1):
         if len(goal.heard) > _MOST_GROUPS:

@@ -15,13 +15,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET
 
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeAnswer, JudgeQuestion
-from fdbcore.suites.staged.families import LEVELS, Family
+from fdbcore.suites.staged.families import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
 from fdbcore.suites.staged.fdb2.scores import EARLY_BINS, binned_means
 from fdbcore.suites.staged.quoting import quotes
-from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
@@ -39,8 +39,8 @@ def questions_of(
     if events:
         rubric = rubric_of_events(wording, events)
         found.append(JudgeQuestion(rubric, {**evidence, "events": events}, _check_events))
-    if family is not None and family.rubric:
-        rubric = rubric_of_family(family, wording)
+    if family is not None and family.score is not UNSET:
+        rubric = rubric_of_score(family.score, wording)
         points = [point for kind, point in (each.where for each in rubric.questions if len(each.where) == 2)]
         found.append(JudgeQuestion(rubric, evidence, partial(_check_task, points)))
     return found

@@ -8,20 +8,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import to_builtins
+
 from fdbcore.errors import InputError
+from fdbcore.recording.form import converted
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.checks import scenario_faults
 from fdbcore.suites.staged.families import Family, builtin_families, family_faults
-from fdbcore.suites.staged.scenario_types import FamilyEntry, ScenarioEntry, ScenarioFile
-from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.scenarios import SCHEMA, Scenario, ScenarioFile
 from fdbcore.types import Problem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-
-SCHEMA: Final = "fdbcore.scenarios/1"
 
 SCHEMA_FIELD: Final = b'"schema"'
 """JSON files with this field are of other suites; the released file has none."""
@@ -34,13 +34,12 @@ BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 class ScenarioSet:
     """Scenarios, and the families that they may belong to, by id.
 
-    own_families: the tables of those that do not come with fdbcore. credits: whose scenarios they are, where files say
-    so.
+    own_families: those that do not come with fdbcore. credits: whose scenarios they are, where files say so.
     """
 
     scenarios: tuple[Scenario, ...]
     families: Mapping[str, Family]
-    own_families: tuple[FamilyEntry, ...]
+    own_families: tuple[Family, ...]
     credits: tuple[str, ...]
 
     def only(self, wanted: Callable[[Scenario], bool]) -> ScenarioSet:
@@ -49,9 +48,9 @@ class ScenarioSet:
 
     def to_json(self) -> dict[str, Any]:
         """The set in the form of a file."""
-        scenarios = [each.entry for each in self.scenarios]
-        given = {"credit": "; ".join(self.credits), "family": list(self.own_families), "scenario": scenarios}
-        return {"schema": SCHEMA, **{name: value for name, value in given.items() if value}}
+        credit = "; ".join(self.credits)
+        found = ScenarioFile(schema=SCHEMA, credit=credit, families=self.own_families, scenarios=self.scenarios)
+        return cast("dict[str, Any]", to_builtins(found))
 
 
 def read_set(*names: str) -> ScenarioSet:
@@ -90,35 +89,34 @@ def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:
             continue
         faults += misfits(content, ScenarioFile, place)
         contents[place] = _well_formed(content)
-    families, own = dict(builtin_families()), list[FamilyEntry]()
+    families, own = dict(builtin_families()), list[Family]()
     for place, each in contents.items():
-        for entry in each.get("family", ()):
-            family = Family.from_entry(entry)
+        for family in each.families:
             faults += family_faults(family, families, f"{place}: {family.id}")
-            own.append(entry)
+            own.append(family)
             families.setdefault(family.id, family)
-    tables = [(place, table) for place, each in contents.items() for table in each.get("scenario", ())]
-    scenarios = [Scenario.from_entry(table) for _, table in tables]
-    for scenario, (place, _) in zip(scenarios, tables, strict=True):
+    placed = [(place, scenario) for place, each in contents.items() for scenario in each.scenarios]
+    for place, scenario in placed:
         faults += scenario_faults(scenario, families, f"{place}: {scenario.id}")
-    faults += _repeated(scenarios, [place for place, _ in tables])
-    credit = dict.fromkeys(each["credit"] for each in contents.values() if "credit" in each)
-    return ScenarioSet(tuple(scenarios), families, tuple(own), tuple(credit)), faults
+    faults += _repeated(placed)
+    credit = dict.fromkeys(each.credit for each in contents.values() if each.credit)
+    return ScenarioSet(tuple(scenario for _, scenario in placed), families, tuple(own), tuple(credit)), faults
 
 
 def _well_formed(content: Mapping[str, Any]) -> ScenarioFile:
     """What of a file keeps to the types: tables of scenarios and families that do not are left out."""
-    kept: dict[str, Any] = {"credit": content["credit"]} if isinstance(content.get("credit"), str) else {}
-    for name, kind in (("family", FamilyEntry), ("scenario", ScenarioEntry)):
+    kept = {"schema": SCHEMA, **{name: content[name] for name in ("credit",) if isinstance(content.get(name), str)}}
+    for name, kind in (("family", Family), ("scenario", Scenario)):
         if isinstance(tables := content.get(name), list):
             kept[name] = [table for table in tables if not any(misfits(table, kind, ""))]
-    return cast("ScenarioFile", {"schema": SCHEMA, **kept})
+    found: ScenarioFile = converted(kept, ScenarioFile)
+    return found
 
 
-def _repeated(scenarios: Sequence[Scenario], places: Sequence[str]) -> Iterator[Problem]:
+def _repeated(placed: Sequence[tuple[str, Scenario]]) -> Iterator[Problem]:
     """Ids that several scenarios of one language have: a twin in another language has the same one."""
     first: dict[tuple[str, str], str] = {}
-    for scenario, place in zip(scenarios, places, strict=True):
+    for place, scenario in placed:
         key = scenario.id, scenario.language
         if key in first:
             yield Problem(f"{place}: {scenario.id}: id", f"expected an id of its own, got that of one in {first[key]}")

@@ -16,8 +16,7 @@ from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.suites.staged.reading import SCHEMA
-from fdbcore.suites.staged.scenario_types import CorrectionEntry, GoalEntry, ScenarioEntry, ScenarioFile
+from fdbcore.suites.staged.scenarios import SCHEMA, Correction, Limits, Scenario, ScenarioFile, StagedGoal
 
 CLOSING: Final = "The conversation is over."
 """The phrase with which its examiner ends."""
@@ -84,12 +83,12 @@ def import_released(path: Path) -> ScenarioFile:
         raise InputError(f"{path}: expected {_FORM}, got another form") from error
     if not tasks:
         raise InputError(f"{path}: expected tasks, got none")
-    entries = [_scenario(split, task, language, f"{path}: task {n}") for n, (split, task) in enumerate(tasks, 1)]
+    scenarios = tuple(_scenario(split, task, language, f"{path}: task {n}") for n, (split, task) in enumerate(tasks, 1))
     credit = f"{_CREDIT}; {path.name}, version {content.get('version', 'unknown')}"
-    return {"schema": SCHEMA, "credit": credit, "scenario": entries}
+    return ScenarioFile(schema=SCHEMA, credit=credit, scenarios=scenarios)
 
 
-def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry:  # noqa: ANN401
+def _scenario(split: str, task: Any, language: str, where: str) -> Scenario:  # noqa: ANN401
     if not isinstance(task, dict):
         raise InputError(f"{where}: expected a table, got {task!r:.60}")
     read = {name: task[name] for name in ReleasedTask.__annotations__ if name in task}
@@ -105,33 +104,29 @@ def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry
     said = role[1].rstrip(".") if role else ""
     if not said:
         raise InputError(f"{where}: examiner_task_prompt: expected a role after '**Roleplay', got none")
-    scenario: ScenarioEntry = {
-        "id": task["id"],
-        "family": FAMILIES[split],
-        "class": "",
-        "title": task["scenario_title"],
-        "language": language,
-        "role": f"{said[0].upper()}{said[1:]}.",
-        "closing": CLOSING,
-        "limits": {"max_s": SESSION_S},
-        "goal": [GoalEntry(goal=goal) for goal in goals.values()],
-    }
-    if split == "Correction":
-        correction = _correction(task["scenario_title"], where)
-        scenario["class"] = _CORRECTION_CLASSES.get(correction["stage"] - correction["of"], "earlier-turn")
-        scenario["correction"] = [correction]
-    elif task["class_id"] in _CLASSES:
-        scenario["class"] = _CLASSES[task["class_id"]]
-    else:
+    corrections = (_correction(task["scenario_title"], where),) if split == "Correction" else ()
+    if not corrections and task["class_id"] not in _CLASSES:
         raise InputError(f"{where}: class_id: expected one of {', '.join(_CLASSES)}, got {task['class_id']!r}")
-    return scenario
+    classes = [_CORRECTION_CLASSES.get(each.stage - each.of, "earlier-turn") for each in corrections]
+    return Scenario(
+        id=task["id"],
+        family=FAMILIES[split],
+        class_=classes[0] if classes else _CLASSES[task["class_id"]],
+        title=task["scenario_title"],
+        language=language,
+        role=f"{said[0].upper()}{said[1:]}.",
+        closing=CLOSING,
+        limits=Limits(max_s=SESSION_S),
+        goals=tuple(map(StagedGoal, goals.values())),
+        corrections=corrections,
+    )
 
 
-def _correction(title: str, where: str) -> CorrectionEntry:
+def _correction(title: str, where: str) -> Correction:
     found = _CORRECTS.search(re.split(r"[()]", title.removesuffix(")"))[-1]) if title.endswith(")") else None
     if found is None:
         raise InputError(f"{where}: scenario_title: expected an end such as '(T2 corrects T1)', got {title!r}")
-    return {"stage": int(found[1]), "of": int(found[2] or found[1])}
+    return Correction(int(found[1]), int(found[2] or found[1]))
 
 
 def toml_text(table: Mapping[str, Any], path: str = "") -> str:
@@ -147,12 +142,12 @@ def _lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
     yield from (f"{name} = {_value(value)}" for name, value in table.items() if name not in below)
     for name, value in below.items():
         inner = f"{path}.{name}" if path else name
-        for each in value if isinstance(value, list) else [value]:
-            yield from ["", f"[[{inner}]]" if isinstance(value, list) else f"[{inner}]", *_lines(each, inner)]
+        for each in [value] if isinstance(value, dict) else value:
+            yield from ["", f"[{inner}]" if isinstance(value, dict) else f"[[{inner}]]", *_lines(each, inner)]
 
 
 def _has_tables(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+    return isinstance(value, dict) or (isinstance(value, list | tuple) and bool(value) and isinstance(value[0], dict))
 
 
 def _value(value: object) -> str:

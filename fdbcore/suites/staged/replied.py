@@ -20,10 +20,9 @@ from fdbcore.report.format import counted
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.text_cells import marked
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.families import LEVELS
+from fdbcore.suites.staged.families import LEVELS, MARKS
 from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
 from fdbcore.suites.staged.fdb2.scores import BINS, NO_TASK_SCORE, DialogueScores, Means, dialogue_scores
-from fdbcore.suites.staged.rubrics import MARKS
 from fdbcore.types import Problem
 
 EXAMINER: Final = "Full-Duplex-Bench v2"

@@ -15,9 +15,9 @@ from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
 from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p, spread_of
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import BY_CHANCE, MET, PLANTED, TIMING, UNMET, LostCase, StagedCase, goal_values
+from fdbcore.suites.staged.families import MARKS
 from fdbcore.suites.staged.floors import FLOORS
 from fdbcore.suites.staged.replied import UNKNOWN
-from fdbcore.suites.staged.rubrics import MARKS
 from fdbcore.suites.staged.users import BOTH
 
 if TYPE_CHECKING:

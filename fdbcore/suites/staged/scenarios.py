@@ -1,123 +1,129 @@
-"""Scenarios: what side A wants of the system, goal by goal, and how one tells that it got it."""
+"""Scenarios: what side A wants of the system, goal by goal, and how one tells that it got it.
+
+A file of scenarios is TOML as people write it, or the same as JSON. `fdbcore.runtime.shape` checks it against the types
+of this module, and the published schema is made of them.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final, Literal
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.scenario_types import (
-        CorrectionEntry,
-        GoalEntry,
-        ReferenceEntry,
-        SafetyEntry,
-        ScenarioEntry,
-    )
+from msgspec import UNSET, Struct, UnsetType, field
 
-MOST_TURNS: Final = 20
-MOST_S: Final = 180.0
-"""The limits of a session, if a scenario has none of its own: turns of side A, and seconds."""
+from fdbcore.suites.staged.families import Family
+
+SCHEMA: Final = "fdbcore.scenarios/1"
 
 
-@dataclass(frozen=True, slots=True)
-class StagedGoal:
-    """One thing that side A wants of the system.
+class StagedGoal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that side A wants.
 
     goal: an instruction to an actor. say: A's words as spoken. rephrase: other wordings. probe: asks for what is
-    missing. met: how a reader tells that the goal is met. heard, unless, pairs: how a program tells: what B said since
-    the stage began. language: of the texts, ISO 639-1. What a file leaves out is empty here.
+    missing. met: how a reader tells that the goal is met. heard: how a program tells: since the stage began, B said a
+    phrase of each group, and meant it. unless: B said and meant none of these. pairs: of each, B said a phrase of the
+    first group, a key, with one of the second, its value. language: of the texts, where it is not the scenario's.
     """
 
     goal: str
-    say: str
-    rephrase: tuple[str, ...]
-    probe: str
-    met: str
-    heard: tuple[tuple[str, ...], ...]
-    unless: tuple[str, ...]
-    pairs: tuple[tuple[tuple[str, ...], ...], ...]
-    language: str
+    say: str = ""
+    rephrase: tuple[str, ...] = ()
+    probe: str = ""
+    met: str = ""
+    heard: tuple[tuple[str, ...], ...] = ()
+    unless: tuple[str, ...] = ()
+    pairs: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    language: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
         """All texts that A may say for this goal."""
         return tuple(text for text in (self.say, *self.rephrase, self.probe) if text)
 
-    @classmethod
-    def from_entry(cls, entry: GoalEntry, language: str) -> StagedGoal:
-        """The goal of a table in a file. language: that of the scenario."""
-        return cls(
-            goal=entry["goal"],
-            say=entry.get("say", ""),
-            rephrase=tuple(entry.get("rephrase", ())),
-            probe=entry.get("probe", ""),
-            met=entry.get("met", ""),
-            heard=tuple(map(tuple, entry.get("heard", ()))),
-            unless=tuple(entry.get("unless", ())),
-            pairs=tuple(tuple(map(tuple, pair)) for pair in entry.get("pairs", ())),
-            language=entry.get("language", language),
-        )
 
+class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A repair that A makes. stage: the goal in which A makes it, from 1. of: the goal whose value it changes.
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One case. closing: A's last words. most_turns: of side A. class_: the class within the family.
-
-    corrections, references, safety: what scenarios of those families have beside goals. entry: its whole table, as its
-    file has it.
+    before: what held. after: what holds from here on.
     """
+
+    stage: int
+    of: int
+    before: str = ""
+    after: str = ""
+
+
+class Reference(Struct, frozen=True, forbid_unknown_fields=True):
+    """A reference that B has to resolve. says: the words in `say` of that stage. means: what they refer to."""
+
+    stage: int
+    kind: Literal["ordinal", "attribute", "landmark"]
+    says: str
+    means: str
+
+
+class Safety(Struct, frozen=True, forbid_unknown_fields=True):
+    """What must not be given. policy: the scenario's class. alternatives: where a good answer leads."""
+
+    policy: str
+    boundary: str
+    alternatives: tuple[str, ...]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a session ends. turns: of side A. max_s: seconds."""
+
+    turns: int = 20
+    max_s: float = 180.0
+
+
+class Scenario(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A scenario. closing: A's last words, where they are not those of the language."""
 
     id: str
     family: str
-    class_: str
+    class_: str = field(name="class")
     title: str
     language: str
     role: str
-    background: str
-    goals: tuple[StagedGoal, ...]
-    closing: str
-    most_turns: int
-    most_s: float
-    corrections: Sequence[CorrectionEntry]
-    references: Sequence[ReferenceEntry]
-    safety: SafetyEntry | None
-    entry: ScenarioEntry
+    background: str = ""
+    closing: str = ""
+    limits: Limits = Limits()
+    goals: tuple[StagedGoal, ...] = field(name="goal")
+    corrections: tuple[Correction, ...] = field(name="correction", default=())
+    references: tuple[Reference, ...] = field(name="reference", default=())
+    safety: Safety | UnsetType = UNSET
+
+    @property
+    def last_words(self) -> str:
+        """What A closes with; "" if the language has no closing statement either."""
+        return self.closing or closings().get(self.language, "")
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that A speaks, its own first."""
-        return tuple(dict.fromkeys([self.language, *(goal.language for goal in self.goals)]))
+        return tuple(dict.fromkeys([self.language, *map(self.language_of, self.goals)]))
+
+    def language_of(self, goal: StagedGoal) -> str:
+        """The language of a goal's texts, ISO 639-1."""
+        return goal.language or self.language
 
     @property
     def has_words(self) -> bool:
         """Whether it says what A says, so that an examiner without a language model can play it."""
         return all(goal.say for goal in self.goals)
 
-    @classmethod
-    def from_entry(cls, entry: ScenarioEntry) -> Scenario:
-        """The scenario of a table in a file; the table is of the right shape."""
-        language, limits = entry["language"], entry.get("limits", {})
-        return cls(
-            id=entry["id"],
-            family=entry["family"],
-            class_=entry["class"],
-            title=entry["title"],
-            language=language,
-            role=entry["role"],
-            background=entry.get("background", ""),
-            goals=tuple(StagedGoal.from_entry(goal, language) for goal in entry["goal"]),
-            closing=entry.get("closing") or closings().get(language, ""),
-            most_turns=limits.get("turns", MOST_TURNS),
-            most_s=limits.get("max_s", MOST_S),
-            corrections=entry.get("correction", ()),
-            references=entry.get("reference", ()),
-            safety=entry.get("safety"),
-            entry=entry,
-        )
+
+class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A file of scenarios. credit: whose they are. family: families that do not come with fdbcore."""
+
+    schema: Literal["fdbcore.scenarios/1"]
+    credit: str = ""
+    families: tuple[Family, ...] = field(name="family", default=())
+    scenarios: tuple[Scenario, ...] = field(name="scenario", default=())
 
 
 @cache

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
+
+from msgspec import Struct, json, to_builtins
 
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
-from fdbcore.recording.files import part_of, read_json, write_json
+from fdbcore.recording.files import part_of, write_json
+from fdbcore.recording.form import kept_of_form
 from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
@@ -65,6 +67,28 @@ OPTIONS: Final = (
 )
 
 
+class ListedExaminer(Struct, frozen=True):
+    """An examiner in the list. brief: the name of its file. settings: of its address. most_s: of its sessions."""
+
+    name: str
+    brief: str
+    settings: dict[str, str | int]
+    most_s: float
+    columns: dict[str, str]
+
+
+class ExaminerList(Struct, frozen=True):
+    """The examiners of a run, as a file.
+
+    families: of its scenarios that do not come with fdbcore. left_out: why scenarios that were asked for are, by id.
+    """
+
+    schema: Literal["fdbcore.staged_users/1"]
+    users: list[ListedExaminer]
+    families: list[Family] = []
+    left_out: dict[str, str] = {}
+
+
 def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Write the briefs of the scenarios that `options` ask for, and the list of examiners.
 
@@ -93,7 +117,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
         write_json(part_of(folder, "briefs", f"{scenario.id}.json"), brief.to_json())
         numbers = range(options["examiner_seeds"])
         own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
-        languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])
+        languages = frozenset(scenario.languages)
         if languages not in missing:
             missing[languages] = _missing_extra(_address(folder, own[0]))
         if (error := missing[languages]) is None:
@@ -104,8 +128,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
             left_out[scenario.id] = str(error)
     if not users:
         raise next(error for error in missing.values() if error)
-    content = {"schema": SCHEMA, "users": users, "families": list(found.own_families), "left_out": left_out}
-    write_json(folder / USERS, content)
+    write_json(folder / USERS, to_builtins(ExaminerList(SCHEMA, users, list(found.own_families), left_out)))
 
 
 def _missing_extra(address: str) -> MissingExtraError | None:
@@ -117,50 +140,45 @@ def _missing_extra(address: str) -> MissingExtraError | None:
     return None
 
 
-def _address(folder: Path, user: Mapping[str, Any]) -> str:
+def _address(folder: Path, user: ListedExaminer) -> str:
     """The address of an examiner of the list."""
-    return f"examiner:{part_of(folder, 'briefs', user['brief'])}?{urlencode(user['settings'])}"
+    return f"examiner:{part_of(folder, 'briefs', user.brief)}?{urlencode(user.settings)}"
 
 
 def side_a(data: str) -> SideA:
     """The examiners that `ship` has put into a folder. InputError if there are none."""
     folder = Path(data).absolute()
-    content = read_json(folder / USERS) if (folder / USERS).is_file() else {}
-    if content.get("schema") != SCHEMA:
+    if (listed := _listed(folder)) is None:
         raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
-    named = {each["settings"][name] for each in content["users"] for name in _ADDRESSES if name in each["settings"]}
+    named = {each.settings[name] for each in listed.users for name in _ADDRESSES if name in each.settings}
     if strange := sorted(map(str, named - _typed)):
         raise InputError(f"{data}: expected --examiner and --ears in the command, not in the data, got {strange[0]!r}")
     users = [
-        User(
-            name=each["name"],
-            address=_address(folder, each),
-            length_s=each["most_s"],
-            columns=each["columns"],
-        )
-        for each in content["users"]
+        User(name=each.name, address=_address(folder, each), length_s=each.most_s, columns=each.columns)
+        for each in listed.users
     ]
-    texts = {USERS: json.dumps(content, ensure_ascii=False)}
-    warnings = [Problem(id_, f"left out: {reason}") for id_, reason in content.get("left_out", {}).items()]
+    texts = {USERS: json.encode(listed).decode()}
+    warnings = [Problem(id_, f"left out: {reason}") for id_, reason in listed.left_out.items()]
     return SideA(users, material=Material(NAME, str(folder), texts), warnings=warnings)
 
 
 def left_out_of(run: Path) -> Mapping[str, str]:
     """The scenarios that were asked for and that a run leaves out, by id, with the reason."""
-    found: Mapping[str, str] = _kept_list(run).get("left_out", {})
+    listed = _listed(run)
+    return {} if listed is None else listed.left_out
+
+
+def _listed(folder: Path) -> ExaminerList | None:
+    """The list of examiners in a folder, such as a run keeps it; None if there is none."""
+    found: ExaminerList | None = kept_of_form(folder / USERS, SCHEMA, ExaminerList)
     return found
-
-
-def _kept_list(run: Path) -> Mapping[str, Any]:
-    """The list of examiners as a run keeps it; empty if there is none."""
-    content: Mapping[str, Any] = read_json(run / USERS) if (run / USERS).is_file() else {}
-    return content
 
 
 def families_of(run: Path) -> Mapping[str, Family]:
     """The families of the scenarios of a run, by id: those that come with fdbcore, and those of its own file."""
-    own = [Family.from_entry(entry) for entry in _kept_list(run).get("families", ())]
-    return {**builtin_families(), **{family.id: family for family in own}}
+    listed = _listed(run)
+    own = {} if listed is None else {family.id: family for family in listed.families}
+    return {**builtin_families(), **own}
 
 
 def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
@@ -171,8 +189,9 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
             "another one (--examiner) can"
         )
     goals = [
-        Goal(each.goal, each.words, each.met, each.heard, each.language, bool(each.probe), each.unless, each.pairs)
+        Goal(each.goal, each.words, each.met, each.heard, language, bool(each.probe), each.unless, each.pairs)
         for each in scenario.goals
+        for language in (scenario.language_of(each),)
     ]
     return Brief(
         id=scenario.id,
@@ -180,9 +199,9 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
         role=scenario.role,
         background=scenario.background,
         goals=goals,
-        closing=scenario.closing,
-        most_turns=scenario.most_turns,
-        most_s=scenario.most_s,
+        closing=scenario.last_words,
+        most_turns=scenario.limits.turns,
+        most_s=scenario.limits.max_s,
     )
 
 
@@ -207,8 +226,8 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
     return found
 
 
-def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one.
+def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> ListedExaminer:
+    """An examiner of the list; its seed is that of its scenario, so that all systems meet the same one.
 
     number: of its seed, from 0.
     """
@@ -224,17 +243,18 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
     }
     if options["examiner_rule"] == "off":
         settings["rule"] = "off"
-    return {
-        "name": f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}",
-        "brief": f"{scenario.id}.json",
-        "settings": {name: value for name, value in settings.items() if value is not None},
-        "most_s": scenario.most_s,
-        "columns": {
-            "scenario": scenario.id,
-            "family": scenario.family,
-            "class": scenario.class_,
-            "language": scenario.language,
-            "pacing": pacing,
-            "examiner": redacted(options["examiner"]),
-        },
+    columns = {
+        "scenario": scenario.id,
+        "family": scenario.family,
+        "class": scenario.class_,
+        "language": scenario.language,
+        "pacing": pacing,
+        "examiner": redacted(options["examiner"]),
     }
+    return ListedExaminer(
+        f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}",
+        f"{scenario.id}.json",
+        {name: value for name, value in settings.items() if value is not None},
+        scenario.limits.max_s,
+        columns,
+    )

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET, to_builtins
+
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
@@ -20,17 +22,15 @@ from fdbcore.report.html.templates import environment
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
-from fdbcore.suites.staged.families import Family
+from fdbcore.suites.staged.families import FamilyScore, RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
 from fdbcore.suites.staged.rating.sample import read_key
-from fdbcore.suites.staged.rubrics import rubrics_of_marks
 from fdbcore.suites.staged.turns import closing_tick
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.rating.rating_types import KeyedDialogue
-    from fdbcore.suites.staged.scenario_types import RubricEntry
 
 PACKAGE: Final = "fdbcore.suites.staged.rating"
 ENCODERS: Final = 2
@@ -50,7 +50,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
         "columns": COLUMNS,
         "formula": FORMULA,
         "metrics": _metrics(),
-        "tasks": {name: _task(family) for name, family in families.items() if family is not None and family.rubric},
+        "tasks": {name: _task(each.score) for name, each in families.items() if each and each.score is not UNSET},
         "dialogues": dialogues,
     }
     page = (
@@ -72,16 +72,15 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
 def _metrics() -> list[dict[str, Any]]:
     """What is rated in every dialogue."""
     rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
-    return [_metric(name, TITLES[name], of["ask_of_dialogue"], of) for name, of in rubrics.items()]
+    return [_metric(name, TITLES[name], of.ask_of_dialogue, of) for name, of in rubrics.items()]
 
 
-def _task(family: Family) -> dict[str, Any]:
-    rubric = family.rubric[0]
-    return _metric("task_score", family.score, rubric["ask"], rubric)
+def _task(score: FamilyScore) -> dict[str, Any]:
+    return _metric("task_score", score.title, score.rubric[0].ask, score.rubric[0])
 
 
-def _metric(id_: str, title: str, ask: str, of: RubricEntry) -> dict[str, Any]:
-    return {"id": id_, "title": title, "ask": ask, "levels": of.get("levels", []), "checks": of.get("check", [])}
+def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]:
+    return {"id": id_, "title": title, "ask": ask, "levels": of.levels, "checks": to_builtins(of.check)}
 
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
