@@ -1,16 +1,17 @@
-"""One dialogue of a run, as it is scored: what became of each goal, and how the system was timed."""
+"""The dialogues of runs, as they are scored: none counts twice, and a name means one system."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from fdbcore.analysis.order import planned_cases
-from fdbcore.endpoints.examiner.agenda import Verdict
+from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import FdbError, InputError
@@ -20,18 +21,16 @@ from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import ScoredMoment, timing_scores
 from fdbcore.recording.form import one_call
 from fdbcore.recording.labels import KeptLabels
-from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import said_nothing
-from fdbcore.suites.staged.floors import RECITER, met_by_floors
-from fdbcore.suites.staged.intact import refuse_damaged_events
+from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of, refuse_damaged_events
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.types import TICKS_PER_S, Problem
-from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
+from fdbcore.types import Problem
+from fdbcore.types.examiner_events import SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
@@ -62,42 +61,8 @@ BY_CHANCE: Final = {
 }
 """How often a system that hears nothing would stop, each with the measure that it stands beside."""
 
-MET: Final = "met"
-UNMET: Final = "unmet"
-NOT_HEARD: Final = "not heard"
-NOT_REACHED: Final = "not reached"
-
-SCRIPTED: Final = "scripted"
-"""The examiner that says the words of the scenarios."""
-
 Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 """Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
-
-
-@dataclass(slots=True)
-class GoalResult:
-    """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
-
-    words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
-    examiner asked for what was missing; None if it is not known which of its words do. floors: which of FLOORS meet it;
-    None where words do not decide it. stated_tick: when the first wording began that was heard by half or more; None if
-    none was. Others count as no sayings and no probes.
-    """
-
-    goal: str
-    verdict: Verdict
-    sayings: int = 0
-    start_tick: int | None = None
-    end_tick: int | None = None
-    words: str | None = None
-    probes: int | None = None
-    floors: Sequence[str] | None = None
-    stated_tick: int | None = None
-
-    @property
-    def is_recited(self) -> bool:
-        """Whether a reciter meets it: it does not count in goals met."""
-        return RECITER in (self.floors or ())
 
 
 @dataclass(slots=True)
@@ -154,6 +119,75 @@ class LostCase:
     def problem(self) -> Problem:
         """It, as a user reads it."""
         return Problem(str(self.path), self.reason)
+
+
+def dialogues_of(
+    runs: Sequence[Path], show: Callable[[str], None]
+) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+    """The dialogues of all runs that can be scored, the others, and what is left out as a copy.
+
+    InputError for two systems of one name on one scenario; otherwise as `cases_of`.
+    """
+    _refuse_namesakes(runs)
+    cases: list[StagedCase] = []
+    lost: list[LostCase] = []
+    for run in runs:
+        own, own_lost = cases_of(run, show)
+        cases += own
+        lost += own_lost
+    return _without_copies(cases, lost)
+
+
+def _refuse_namesakes(runs: Sequence[Path]) -> None:
+    """InputError if two runs of a scenario call different systems by one name: their scores would be one row.
+
+    Over different scenarios a system may differ in part, such as a scripted one in what it says.
+    """
+    plans = {run: read_plan(run) for run in runs}
+    systems = {run: plan["plan"]["systems"] for run, plan in plans.items()}
+    scenarios = {
+        run: {case.get("columns", {}).get("scenario") for case in plan["cases"]} for run, plan in plans.items()
+    }
+    for one, other in combinations(runs, 2):
+        if not scenarios[one] & scenarios[other]:
+            continue
+        for name in systems[one].keys() & systems[other].keys():
+            a, b = _what_decides(systems[one][name]), _what_decides(systems[other][name])
+            if a != b:
+                differs = ", ".join(sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key)))
+                raise InputError(
+                    f"{one}, {other}: expected one system named {name}, got two that differ ({differs}):"
+                    " score each run alone, or hold one again under another name (--system NAME=ADDRESS)"
+                )
+
+
+def _what_decides(value: Any) -> Any:  # noqa: ANN401
+    """A description without versions of software, and without where a file lies whose content is known."""
+    if isinstance(value, dict):
+        left_out = {"versions", *(["path"] if "sha256" in value else [])}
+        return {key: _what_decides(each) for key, each in value.items() if key not in left_out}
+    return [_what_decides(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_copies(
+    cases: Sequence[StagedCase], lost: Sequence[LostCase]
+) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+    """The calls without copies of a recording that is among them, and what is left out by this."""
+    first: dict[tuple[str, str, str], Path] = {}
+    problems = []
+    calls: list[StagedCase | LostCase] = [*cases, *lost]
+    for each in calls:
+        meta = state_of_case(each.path)
+        if "created" in meta:
+            kept = first.setdefault((each.system, each.path.name, meta["created"]), each.path)
+            if kept != each.path:
+                problems.append(Problem(str(each.path), f"left out: it is the same recording as {kept}"))
+    left_out = {problem.where for problem in problems}
+    return (
+        [case for case in cases if str(case.path) not in left_out],
+        [case for case in lost if str(case.path) not in left_out],
+        problems,
+    )
 
 
 def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCase]]:
@@ -225,7 +259,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         class_=columns.get("class", ""),
         pacing=examiner["pacing"]["name"],
         language=brief.language,
-        goals=list(_goals(brief, events, recording.n_ticks, _actor_of(examiner))),
+        goals=list(goals_of(brief, events, recording.n_ticks, _actor_of(examiner))),
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
@@ -248,43 +282,6 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
         raise InputError(f"expected a conversation, got an invalid one: {reason}")
     if outcome["kind"] == "failed" and not said_nothing(outcome):
         raise InputError(f"expected a conversation, got a failed one: {reason}")
-
-
-def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, examiner: str) -> Iterator[GoalResult]:
-    """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
-    said = [event for event in events if event["kind"] == SAYS and "goal" in event]
-    left = {event["goal"]: event for event in events if event["kind"] == GOAL}
-    unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
-    known = met_by_floors(brief) if examiner == SCRIPTED else [None] * len(brief.goals)
-    for number, (goal, floors) in enumerate(zip(brief.goals, known, strict=True), 1):
-        own = [event for event in said if event["goal"] == number]
-        start = own[0]["tick"] if own else None
-        heard = [event for event in own if event["tick"] not in unheard]
-        stated = heard[0]["tick"] if heard else None
-        probes = None
-        if goal.probes and examiner == SCRIPTED:
-            probes = sum(event["saying"] == len(goal.sayings) for event in heard)
-        if own or number in left:
-            event = left.get(number, {"verdict": UNMET, "sayings": len(heard), "tick": n_ticks})
-            end = event["tick"] if own else None
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors, stated)
-        else:
-            yield GoalResult(goal.goal, NOT_REACHED, floors=floors)
-
-
-def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
-    """Shares of goals met, where all are known; wordings, probes and seconds a goal that was said."""
-    found: dict[str, float] = {}
-    if all(goal.verdict != NOT_HEARD for goal in goals):
-        shared = {"goals_met": [goal for goal in goals if not goal.is_recited], "all_goals_met": goals}
-        found |= {name: sum(goal.verdict == MET for goal in own) / len(own) for name, own in shared.items() if own}
-    said = [goal for goal in goals if goal.start_tick is not None and goal.end_tick is not None]
-    if said:
-        found["wordings"] = float(np.mean([goal.sayings for goal in said]))
-        if probes := [goal.probes for goal in said if goal.probes is not None]:
-            found["probes"] = float(np.mean(probes))
-        found["goal_s"] = float(np.mean([((g.end_tick or 0) - (g.start_tick or 0)) / TICKS_PER_S for g in said]))
-    return found
 
 
 def _time(case: StagedCase, dialogue: Dialogue) -> None:

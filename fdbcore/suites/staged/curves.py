@@ -8,50 +8,68 @@ out and the mean of all put back, so that scenarios that end early do not bend t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_columns, bootstrap_times
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.fdb2.replies import JudgedEvent
-from fdbcore.suites.staged.fdb2.scores import BINS, binned
-from fdbcore.suites.staged.rows import Group, mean_of_known
+from fdbcore.suites.staged.judging import BINS, binned_means
+from fdbcore.suites.staged.rows import Group, StagedPlace
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedCurve, StagedCurvePoint
+from fdbcore.types.scorecard import Interval
 
 CURVES: Final = ("turn_taking", "instruction_following", "timing")
 _MIDDLES_MIN: Final = np.array([(start_s + end_s) / 2 / 60 for start_s, end_s in BINS])
 """The middle of each bin, in minutes."""
 
 
+class CurvePoint(Struct, frozen=True):
+    """A place of a curve: the mean over dialogues with its interval over scenarios."""
+
+    at: Annotated[float, Meta(description="seconds where the bin of 15 s begins, or the number of the goal, from 1")]
+    n: Annotated[int, Meta(description="dialogues with a score there")]
+    mean: float | None
+    ci95: Interval
+
+
+class StagedCurve(StagedPlace, frozen=True):
+    """How a measure moves in the course of dialogues. slope_per_min: of the line through the bins of all dialogues."""
+
+    measure: str
+    slope_per_min: float | None
+    slope_ci95: Interval
+    bins: list[CurvePoint]
+    goals: Annotated[list[CurvePoint], Meta(description="with the effects of scenarios taken out")]
+
+
 def curves_of(group: Group) -> Iterator[StagedCurve]:
     """The curves of a group, of each measure that is known of any of its dialogues."""
-    scenarios = list(group.cases.values())
-    over_time, by_goal = _cells(scenarios, in_bins), _cells(scenarios, of_goals)
+    over_time, by_goal = _cells(group, in_bins), _cells(group, of_goals)
     for column, measure in enumerate(CURVES):
         timed = over_time[..., column]
         if np.isnan(timed).all():
             continue
         slope = slope_of(timed)
-        yield {
-            **group.place,
-            "measure": measure,
-            "slope_per_min": slope.value,
-            "slope_ci95": slope.interval,
-            "bins": _points(timed, [start_s for start_s, _ in BINS]),
-            "goals": _points(without_scenarios(by_goal[..., column]), range(1, by_goal.shape[2] + 1)),
-        }
+        yield StagedCurve(
+            *group.place,
+            measure,
+            slope.value,
+            slope.interval,
+            _points(timed, [start_s for start_s, _ in BINS]),
+            _points(without_scenarios(by_goal[..., column]), range(1, by_goal.shape[2] + 1)),
+        )
 
 
 def in_bins(case: StagedCase) -> Floats:
     """(bins, curves) of a dialogue; NaN where it has no score."""
     found = np.full((len(BINS), len(CURVES)), np.nan)
-    for row, means in enumerate(binned(each for each, _ in _judged(case))):
-        found[row, :2] = np.nan if means is None else means
+    if case.judged is not None:
+        spans_s = case.judged.spans_s
+        is_timed = spans_s[:, 1] > spans_s[:, 0]
+        found[:, :2] = binned_means(spans_s[is_timed], case.judged.marks[is_timed])
     starts_s = np.array([each.tick / TICKS_PER_S for each in case.moments])
     scores = np.array([each.score for each in case.moments])
     for row, (start_s, end_s) in enumerate(BINS):
@@ -64,30 +82,20 @@ def of_goals(case: StagedCase) -> Floats:
     """(goals, curves) of a dialogue: means of what begins while a goal is pursued; NaN where there is nothing."""
     found = np.full((len(case.goals), len(CURVES)), np.nan)
     for row, goal in enumerate(case.goals):
-        if goal.start_tick is None or goal.end_tick is None:
+        if (ticks := goal.ticks) is None:
             continue
-        marks = [
-            marks for each, marks in _judged(case) if goal.start_tick <= each.start_s * TICKS_PER_S < goal.end_tick
-        ]
-        scores = [each.score for each in case.moments if goal.start_tick <= each.tick < goal.end_tick]
-        if marks:
-            found[row, :2] = np.mean(marks, axis=0)
-        if scores:
-            found[row, 2] = np.mean(scores)
+        if case.judged is not None:
+            starts, marks = case.judged.spans_s[:, 0] * TICKS_PER_S, case.judged.marks
+            own = marks[(ticks.start <= starts) & (starts < ticks.end) & ~np.isnan(marks).any(axis=1)]
+            found[row, :2] = np.mean(own, axis=0) if len(own) else np.nan
+        scores = [each.score for each in case.moments if ticks.start <= each.tick < ticks.end]
+        found[row, 2] = np.mean(scores) if scores else np.nan
     return found
 
 
-def _judged(case: StagedCase) -> Iterator[tuple[JudgedEvent, tuple[float, float]]]:
-    """The events with both marks."""
-    for each in () if case.judged is None else case.judged.events:
-        event = JudgedEvent(each["from_s"], each["to_s"], *(each["marks"].get(name) for name in CURVES[:2]))
-        if event.scores is not None:
-            yield event, event.scores
-
-
-def _cells(scenarios: Sequence[Sequence[StagedCase]], of: Callable[[StagedCase], Floats]) -> Floats:
+def _cells(group: Group, of: Callable[[StagedCase], Floats]) -> Floats:
     """(scenarios, trials, places, curves); at least one of each."""
-    parts = [[of(case) for case in own] for own in scenarios]
+    parts = [[of(case) for case in own] for own in group.scenarios]
     places = max((len(part) for own in parts for part in own), default=1)
     found = np.full((max(len(parts), 1), max(map(len, parts), default=1), places, len(CURVES)), np.nan)
     for row, own in enumerate(parts):
@@ -114,21 +122,28 @@ def slope_of(timed: Floats) -> Estimate:
 
 def slope_of_difference(group: Group, measure: str, other: str) -> Estimate:
     """The slope a minute of one measure less that of another, through the bins that have both, as of `slope_of`."""
-    timed = _cells(list(group.cases.values()), in_bins)
+    timed = _cells(group, in_bins)
     return slope_of(timed[..., CURVES.index(measure)] - timed[..., CURVES.index(other)])
 
 
 def without_scenarios(cells: Floats) -> Floats:
     """(scenarios, trials, places) less each scenario's own mean, plus the mean of those means."""
-    means = mean_of_known(cells.reshape(len(cells), -1), axis=1)
-    found: Floats = cells - means[:, None, None] + mean_of_known(means, axis=0)
+    means = _means(cells.reshape(len(cells), -1))
+    found: Floats = cells - means[:, None, None] + _means(means[None])
     return found
 
 
-def _points(cells: Floats, places: Iterable[float]) -> list[StagedCurvePoint]:
+def _means(values: Floats) -> Floats:
+    """The mean of what is not NaN in each row of (n, columns); NaN where nothing is."""
+    counts = (~np.isnan(values)).sum(axis=1)
+    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(len(values), np.nan), where=counts > 0)
+    return means
+
+
+def _points(cells: Floats, places: Iterable[float]) -> list[CurvePoint]:
     """The mean at each place of (scenarios, trials, places), its interval over scenarios, and n of dialogues."""
     counts = (~np.isnan(cells)).sum(axis=(0, 1)).tolist()
     return [
-        {"at": at, "n": n, "mean": estimate.value, "ci95": estimate.interval}
+        CurvePoint(at, n, estimate.value, estimate.interval)
         for at, n, estimate in zip(places, counts, bootstrap_columns(cells), strict=True)
     ]

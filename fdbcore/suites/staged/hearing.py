@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from fdbcore.analysis.told import Told
 from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words
@@ -14,7 +15,8 @@ from fdbcore.errors import MissingExtraError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
 from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.suites.staged.cases import MET, NOT_HEARD, UNMET, GoalResult, StagedCase
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, heard_wordings
 from fdbcore.types import SIDES, TICK_MS, Problem, Side
 from fdbcore.types.words import as_text
 
@@ -91,17 +93,18 @@ def language_of(recording: Reading) -> str:
 
 def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
     """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
-    brief = Brief.from_json(Reading(case.path).meta["parties"]["A"]["brief"])
-    found = []
-    for result, goal in zip(case.goals, brief.goals, strict=True):
-        start, end = result.stated_tick, result.end_tick
-        if result.verdict != NOT_HEARD or not goal.heard or start is None or end is None:
+    recording, found = Reading(case.path), []
+    brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
+    events = [event for event in recording.events if event["side"] == "A"]
+    for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True), 1):
+        heard, ticks = heard_wordings(events, number), result.ticks
+        if result.verdict != NOT_HEARD or not goal.heard or ticks is None or not heard:
             found.append(result)
             continue
         own = [
             word
             for word in b.words
-            if not word.is_doubtful and start <= (word.start_ms + word.end_ms) / 2 / TICK_MS < end
+            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks.end
         ]
         words = as_text(own)
         found.append(replace(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))

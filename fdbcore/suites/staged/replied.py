@@ -1,5 +1,10 @@
 """Dialogues of Full-Duplex-Bench v2 that are there as replies of its judge alone, and the tables of its scripts.
 
+Scores are those of its scripts. Of a dialogue: the mean of each event score over the events that have both; the task
+score; and eight bins of 15 s, each the mean of the event scores, weighted by how long an event lies in the bin. An
+event without length is in no bin. The scripts stop there. The published tables are means over families and over the
+bins of the first 75 s; how they were weighted is not said.
+
 The scripts keep a reply as SETUP/TASK.json, where SETUP is a family or an experiment, and make TASK_processed.json of
 it. Of a task that has both, the reply itself is read.
 """
@@ -8,21 +13,25 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from fdbcore.errors import InputError
 from fdbcore.recording.run import is_recorded
 from fdbcore.report.format import counted
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.text_cells import marked
+from fdbcore.stats.bootstrap import Floats
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import LEVELS, MARKS
-from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
-from fdbcore.suites.staged.fdb2.scores import BINS, NO_TASK_SCORE, DialogueScores, Means, dialogue_scores
+from fdbcore.suites.staged.judging import BINS, binned_means, early_means
+from fdbcore.suites.staged.replies import JudgeReply, read_reply
 from fdbcore.types import Problem
 
 EXAMINER: Final = "Full-Duplex-Bench v2"
@@ -33,12 +42,58 @@ SUMMARY: Final = "judge_summary.csv"
 BINNED: Final = "judge_summary_binned.csv"
 """The tables, by the names that the scripts give them."""
 
+NO_TASK_SCORE: Final = "Daily"
+"""The family whose task score has no rubric: the judge is asked for one, and no table has it."""
+
 _PROCESSED: Final = "_processed"
 _RAW: Final = ".raw_api"
 _OTHERS: Final = frozenset({"A.json", "B.json", "prompt.json", "transcripts.json"})
 """What else lies beside recordings."""
 _DIGITS: Final = 3
 _Key: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueScores:
+    """The scores of one dialogue.
+
+    setup: the folder that the reply lies in. task_id: such as "Daily.ordering.001". n_timed: the events that can be in
+    a bin. n_tasks: how many replies have a task score: one, unless several are of the same setup and task. means: of
+    turn-taking and instruction following, (2,); bins: the same, (bins, 2); NaN where no event has both scores.
+    """
+
+    setup: str
+    task_id: str
+    n_events: int
+    n_timed: int
+    n_tasks: int
+    means: Floats
+    task: float | None
+    bins: Floats
+
+    @property
+    def family(self) -> str:
+        """The family of its task."""
+        return self.task_id.partition(".")[0]
+
+
+def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> DialogueScores:
+    """The scores of a dialogue by its replies: one, as a rule; the events of several are taken together."""
+    events = [event for reply in replies for event in reply.events if event.scores is not None]
+    timed = [event for event in events if event.end_s > event.start_s]
+    scores, timed_scores = (np.array([each.scores for each in own], float).reshape(-1, 2) for own in (events, timed))
+    spans_s = np.array([(event.start_s, event.end_s) for event in timed], float).reshape(-1, 2)
+    tasks = [reply.task for reply in replies if reply.task is not None]
+    return DialogueScores(
+        setup,
+        task_id,
+        n_events=len(events),
+        n_timed=len(timed),
+        n_tasks=len(tasks),
+        means=scores.mean(axis=0) if len(events) else np.full(2, np.nan),
+        task=float(np.mean(tasks)) if tasks else None,
+        bins=binned_means(spans_s, timed_scores),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +159,9 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
         examiner=EXAMINER,
         has_task_score=has_task_score,
     )
-    for suffix, means in (("", scores.means), ("_75_s", scores.early)):
-        if means is not None:
-            case.values |= {f"{mark}{suffix}": mean for mark, mean in zip(MARKS, means, strict=True)}
+    if scores.n_events:
+        case.values |= dict(zip(MARKS, scores.means.tolist(), strict=True))
+    case.values |= early_means(scores.bins)
     if has_task_score and scores.task is not None:
         case.values["task_score"] = scores.task
     return case
@@ -116,17 +171,15 @@ def summary_csv(dialogues: Sequence[DialogueScores]) -> str:
     """A row for each dialogue, as the script `score.py` writes it: rounded, empty where there is no score."""
     head = ["setup", "subtask", "n_files", "n_events"]
     head += ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
-    return _csv(head, ([d.setup, d.task_id, d.n_tasks, d.n_events, *_cells(d.means), _cell(d.task)] for d in dialogues))
+    rows = ([d.setup, d.task_id, d.n_tasks, d.n_events, *_cells([*d.means.tolist(), d.task])] for d in dialogues)
+    return _csv(head, rows)
 
 
 def binned_csv(dialogues: Sequence[DialogueScores]) -> str:
     """A row for each dialogue with its bins, as the script `score_time.py` writes it."""
     head = ["setup", "subtask", "n_files", "n_events"]
     head += [f"{name}[{start_s:g}-{end_s:g}]" for start_s, end_s in BINS for name in ("TT", "IF")]
-    rows = (
-        [d.setup, d.task_id, d.n_tasks, d.n_timed, *(cell for means in d.bins for cell in _cells(means))]
-        for d in dialogues
-    )
+    rows = ([d.setup, d.task_id, d.n_tasks, d.n_timed, *_cells(d.bins.ravel().tolist())] for d in dialogues)
     return _csv(head, rows)
 
 
@@ -144,12 +197,8 @@ def _files(folder: Path) -> list[tuple[Path, _Key]]:
     return replies
 
 
-def _cells(means: Means) -> list[float | None]:
-    return [None, None] if means is None else [_cell(means[0]), _cell(means[1])]
-
-
-def _cell(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+def _cells(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None or math.isnan(value) else round(value, _DIGITS) for value in values]
 
 
 def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

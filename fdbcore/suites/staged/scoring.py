@@ -1,43 +1,43 @@
-"""Scores of staged dialogues: the document of everything that can be computed from runs."""
+"""Scores runs of staged dialogues: who is asked to hear and to judge them, what that costs, and what it says.
+
+What is expected are the questions that scoring asks. Where words are not known yet, speech has as many as people say on
+average. Nobody can foresee what has to be asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self
 from zlib import crc32
 
-from fdbcore._version import __version__
+from fdbcore.analysis.transcripts import seconds_to_hear
 from fdbcore.errors import InputError, SettingsError, told_as
-from fdbcore.runs.asking import Desk
-from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.measures.reading import Reading
+from fdbcore.runs.asking import Desk, JudgeRequest
+from fdbcore.runs.expected_words import expected_hearing, usual_words
+from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
-from fdbcore.stats.significance import POWER
-from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
-from fdbcore.suites.staged.curves import curves_of
-from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
-from fdbcore.suites.staged.fdb2.published import published_scores
-from fdbcore.suites.staged.findings import findings_of
-from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warnings
+from fdbcore.stats.bootstrap import SEED
+from fdbcore.suites.staged.cases import StagedCase, dialogues_of
+from fdbcore.suites.staged.document import StagedJudging, document
+from fdbcore.suites.staged.goals import goal_values
+from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, language_of, sides_wanted, unheard_warnings
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import mark_all
-from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
-from fdbcore.suites.staged.pooling import dialogues_of
+from fdbcore.suites.staged.marking import mark_all, requests_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variant_of
-from fdbcore.types import TICKS_PER_S, Problem
+from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of
+from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
+from fdbcore.types.usage import ExpectedUse
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedItem, StagedJudging
-
-SCHEMA: Final = "fdbcore.staged/1"
 DEFAULT_REQUESTS: Final = 4
+TOKENS_OF_A_MARK: Final = 60
+"""What a judge writes for a mark with its reason: about forty words."""
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
@@ -61,19 +61,18 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
+    warnings += [f"left out of {run}: {id_}: {reason}" for run in runs for id_, reason in left_out_of(run).items()]
+    warnings += [line for each in replies for line in each.warnings]
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
     )
-    for run in runs:
-        found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
-    found["warnings"] += [line for each in replies for line in each.warnings]
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
-    return Scored(cast("Mapping[str, Any]", found), files, told)
+    return Scored(found, files, told)
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`."""
+    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `rows.rule_of`."""
 
     sources: Mapping[str, WordSource]
     judging: JudgeOptions
@@ -190,91 +189,41 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
         }
 
 
-def document(
-    cases: Sequence[StagedCase],
-    problems: Sequence[Problem],
-    hears: str | None = None,
-    marks: str | None = None,
-    lost: Sequence[LostCase] = (),
-    rule: Mapping[str, float] | None = None,
-    variants: Sequence[OtherSetup] = (),
-    judging: StagedJudging | None = None,
-    with_published: bool = False,
-    warnings: Sequence[str] = (),
-) -> StagedDocument:
-    """Everything that can be computed from these dialogues, as JSON values.
+def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
+    """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
+    scoring = Scoring.of(options)
+    judges, repeats = scoring.judging.judges, scoring.judging.repeats
+    cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)
+    if not cases and (scoring.sources or judges):
+        raise InputError("expected staged dialogues, found none")
+    heard = []
+    for source in scoring.sources.values():
+        used, words = _of_words(cases, source, bool(judges), show)
+        heard.append(words)
+        yield used
+    setups = [setup for _, setup in setups_of(len(scoring.sources), len(judges), scoring.judging.wordings)]
+    planned = requests_of(cases, heard, judges, setups, repeats) if judges else []
+    for judge in judges:
+        requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
+        yield expected_of(judge, list(requests.values()), _tokens_out)
 
-    hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
-    rule: what a dialogue needs to pass, see `passes.rule_of`. variants: what others hear and judge. judging: how judges
-    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published.
-    """
-    rule = rule_of(RULE) if rule is None else rule
-    groups = groups_of(cases, lost)
-    families = list(dict.fromkeys(case.family for case in cases))
-    parts = [None, *(families if len(families) > 1 else [])]
-    compared = comparisons_of(groups)
-    return {
-        "schema": SCHEMA,
-        "settings": {
-            "fdbcore": __version__,
-            "transcriber": hears,
-            "judge": marks,
-            "resamples": RESAMPLES,
-            "seed": SEED,
-            "level": LEVEL,
-            "power": POWER,
-            "passes": dict(rule),
-            "family": len(compared),
-        },
-        "rows": [row for group in groups for row in rows_of(group, parts)],
-        "floors": list(floors_of(cases, parts)),
-        "overall": [row for group in groups if (row := overall_of(group, sorted(families))) is not None],
-        "event_means": [row for group in groups for row in event_means_of(group, parts)],
-        "published": published_scores() if with_published else None,
-        "comparisons": compared,
-        "passes": [row for group in groups for row in passes_of(group, parts, rule)],
-        "curves": [curve for group in groups for curve in curves_of(group)],
-        "findings": list(findings_of(groups, compared)),
-        "variants": [variant_of(cases, each) for each in variants],
-        "judging": judging,
-        "examiners": list(examiners_of(cases, lost)),
-        "variance": list(variance_of(cases)),
-        "items": [_item(case) for case in cases],
-        "problems": [{"where": each.where, "reason": each.reason} for each in problems],
-        "warnings": list(warnings),
+
+def _of_words(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, show: Callable[[str], None]
+) -> tuple[ExpectedUse, dict[Path, Heard]]:
+    """What a recogniser would hear, and the words of all dialogues: those that it has given, or as many as usual."""
+    wanted = {case.path: sides_wanted(case, for_judge) for case in cases}
+    seconds = {
+        path: seconds_to_hear(reading, source, language_of(reading), sides)
+        for path, sides in wanted.items()
+        if sides
+        for reading in (Reading(path),)
     }
+    found, *_ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
+    found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
+    return expected_hearing(source, "dialogue", list(seconds.values())), found
 
 
-def _item(case: StagedCase) -> StagedItem:
-    goals: list[StagedGoalJson] = [
-        {
-            "goal": goal.goal,
-            "verdict": goal.verdict,
-            "sayings": goal.sayings,
-            "start_s": None if goal.start_tick is None else goal.start_tick / TICKS_PER_S,
-            "end_s": None if goal.end_tick is None else goal.end_tick / TICKS_PER_S,
-            "words": goal.words,
-            "probes": goal.probes,
-            "floors": None if goal.floors is None else list(goal.floors),
-        }
-        for goal in case.goals
-    ]
-    return {
-        "call": str(case.path),
-        "system": case.system,
-        "trial": case.trial,
-        "scenario": case.scenario,
-        "family": case.family,
-        "class_": case.class_,
-        "pacing": case.pacing,
-        "examiner": case.examiner,
-        "language": case.language,
-        "reason": case.reason,
-        "spoke_first": case.spoke_first,
-        "only_echo": case.only_echo,
-        "goals": goals,
-        "measures": case.values,
-        "events": [] if case.judged is None else case.judged.events,
-        "task": None if case.judged is None else case.judged.task,
-        "examined": None if case.examined is None else examined_json(case.examined),
-    }
+def _tokens_out(request: JudgeRequest) -> float:
+    """What is written for each mark; points of yes and no have one reason together."""
+    return TOKENS_OF_A_MARK * len(request.question.rubric.questions)

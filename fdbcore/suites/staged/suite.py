@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from fdbcore.protocols.suite import Suite
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
@@ -15,15 +15,12 @@ from fdbcore.types.remarks import CallRemarks
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument
-
 
 class StagedDialogues(Suite):
     """An examiner that pursues goals on side A; goals met and timing of the system."""
 
     name = NAME
-    schema = "fdbcore.staged/1"
+    schema = "fdbcore.staged/2"
     run_options = OPTIONS
     run_scores = True
     commands = COMMANDS
@@ -95,7 +92,7 @@ class StagedDialogues(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
         """Those of recognisers, then of judges."""
-        from fdbcore.suites.staged.expected import expected
+        from fdbcore.suites.staged.scoring import expected
 
         return list(expected(paths, options, show))
 
@@ -149,14 +146,13 @@ class StagedDialogues(Suite):
         """The scorecard; a condition is a pacing of the examiner."""
         from fdbcore.suites.staged.card import card
 
-        return card(cast("StagedDocument", document))
+        return card(document)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
-        from fdbcore.suites.staged import examined_view, results_view
+        from fdbcore.suites.staged.results_view import details
 
-        found = cast("StagedDocument", document)
-        return [*results_view.details(found, width), *examined_view.details(found, width)]
+        return details(document, width)
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
@@ -178,10 +174,9 @@ class StagedDialogues(Suite):
 
     def section(self, document: Mapping[str, Any]) -> str:
         """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view, results_view
+        from fdbcore.suites.staged.results_view import section
 
-        found = cast("StagedDocument", document)
-        return results_view.section(found) + examined_view.section(found)
+        return section(document)
 
 
 SUITE: Final = StagedDialogues()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from random import Random
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
-from msgspec import Struct, json, to_builtins
+from msgspec import Struct, to_builtins
 
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
@@ -157,7 +158,7 @@ def side_a(data: str) -> SideA:
         User(name=each.name, address=_address(folder, each), length_s=each.most_s, columns=each.columns)
         for each in listed.users
     ]
-    texts = {USERS: json.encode(listed).decode()}
+    texts = {USERS: json.dumps(to_builtins(listed), ensure_ascii=False)}
     warnings = [Problem(id_, f"left out: {reason}") for id_, reason in listed.left_out.items()]
     return SideA(users, material=Material(NAME, str(folder), texts), warnings=warnings)
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
+from fdbcore.recording.form import converted
 from fdbcore.report.format import counted
 from fdbcore.report.html.templates import render
-from fdbcore.suites.staged.cases import MET, NOT_HEARD, NOT_REACHED, UNMET
-from fdbcore.suites.staged.floors import RECITER
+from fdbcore.suites.staged.document import StagedItem
+from fdbcore.suites.staged.families import MARKS
+from fdbcore.suites.staged.goals import MET, NOT_HEARD, NOT_REACHED, UNMET, GoalResult
+from fdbcore.suites.staged.scales import LABELS
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import ScoredCase
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedGoalJson, StagedItem
-
 PACKAGE: Final = "fdbcore.suites.staged"
 COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
-MARKS: Final = {"turn_taking": "turn-taking", "instruction_following": "instruction following"}
+MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
 POOR: Final = 2
 """Marks up to this one are hatched."""
 UNMARKED: Final = "–"
@@ -26,29 +26,29 @@ UNMARKED: Final = "–"
 
 def picture(case: ScoredCase) -> str:
     """The goals of a dialogue with what became of each, and its scores, as HTML."""
-    item = cast("StagedItem", case.item)
+    item: StagedItem = converted(case.item, StagedItem)
     rows = [
         (
-            f"{number}. {goal['goal']}",
-            [_verdict(goal), str(goal["sayings"]), _time(goal["start_s"]), _time(goal["end_s"]), goal["words"] or ""],
+            f"{number}. {goal.goal}",
+            [_verdict(goal), str(goal.sayings), _time(goal.start_s), _time(goal.end_s), goal.words or ""],
         )
-        for number, goal in enumerate(item["goals"], 1)
+        for number, goal in enumerate(item.goals, 1)
     ]
     return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
 
 def remarks(case: ScoredCase) -> CallRemarks:
     """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
-    item = cast("StagedItem", case.item)
+    item: StagedItem = converted(case.item, StagedItem)
     facts = [
-        ("dialogue", f"{item['scenario']} ({item['family']}, {item['class_']}), trial {item['trial']}"),
-        ("system", item["system"]),
-        ("examiner", item["pacing"]),
+        ("dialogue", f"{item.scenario} ({item.family}, {item.class_}), trial {item.trial}"),
+        ("system", item.system),
+        ("examiner", item.pacing),
         *_scores(item),
     ]
-    goals = [_of_goal(number, goal) for number, goal in enumerate(item["goals"], 1) if goal["start_s"] is not None]
+    goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
     rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
-    if item["events"]:
+    if item.events:
         about = f"the judge's marks of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
         rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
     return CallRemarks(facts, rows)
@@ -56,34 +56,30 @@ def remarks(case: ScoredCase) -> CallRemarks:
 
 def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
     """The scores of the whole dialogue, each with its reason if it has one."""
-    measures = item["measures"]
-    verdicts = [goal["verdict"] for goal in item["goals"] if not _is_recited(goal)]
+    measures = item.measures
+    verdicts = [goal.verdict for goal in item.goals if not goal.is_recited]
     unknown = f", not known of {verdicts.count(NOT_HEARD)}" if NOT_HEARD in verdicts else ""
-    recited = len(item["goals"]) - len(verdicts)
+    recited = len(item.goals) - len(verdicts)
     left_out = f", {recited} left out that a reciter meets" if recited else ""
     yield "goals met", f"{verdicts.count(MET)} of {len(verdicts)}{unknown}{left_out}"
-    for number, goal in enumerate(item["goals"], 1):
-        if goal["verdict"] == NOT_REACHED:
-            yield f"goal {number} not reached", goal["goal"]
-    for name, label in MARKS.items():
+    for number, goal in enumerate(item.goals, 1):
+        if goal.verdict == NOT_REACHED:
+            yield f"goal {number} not reached", goal.goal
+    for name, label in MARK_LABELS.items():
         if name in measures:
             yield label, f"{measures[name]:.2f} of 5, mean of its events"
-    if (task := item["task"]) is not None:
+    if (task := item.task) is not None:
         yield "task score", " · ".join(_of_task(task))
     if "timing" in measures:
         yield "timing score", f"{measures['timing']:.2f} of 1"
-    if item["only_echo"]:
+    if item.only_echo:
         yield "outcome", "all that the system said is echo of the examiner"
-    if item["reason"] is not None:
-        yield "outcome", item["reason"]
+    if item.reason is not None:
+        yield "outcome", item.reason
 
 
-def _is_recited(goal: StagedGoalJson) -> bool:
-    return RECITER in (goal["floors"] or ())
-
-
-def _verdict(goal: StagedGoalJson) -> str:
-    return f"{goal['verdict']} (left out: a reciter meets it)" if _is_recited(goal) else goal["verdict"]
+def _verdict(goal: GoalResult) -> str:
+    return f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict
 
 
 def _of_task(task: Mapping[str, Any]) -> Iterator[str]:
@@ -101,26 +97,26 @@ def _unquoted(marks: Mapping[str, Any], name: str) -> str:
     return " (quotes nothing)" if name in marks.get("unquoted", ()) else ""
 
 
-def _of_goal(number: int, goal: StagedGoalJson) -> Remark:
-    start_s, end_s = goal["start_s"] or 0.0, goal["end_s"]
-    lines = [counted(goal["sayings"], "wording"), *([f"heard: {goal['words']}"] if goal["words"] else [])]
+def _of_goal(number: int, goal: GoalResult) -> Remark:
+    start_s, end_s = goal.start_s or 0.0, goal.end_s
+    lines = [counted(goal.sayings, "wording"), *([f"heard: {goal.words}"] if goal.words else [])]
     return Remark(
         round(start_s * TICKS_PER_S),
         round((start_s if end_s is None else end_s) * TICKS_PER_S),
-        f"{number} {goal['verdict']}",
-        f"Goal {number}, {goal['verdict']}: {goal['goal']}",
+        f"{number} {goal.verdict}",
+        f"Goal {number}, {goal.verdict}: {goal.goal}",
         lines,
-        goal["verdict"] == UNMET,
+        goal.verdict == UNMET,
     )
 
 
 def _of_events(item: StagedItem) -> Iterator[Remark]:
-    for event in item["events"]:
+    for event in item.events:
         given = {name: event["marks"].get(name) for name in MARKS}
         known = [mark for mark in given.values() if mark is not None]
         shown = {name: UNMARKED if mark is None else f"{mark:g}" for name, mark in given.items()}
-        told = ", ".join(f"{label} {shown[name]}" for name, label in MARKS.items())
-        reasons = ((name, label, event["marks"].get(f"{name}_reason")) for name, label in MARKS.items())
+        told = ", ".join(f"{label} {shown[name]}" for name, label in MARK_LABELS.items())
+        reasons = ((name, label, event["marks"].get(f"{name}_reason")) for name, label in MARK_LABELS.items())
         yield Remark(
             round(event["from_s"] * TICKS_PER_S),
             round(event["to_s"] * TICKS_PER_S),

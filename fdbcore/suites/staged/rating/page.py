@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import UNSET, to_builtins
 
@@ -23,14 +23,11 @@ from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
 from fdbcore.suites.staged.families import FamilyScore, RubricWording, rubrics_of_marks
+from fdbcore.suites.staged.marking import closing_tick
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
-from fdbcore.suites.staged.rating.sample import read_key
-from fdbcore.suites.staged.turns import closing_tick
+from fdbcore.suites.staged.rating.sample import KeyedDialogue, read_key
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.rating.rating_types import KeyedDialogue
 
 PACKAGE: Final = "fdbcore.suites.staged.rating"
 ENCODERS: Final = 2
@@ -41,10 +38,10 @@ TITLES: Final = {"turn_taking": "Turn-taking", "instruction_following": "Followi
 def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
     """Write the page of a sample, and return how many bytes it has. InputError if a recording cannot be played."""
     key = read_key(sample)
-    dialogues = [_dialogue(each) for each in key["dialogues"]]
-    families = {each["family"]: families_of(Path(each["call"]).parent).get(each["family"]) for each in key["dialogues"]}
+    dialogues = [_dialogue(each) for each in key.dialogues]
+    families = {each.family: families_of(Path(each.call).parent).get(each.family) for each in key.dialogues}
     data = {
-        "sample": key["sample"],
+        "sample": key.sample,
         "cannot_tell": CANNOT_TELL,
         "audio_type": CLIP_TYPE,
         "columns": COLUMNS,
@@ -61,7 +58,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
             n=len(dialogues),
             minutes=max(1, round(sum(each["length_s"] for each in dialogues) / 60)),
             data=data,
-            sounds=_sounds(key["dialogues"], show),
+            sounds=_sounds(key.dialogues, show),
         )
     )
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -85,13 +82,13 @@ def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
     """What a rater reads of a dialogue. InputError if its audio cannot be played any more."""
-    recording = Reading(Path(keyed["call"]))
+    recording = Reading(Path(keyed.call))
     if (why := changed_source(recording)) is not None:
-        raise InputError(f"{keyed['call']}: expected audio, got none: {why}")
+        raise InputError(f"{keyed.call}: expected audio, got none: {why}")
     brief = Brief.from_json(recording.meta["parties"]["A"]["brief"])
     return {
-        "name": keyed["dialogue"],
-        "family": keyed["family"],
+        "name": keyed.dialogue,
+        "family": keyed.family,
         "language": brief.language,
         "role": brief.role,
         "goals": [{"goal": goal.goal, "met": goal.met, "language": goal.language} for goal in brief.goals],
@@ -100,7 +97,7 @@ def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
 
 
 def _end_tick(recording: Reading) -> int:
-    return closing_tick([each for each in recording.events if each["side"] == "A"], recording.n_ticks)
+    return closing_tick(recording.events, recording.n_ticks)
 
 
 def _sounds(dialogues: list[KeyedDialogue], show: Callable[[str], None]) -> Iterator[tuple[str, str]]:
@@ -109,7 +106,7 @@ def _sounds(dialogues: list[KeyedDialogue], show: Callable[[str], None]) -> Iter
         waiting = []
         for number, each in enumerate(dialogues):
             show(f"encoding dialogue {number + 1} of {len(dialogues)}")
-            waiting.append((each["dialogue"], pool.submit(_sound, Path(each["call"]))))
+            waiting.append((each.dialogue, pool.submit(_sound, Path(each.call))))
             if len(waiting) > ENCODERS:
                 name, made = waiting.pop(0)
                 yield name, made.result()

@@ -12,17 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.suites.staged.families import LEVELS
+from fdbcore.suites.staged.rating.sample import RatingKey
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument
-    from fdbcore.suites.staged.rating.rating_types import RatingKey
 
 Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
 METRICS: Final[Sequence[Metric]] = get_args(Metric)
@@ -114,7 +111,7 @@ def _mark(text: str) -> float | None:
     return mark
 
 
-def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
+def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
     """The marks of the judge of some scores, means over the events of each dialogue.
 
     key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
@@ -123,8 +120,8 @@ def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None, problems
     """
     if scores["settings"]["judge"] is None:
         raise SettingsError(f"{path}: expected the marks of a judge (fdbcore score --judge), got scores without any")
-    names = None if key is None else {_call(each["call"]): each["dialogue"] for each in key["dialogues"]}
-    if key is not None and names is not None and len(names) < len(key["dialogues"]):
+    names = None if key is None else {_call(each.call): each.dialogue for each in key.dialogues}
+    if key is not None and names is not None and len(names) < len(key.dialogues):
         raise SettingsError(f"{path}: expected runs of different names in a sample, got several of one name")
     judge = DialogueRater(scores["settings"]["judge"], "judge")
     for item in scores["items"]:

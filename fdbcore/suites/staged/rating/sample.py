@@ -8,28 +8,50 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import write_json
+from fdbcore.recording.form import kept_of_form
 from fdbcore.runs.kept_scores import kept_scores
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedItem
-    from fdbcore.suites.staged.rating.rating_types import KeyedDialogue, RatingKey
 
 KEY: Final = "key.json"
 KEY_SCHEMA: Final = "fdbcore.rating_key/1"
-SCORES_SCHEMA: Final = "fdbcore.staged/1"
+SCORES_SCHEMAS: Final = ("fdbcore.staged/2", "fdbcore.staged/1")
+"""What is read of their dialogues is the same in both."""
 STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
 
 
-def scores_in(path: Path) -> StagedDocument | None:
+class KeyedDialogue(Struct, frozen=True):
+    """Which dialogue stands behind a name that says nothing."""
+
+    dialogue: Annotated[str, Meta(description="its name on the page and in ratings: D001")]
+    call: Annotated[str, Meta(description="folder of its recording, absolute")]
+    system: str
+    pacing: str
+    family: str
+    scenario: str
+    trial: int
+
+
+class RatingKey(Struct, frozen=True):
+    """The key of a sample. Raters do not get it."""
+
+    schema: Literal["fdbcore.rating_key/1"]
+    suite: Literal["staged"]
+    sample: Annotated[str, Meta(description="tells samples apart, and says nothing")]
+    seed: int
+    dialogues: Annotated[list[KeyedDialogue], Meta(description="in the order of the page")]
+
+
+def scores_in(path: Path) -> Mapping[str, Any] | None:
     """The scores of staged dialogues; None if there are none.
 
     path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.
     """
-    return cast("StagedDocument | None", kept_scores(path, SCORES_SCHEMA))
+    return next((found for each in SCORES_SCHEMAS if (found := kept_scores(path, each)) is not None), None)
 
 
 def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:
@@ -39,7 +61,7 @@ def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKe
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingsError(f"--out {out}: expected a new or empty folder, got one that holds something")
-    items: dict[Path, StagedItem] = {}
+    items: dict[Path, Mapping[str, Any]] = {}
     for path in paths:
         if (scores := scores_in(path)) is None:
             raise SettingsError(f"{path}: expected scores that fdbcore score --suite staged RUN has made, got none")
@@ -47,14 +69,13 @@ def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKe
     if n > len(items):
         raise SettingsError(f"--sample {n}: expected at most {len(items)}, so many dialogues are scored")
     drawn = drawn_evenly(list(items.items()), n, seed)
-    key: RatingKey = {
-        "schema": KEY_SCHEMA,
-        "suite": "staged",
-        "sample": hashlib.sha256(json.dumps([seed, *(str(call) for call, _ in drawn)]).encode()).hexdigest()[:8],
-        "seed": seed,
-        "dialogues": [_keyed(f"D{number:03}", *each) for number, each in enumerate(drawn, 1)],
-    }
-    write_json(out / KEY, key)
+    sample = hashlib.sha256(json.dumps([seed, *(str(call) for call, _ in drawn)]).encode()).hexdigest()[:8]
+    dialogues = [
+        KeyedDialogue(f"D{number:03}", str(call), *(item[name] for name in (*STRATA, "scenario", "trial")))
+        for number, (call, item) in enumerate(drawn, 1)
+    ]
+    key = RatingKey(KEY_SCHEMA, "staged", sample, seed, dialogues)
+    write_json(out / KEY, to_builtins(key))
     return key
 
 
@@ -64,18 +85,6 @@ def _recording(scores: Path, call: str) -> Path:
     if not path.is_dir():
         raise SettingsError(f"{scores}: expected its recording {path}, found none: begin in the folder of that scoring")
     return path
-
-
-def _keyed(name: str, call: Path, item: StagedItem) -> KeyedDialogue:
-    return {
-        "dialogue": name,
-        "call": str(call),
-        "system": item["system"],
-        "pacing": item["pacing"],
-        "family": item["family"],
-        "scenario": item["scenario"],
-        "trial": item["trial"],
-    }
 
 
 def drawn_evenly(items: Sequence[tuple[Path, Mapping[str, Any]]], n: int, seed: int) -> list[tuple[Path, Any]]:
@@ -105,8 +114,7 @@ def drawn_evenly(items: Sequence[tuple[Path, Mapping[str, Any]]], n: int, seed: 
 
 def read_key(path: Path) -> RatingKey:
     """The key of a sample, by its folder or its file. InputError if there is none."""
-    file = path / KEY if path.is_dir() else path
-    content = read_json(file) if file.is_file() else None
-    if not isinstance(content, dict) or content.get("schema") != KEY_SCHEMA:
+    key: RatingKey | None = kept_of_form(path / KEY if path.is_dir() else path, KEY_SCHEMA, RatingKey)
+    if key is None:
         raise InputError(f"{path}: expected the folder of a sample (fdbcore agree --sample), or its {KEY}, got none")
-    return cast("RatingKey", content)
+    return key

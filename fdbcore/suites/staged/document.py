@@ -1,0 +1,149 @@
+"""The scores document of staged dialogues: everything that can be computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, to_builtins
+
+from fdbcore.analysis.judging_types import JudgingSpent
+from fdbcore.results.document import PooledWith, Scores, problem_entries
+from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.curves import StagedCurve, curves_of
+from fdbcore.suites.staged.examined import StagedExamined, StagedExaminer, StagedVariance, examiners_of, variance_of
+from fdbcore.suites.staged.findings import StagedFinding, findings_of
+from fdbcore.suites.staged.goals import GoalResult
+from fdbcore.suites.staged.published import StagedPublished, published, published_rows
+from fdbcore.suites.staged.rows import RULE, differences_of, groups_of, passes_of_group, rows_of, rule_of
+from fdbcore.suites.staged.variants import OtherSetup, StagedVariant, variant_of
+from fdbcore.types import Problem
+
+SCHEMA: Final = "fdbcore.staged/2"
+
+
+class StagedCondition(Struct, frozen=True):
+    """A condition: an examiner, who plays side A, under one pacing. Different ones are never put together."""
+
+    pacing: str
+    examiner: str
+
+
+class StagedJudging(JudgingSpent):
+    """How judges were asked, and what that took, whenever it was."""
+
+    rubrics: Annotated[list[int], Meta(description="the wordings, from 1")]
+    reasons: Annotated[int, Meta(description="of marks in the main tables")]
+    unquoted: Annotated[int, Meta(description="reasons that quote neither words nor a time; their marks are scored")]
+
+
+class StagedSettings(PooledWith, frozen=True, kw_only=True):
+    """How the figures were computed."""
+
+    transcriber: Annotated[str | None, Meta(description="judged goals that nobody heard during the call")]
+    judge: str | None
+    passes: Annotated[dict[str, float], Meta(description="the least of each measure that a dialogue needs to pass")]
+
+
+class StagedItem(Struct, frozen=True):
+    """A dialogue."""
+
+    call: Annotated[str, Meta(description="folder of its recording")]
+    system: str
+    trial: int
+    scenario: str
+    family: str
+    class_: str
+    pacing: str
+    examiner: str
+    language: str
+    reason: str | None
+    spoke_first: bool
+    only_echo: bool
+    goals: list[GoalResult]
+    measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")]
+    task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
+    examined: Annotated[StagedExamined | None, Meta(description="null: it cannot be told")]
+
+    @classmethod
+    def of(cls, case: StagedCase) -> StagedItem:
+        """The dialogue as it was scored."""
+        return cls(
+            str(case.path),
+            case.system,
+            case.trial,
+            case.scenario,
+            case.family,
+            case.class_,
+            case.pacing,
+            case.examiner,
+            case.language,
+            case.reason,
+            case.spoke_first,
+            case.only_echo,
+            list(case.goals),
+            case.values,
+            [] if case.judged is None else case.judged.events,
+            None if case.judged is None else case.judged.task,
+            None if case.examined is None else StagedExamined.of(case.examined),
+        )
+
+
+class StagedDocument(Scores, frozen=True, kw_only=True):
+    """The scores of staged dialogues."""
+
+    schema: Literal["fdbcore.staged/2"]
+    settings: StagedSettings
+    conditions: Annotated[dict[str, StagedCondition], Meta(description="by their names")]
+    published: Annotated[StagedPublished | None, Meta(description="null unless asked for")]
+    curves: Annotated[list[StagedCurve], Meta(description="over time and by goal")]
+    findings: Annotated[list[StagedFinding], Meta(description="of systems with a slow examiner")]
+    variants: Annotated[list[StagedVariant], Meta(description="by further transcribers, judges and wordings")]
+    judging: Annotated[StagedJudging | None, Meta(description="null without a judge")]
+    examiners: Annotated[list[StagedExaminer], Meta(description="the examiners, measured themselves")]
+    variance: list[StagedVariance]
+    items: list[StagedItem]
+
+
+def document(
+    cases: Sequence[StagedCase],
+    problems: Sequence[Problem],
+    hears: str | None = None,
+    marks: str | None = None,
+    lost: Sequence[LostCase] = (),
+    rule: Mapping[str, float] | None = None,
+    variants: Sequence[OtherSetup] = (),
+    judging: StagedJudging | None = None,
+    with_published: bool = False,
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything that can be computed from these dialogues, a `StagedDocument` as JSON values.
+
+    hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
+    rule: what a dialogue needs to pass, see `rows.rule_of`. variants: what others hear and judge. judging: how judges
+    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published.
+    """
+    rule = rule_of(RULE) if rule is None else rule
+    groups, families = groups_of(cases, lost), list(dict.fromkeys(case.family for case in cases))
+    compared, beside = differences_of(groups), published() if with_published else None
+    made = StagedDocument(
+        schema=SCHEMA,
+        settings=StagedSettings(transcriber=hears, judge=marks, passes=dict(rule), family=len(compared)),
+        conditions={group.condition: StagedCondition(group.pacing, group.examiner) for group in groups},
+        rows=[*rows_of(groups, families), *(published_rows(beside) if beside else ())],
+        differences=compared,
+        passes=[row for group in groups for row in passes_of_group(group, families, rule)],
+        published=None if beside is None else beside.told,
+        curves=[curve for group in groups for curve in curves_of(group)],
+        findings=list(findings_of(groups, compared)),
+        variants=[variant_of(groups, each) for each in variants],
+        judging=judging,
+        examiners=list(examiners_of(cases, lost)),
+        variance=list(variance_of(cases)),
+        items=list(map(StagedItem.of, cases)),
+        problems=problem_entries(problems),
+        warnings=list(warnings),
+    )
+    found: dict[str, Any] = to_builtins(made)
+    return found
