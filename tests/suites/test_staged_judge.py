@@ -368,14 +368,14 @@ def test_the_median_of_repeats_and_their_spread(dialogue: Path) -> None:
     drawn = [each["turn_taking"] for each in found.draws([1])]
     shares = [drawn.count(value) / len(drawn) for value in (1.0, 4.0, 5.0)]
     assert np.allclose(shares, [7 / 27, 13 / 27, 7 / 27], atol=0.15), "of the 27 sets of three"
-    group = Group("slow", "scripted", "s", {
-        name: [StagedCase(dialogue, "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
-                          draws=found.draws([number]))]
+    group = Group("slow", "slow", "scripted", "s", [
+        StagedCase(dialogue, "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
+                   draws=found.draws([number]))
         for number, name in enumerate("abcdefghij")
-    })  # fmt: skip
-    (row,) = rows_of(group, [None])
-    low, high = row["measures"]["turn_taking"]["ci95"] or (4.0, 4.0)
-    assert row["measures"]["turn_taking"]["mean"] == 4.0
+    ])  # fmt: skip
+    (row,) = rows_of([group], ["daily"])
+    low, high = row.measures["turn_taking"].ci95 or (4.0, 4.0)
+    assert row.measures["turn_taking"].value == 4.0
     assert low < 4.0 <= high, "all medians agree, but not the repeats"
 
 

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
+from helpers.score_rows import rows, value
 from scipy.io import wavfile
 
 from benchmarks.voices.clips import Phrase, phrases_of
@@ -23,6 +24,7 @@ from benchmarks.voices.packages import TUNING, fetched
 from benchmarks.voices.speech import RATE_HZ
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.suites.staged.scales import SCALES
 from fdbcore.types import TICKS_PER_S
 
 pytestmark = pytest.mark.skipif(
@@ -93,8 +95,8 @@ def held_and_scored(folder: Path, pacing: str, voice: Path) -> dict[str, Any]:
         )
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    rows = {row["system"]: {name: of["mean"] for name, of in row["measures"].items()} for row in document["rows"]}
-    return {"pacing": pacing, "rows": rows, "items": document["items"], "examiners": document["examiners"]}
+    found = {row["system"]: {scale.id: value(row, scale.id) for scale in SCALES} for row in rows(document)}
+    return {"pacing": pacing, "rows": found, "items": document["items"], "examiners": document["examiners"]}
 
 
 def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: str) -> None:

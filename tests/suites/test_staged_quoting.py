@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fdbcore.suites.staged.quoting import quotes
+from fdbcore.suites.staged.judging import quotes
 
 SAID = ("Well, I'd like two large lattes, please.", "So that is one blue mug for you.", "三時に予約しました。")
 

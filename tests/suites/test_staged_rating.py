@@ -28,10 +28,11 @@ from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.recording.files import write_json
 from fdbcore.report.schemas import as_text
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.document import document
+from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.rating.sample import drawn_evenly
 from fdbcore.suites.staged.schemas import DOCUMENTS, schema, schema_file
-from fdbcore.suites.staged.scoring import document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -77,7 +78,7 @@ def judged(run: Path, judge: str, marks: Mapping[int, float], call: Path | None 
         if call is not None:
             shutil.copytree(call, path)
         values = {"turn_taking": marks[number]} if number in marks else {}
-        goals = [GoalResult("g", "met", 1, 0, 100)]
+        goals = [GoalResult("g", "met", 1, 0.0, 1.0)]
         cases.append(StagedCase(path, system, 1, f"{family}.one.01", family, "one", pacing, "en", goals, values=values))
     write_json(run.parent / judge / "scores.json", document(cases, [], "told", judge))
     return run.parent / judge

@@ -94,14 +94,14 @@ def item(*verdicts: str) -> dict[str, Any]:
     ]
     return {
         "call": "run/call", "system": "s", "trial": 1, "scenario": "daily.ordering.90", "family": "daily",
-        "class_": "ordering", "pacing": "slow", "language": "en", "reason": None, "spoke_first": False,
-        "only_echo": False,
+        "class_": "ordering", "pacing": "slow", "examiner": "scripted", "language": "en", "reason": None,
+        "spoke_first": False, "only_echo": False,
         "goals": goals, "measures": {"turn_taking": 3.5},
         "events": [
             {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,
              "marks": {"turn_taking": 2, "turn_taking_reason": "late", "instruction_following": None}},
         ],
-        "task": {"score": None, "reason": "nothing was said"},
+        "task": {"score": None, "reason": "nothing was said"}, "examined": None,
     }  # fmt: skip
 
 
