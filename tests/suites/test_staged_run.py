@@ -495,7 +495,7 @@ class TestScores:
         for option in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
             alone = ran("score", "--suite", "staged", held, *option)
             assert (alone.exit_code, alone.stdout) == (2, "")
-            assert f"{option}: expected --judge beside it, got none" in alone.stderr
+            assert f"{option[0]}: expected --judge beside it, got none" in alone.stderr
 
     def test_a_repeat_that_was_refused_is_paid_for_and_told_as_one_of_three(
         self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
