@@ -130,7 +130,7 @@ def _judging(run: Path, calls: int) -> None:
         assert server.stdout is not None
         address = f"openai:gpt-5-nano?base_url={server.stdout.readline().strip()}&key_variable=FDBCORE_BENCH_KEY"
         judges = [judge(address)]
-        planned = requests_of(cases, [heard], judges, [Setup(0, 0, 0)], 1)
+        planned = requests_of(cases, {"told": heard}, [Setup("told", judges[0], 0)], 1)
         requests = [each for own in planned for each in own.requests]
         judges[0].mark(
             requests[0].question.rubric, requests[0].question.evidence

@@ -22,7 +22,7 @@ from fdbcore.cli.main import main
 from fdbcore.stats.bootstrap import Floats
 from fdbcore.suites.staged.document import StagedDocument
 from fdbcore.suites.staged.judging import early_means
-from fdbcore.suites.staged.published import published, published_rows
+from fdbcore.suites.staged.released import published, published_rows
 from fdbcore.suites.staged.replied import dialogue_scores
 from fdbcore.suites.staged.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -53,8 +52,8 @@ def dialogue(brief: Brief, verdicts: Sequence[Verdict], by_words: bool = True, p
         for goal, verdict, own in zip(brief.goals, verdicts, floors, strict=True)
     ]
     return StagedCase(
-        Path(f"{brief.id}.{pacing}"), "s", 1, brief.id, brief.id.partition(".")[0], "any", pacing, brief.language,
-        goals, "scripted" if by_words else "llm:m", values=goal_values(goals),
+        f"{brief.id}.{pacing}", "s", 1, brief.id, brief.id.partition(".")[0], "any", pacing, brief.language,
+        goals, examiner="scripted" if by_words else "llm:m", values=goal_values(goals),
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all
+from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types.words import TimedWord
@@ -130,13 +130,14 @@ def judged_of(
     judges: Sequence[Judge],
     family: str = "none",
     hears: Transcriber | None = None,
-    setups: Sequence[Setup] = (Setup(0, 0, 0),),
     repeats: int = 1,
     desk: Desk | None = None,
 ) -> tuple[list[DialogueMarks], MarkedDialogues]:
-    case = StagedCase(dialogue, "s", 1, "x", family, "", "slow", "en", [])
+    case = StagedCase(str(dialogue), "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
-    found = mark_all([case], [{dialogue: heard}], judges, setups, repeats, desk or Desk(), 4, lambda text: None)
+    setups = [Setup("words", each, 0) for each in judges]
+    planned = requests_of([case], {"words": {dialogue: heard}}, setups, repeats)
+    found = mark_all(planned, repeats, desk or Desk(), 4, lambda text: None)
     return [found.by_setup[setup][dialogue] for setup in setups], found
 
 
@@ -369,7 +370,7 @@ def test_the_median_of_repeats_and_their_spread(dialogue: Path) -> None:
     shares = [drawn.count(value) / len(drawn) for value in (1.0, 4.0, 5.0)]
     assert np.allclose(shares, [7 / 27, 13 / 27, 7 / 27], atol=0.15), "of the 27 sets of three"
     group = Group("slow", "slow", "scripted", "s", [
-        StagedCase(dialogue, "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
+        StagedCase(str(dialogue), "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
                    draws=found.draws([number]))
         for number, name in enumerate("abcdefghij")
     ])  # fmt: skip

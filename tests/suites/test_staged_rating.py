@@ -31,7 +31,7 @@ from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.rating.sample import drawn_evenly
+from fdbcore.suites.staged.rating.ratings import drawn_evenly
 from fdbcore.suites.staged.schemas import DOCUMENTS, schema, schema_file
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def judged(run: Path, judge: str, marks: Mapping[int, float], call: Path | None 
             shutil.copytree(call, path)
         values = {"turn_taking": marks[number]} if number in marks else {}
         goals = [GoalResult("g", "met", 1, 0.0, 1.0)]
-        cases.append(StagedCase(path, system, 1, f"{family}.one.01", family, "one", pacing, "en", goals, values=values))
+        cases.append(
+            StagedCase(str(path), system, 1, f"{family}.one.01", family, "one", pacing, "en", goals, values=values)
+        )
     write_json(run.parent / judge / "scores.json", document(cases, [], "told", judge))
     return run.parent / judge
 

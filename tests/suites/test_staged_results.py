@@ -9,7 +9,6 @@ from dataclasses import replace
 from fractions import Fraction
 from html import unescape
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -45,7 +44,7 @@ def case(
     """A dialogue with these values; the name of its scenario begins with its family."""
     family = scenario.partition(".")[0]
     return StagedCase(
-        Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, scenario, family, "any", pacing, "en",
+        f"{system}-{pacing}-{scenario}-{trial}", system, trial, scenario, family, "any", pacing, "en",
         [GoalResult("g", "met", 1, 0.0, 1.0)], has_task_score="task_score" in values, values=dict(values),
     )  # fmt: skip
 
@@ -317,12 +316,10 @@ class TestCurves:
         """One event from 10 to 20 s lies 5 s in each of two bins; another from 15 to 16 s, and one without marks."""
         marks = [(10.0, 20.0, 4, 3), (15.0, 16.0, 1, 5), (0.0, 9.0, None, 2)]
         made = case("daily.1", {})
-        made.judged = DialogueMarks(
-            [
-                {"from_s": start_s, "to_s": end_s, "marks": {"turn_taking": first, "instruction_following": second}}
-                for start_s, end_s, first, second in marks
-            ]
-        )
+        made.events = [
+            {"from_s": start_s, "to_s": end_s, "marks": {"turn_taking": first, "instruction_following": second}}
+            for start_s, end_s, first, second in marks
+        ]
         assert in_bins(made)[:2, 0].tolist() == [4.0, pytest.approx((5 * 4 + 1) / 6)]
         assert in_bins(made)[:2, 1].tolist() == [3.0, pytest.approx((5 * 3 + 5) / 6)]
         assert np.isnan(in_bins(made)[2:]).all()
@@ -422,16 +419,16 @@ class TestMeansOfEvents:
         for name, own in marks.items():
             made = case(name, {"turn_taking": 3.0})
             given = [dict(zip(("turn_taking", "instruction_following"), each, strict=True)) for each in own]
-            made.judged = DialogueMarks([{"from_s": 0.0, "to_s": 1.0, "marks": each} for each in given])
+            made.events = [{"from_s": 0.0, "to_s": 1.0, "marks": each} for each in given]
             cases.append(made)
         found = document([*cases, case("daily.1", {}, "unjudged")], [])
-        own = [row for row in rows(found, "overall", None) if row["subset"].startswith("mean of events")]
-        assert [(row["system"], row["subset"]) for row in own] == [
+        over_events = [row for row in rows(found, "overall", None) if row["subset"].startswith("mean of events")]
+        assert [(row["system"], row["subset"]) for row in over_events] == [
             ("s", "mean of events"),
             ("s", "mean of events, daily"),
             ("s", "mean of events, safety"),
         ]
-        whole = own[0]["measures"]
+        whole = over_events[0]["measures"]
         assert (whole["turn_taking"]["value"], whole["turn_taking"]["n"]) == (17 / 6, 6)
         assert (whole["instruction_following"]["value"], whole["instruction_following"]["n"]) == (20 / 7, 7)
         low, high = whole["turn_taking"]["ci95"]
@@ -565,7 +562,7 @@ class TestFindings:
                 events.append({"from_s": 15.0 * k, "to_s": 15.0 * k + 6, "marks": given})
                 x.append((k + 0.5) / 4)
                 y.append(following - taking)
-            made.judged = DialogueMarks(events)
+            made.events = events
             cases.append(made)
         (found,) = document(cases, [])["findings"]
         assert found["slope"] is not None

@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -27,6 +26,7 @@ from fakes.pcm_server import PcmServer
 from helpers.exec_scripts import script
 from helpers.score_rows import rows, value
 from helpers.staged_runs import MUG, beeping_run
+from msgspec.structs import replace
 
 from fdbcore import clock
 from fdbcore.cli.main import main
@@ -662,7 +662,7 @@ def planted(system: str, pacing: str, met: Sequence[Sequence[float]], timing: fl
     """Cases of a system: for each scenario the goals met in each trial."""
     return [
         StagedCase(
-            Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, f"daily.ordering.{scenario}", "daily",
+            f"{system}-{pacing}-{scenario}-{trial}", system, trial, f"daily.ordering.{scenario}", "daily",
             "ordering", pacing, "en", [GoalResult("g", "met", 1, 0.0, 1.0)],
             values={"goals_met": share, "timing": timing},
         )
@@ -721,7 +721,7 @@ def test_each_scenario_has_the_same_weight_and_intervals_are_over_those_that_are
     cases: list[StagedCase] = []
     for scenario, marks in trials.items():
         for number, mark in enumerate(marks, 1):
-            path, family = Path("run") / f"{scenario}-{number}", scenario.partition(".")[0]
+            path, family = f"run/{scenario}-{number}", scenario.partition(".")[0]
             case = StagedCase(path, "s", number, scenario, family, "", "slow", "en", [])
             case.values = {} if mark is None else {"task_score": mark}
             cases.append(case)

@@ -13,7 +13,7 @@ from fakes.browser import opened_page
 
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.suites.staged.view import picture, remarks
+from fdbcore.suites.staged.card import picture, remarks
 from fdbcore.types.scorecard import ScoredCase
 
 SCENARIO = "correction.next-turn.01"

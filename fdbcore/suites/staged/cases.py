@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from fdbcore.analysis.order import planned_cases
 from fdbcore.endpoints.examiner.actor import SCRIPTED
@@ -17,6 +18,7 @@ from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.examined import Examined, examined
+from fdbcore.measures.examiner_rule import fault
 from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
@@ -28,7 +30,6 @@ from fdbcore.recording.labels import KeptLabels
 from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of, refuse_damaged_events
-from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.types import Problem
 from fdbcore.types.examiner_events import SPOKE_FIRST
 
@@ -61,21 +62,44 @@ BY_CHANCE: Final = {
 }
 """How often a system that hears nothing would stop, each with the measure that it stands beside."""
 
+PROVEN: Final = (
+    "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
+    "contradicted", "deaf", "stalled", "muted",
+)  # fmt: skip
+"""What is counted of an examiner, each with its proof; fields of `Examined`."""
+
 Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 """Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
 
 
-@dataclass(slots=True)
-class StagedCase:
-    """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
+class ExaminerProof(Struct, frozen=True):
+    """Where something shows in a recording. what: the event, in words."""
 
-    examiner: who plays side A; dialogues of different ones are never put together. seed: of the examiner. examined:
-    what it did, if that can be told. has_task_score: a judge was asked for the score of its family, and may have left
-    it out. only_echo: B spoke, and all of it is echo of A. draws: of one that was judged several times, its judged
-    values by other sets of repeats, which its interval draws from.
-    """
+    tick: int
+    what: str
 
-    path: Path
+
+class StagedExamined(Struct, frozen=True):
+    """What the examiner of a dialogue did."""
+
+    opened: Annotated[bool | None, Meta(description="it spoke before the system; null if neither spoke")]
+    sayings: Annotated[int, Meta(description="what it said for goals, and its closing statement")]
+    reactions_ms: list[int]
+    fault: Annotated[str | None, Meta(description="why the call is invalid by the rule, if it is not held to it")]
+    proofs: Annotated[dict[str, list[ExaminerProof]], Meta(description="by what is counted of an examiner")]
+
+    @classmethod
+    def of(cls, found: Examined) -> StagedExamined:
+        """An examiner in one call."""
+        proofs = {name: [ExaminerProof(each.tick, each.what) for each in getattr(found, name)] for name in PROVEN}
+        given = {name: own for name, own in proofs.items() if own}
+        return cls(found.opened, found.sayings, list(found.reactions_ms), fault(found), given)
+
+
+class StagedItem(Struct):
+    """A dialogue."""
+
+    call: Annotated[str, Meta(description="folder of its recording")]
     system: str
     trial: int
     scenario: str
@@ -84,17 +108,43 @@ class StagedCase:
     pacing: str
     language: str
     goals: Sequence[GoalResult]
-    examiner: str = SCRIPTED
-    reason: str | None = None
-    spoke_first: bool = False
-    only_echo: bool = False
+    examiner: Annotated[str, Meta(description="who plays side A; different ones are never put together")] = SCRIPTED
+    reason: Annotated[str | None, Meta(description="why it ended early")] = None
+    spoke_first: Annotated[bool, Meta(description="the system spoke before the examiner had opened")] = False
+    only_echo: Annotated[bool, Meta(description="all that the system said is echo of the examiner")] = False
+    examined: Annotated[StagedExamined | None, Meta(description="null: it cannot be told")] = None
+    values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")] = field(
+        name="measures", default_factory=dict
+    )
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")] = []
+    task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")] = (
+        None
+    )
+
+
+class StagedCase(StagedItem):
+    """A dialogue while it is scored.
+
+    seed: of the examiner; examination: what it did. has_task_score: a judge was asked for the score of its family, and
+    may have left it out. draws: of one that was judged several times, its judged values by other sets of repeats, which
+    its interval draws from.
+    """
+
     seed: int = 0
-    examined: Examined | None = None
-    judged: DialogueMarks | None = None
+    examination: Examined | None = None
     has_task_score: bool = False
-    values: dict[str, float] = field(default_factory=dict)
     draws: Sequence[Mapping[str, float]] = ()
     moments: Sequence[ScoredMoment] = ()
+
+    @property
+    def path(self) -> Path:
+        """The folder of its recording."""
+        return Path(self.call)
+
+    @property
+    def item(self) -> StagedItem:
+        """The dialogue as it was scored."""
+        return StagedItem(*(getattr(self, name) for name in StagedItem.__struct_fields__))
 
     @property
     def is_recited(self) -> bool:
@@ -249,9 +299,9 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
-    columns = planned.get("columns", {})
+    columns, examination = planned.get("columns", {}), examined(recording)
     case = StagedCase(
-        path=path,
+        call=str(path),
         system=planned["system"],
         trial=planned["trial"],
         scenario=brief.id,
@@ -265,7 +315,8 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
         only_echo=bool(recording.suspect_spans["B"]) and not len(recording.dialogue.ipus["B"]),
         seed=examiner["seed"],
-        examined=examined(recording),
+        examined=None if examination is None else StagedExamined.of(examination),
+        examination=examination,
     )
     case.values.update(goal_values(case.goals))
     _time(case, recording.dialogue)

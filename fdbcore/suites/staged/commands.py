@@ -77,8 +77,7 @@ def _json(found: ScenarioSet) -> str:
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.checks import by_reason, lacks, near_duplicates
-    from fdbcore.suites.staged.reading import look_at
+    from fdbcore.suites.staged.reading import by_reason, lacks, look_at, near_duplicates
     from fdbcore.suites.staged.screen import summary
 
     found, faults = look_at(options["file"])

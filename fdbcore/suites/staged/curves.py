@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_columns, bootstrap_times
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import BINS, binned_means
+from fdbcore.suites.staged.judging import BINS, binned_means, marks_of_events, spans_of
 from fdbcore.suites.staged.rows import Group, StagedPlace
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.scorecard import Interval
@@ -66,10 +66,9 @@ def curves_of(group: Group) -> Iterator[StagedCurve]:
 def in_bins(case: StagedCase) -> Floats:
     """(bins, curves) of a dialogue; NaN where it has no score."""
     found = np.full((len(BINS), len(CURVES)), np.nan)
-    if case.judged is not None:
-        spans_s = case.judged.spans_s
-        is_timed = spans_s[:, 1] > spans_s[:, 0]
-        found[:, :2] = binned_means(spans_s[is_timed], case.judged.marks[is_timed])
+    spans_s, marks = spans_of(case.events), marks_of_events(case.events)
+    is_timed = spans_s[:, 1] > spans_s[:, 0]
+    found[:, :2] = binned_means(spans_s[is_timed], marks[is_timed])
     starts_s = np.array([each.tick / TICKS_PER_S for each in case.moments])
     scores = np.array([each.score for each in case.moments])
     for row, (start_s, end_s) in enumerate(BINS):
@@ -84,10 +83,9 @@ def of_goals(case: StagedCase) -> Floats:
     for row, goal in enumerate(case.goals):
         if (ticks := goal.ticks) is None:
             continue
-        if case.judged is not None:
-            starts, marks = case.judged.spans_s[:, 0] * TICKS_PER_S, case.judged.marks
-            own = marks[(ticks.start <= starts) & (starts < ticks.end) & ~np.isnan(marks).any(axis=1)]
-            found[row, :2] = np.mean(own, axis=0) if len(own) else np.nan
+        starts, marks = spans_of(case.events)[:, 0] * TICKS_PER_S, marks_of_events(case.events)
+        own = marks[(ticks.start <= starts) & (starts < ticks.end) & ~np.isnan(marks).any(axis=1)]
+        found[row, :2] = np.mean(own, axis=0) if len(own) else np.nan
         scores = [each.score for each in case.moments if ticks.start <= each.tick < ticks.end]
         found[row, 2] = np.mean(scores) if scores else np.nan
     return found

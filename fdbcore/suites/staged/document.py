@@ -9,12 +9,11 @@ from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.results.document import PooledWith, Scores, problem_entries
-from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, curves_of
-from fdbcore.suites.staged.examined import StagedExamined, StagedExaminer, StagedVariance, examiners_of, variance_of
+from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.findings import StagedFinding, findings_of
-from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.published import StagedPublished, published, published_rows
+from fdbcore.suites.staged.released import StagedPublished, published, published_rows
 from fdbcore.suites.staged.rows import RULE, differences_of, groups_of, passes_of_group, rows_of, rule_of
 from fdbcore.suites.staged.variants import OtherSetup, StagedVariant, variant_of
 from fdbcore.types import Problem
@@ -43,51 +42,6 @@ class StagedSettings(PooledWith, frozen=True, kw_only=True):
     transcriber: Annotated[str | None, Meta(description="judged goals that nobody heard during the call")]
     judge: str | None
     passes: Annotated[dict[str, float], Meta(description="the least of each measure that a dialogue needs to pass")]
-
-
-class StagedItem(Struct, frozen=True):
-    """A dialogue."""
-
-    call: Annotated[str, Meta(description="folder of its recording")]
-    system: str
-    trial: int
-    scenario: str
-    family: str
-    class_: str
-    pacing: str
-    examiner: str
-    language: str
-    reason: str | None
-    spoke_first: bool
-    only_echo: bool
-    goals: list[GoalResult]
-    measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
-    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")]
-    task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
-    examined: Annotated[StagedExamined | None, Meta(description="null: it cannot be told")]
-
-    @classmethod
-    def of(cls, case: StagedCase) -> StagedItem:
-        """The dialogue as it was scored."""
-        return cls(
-            str(case.path),
-            case.system,
-            case.trial,
-            case.scenario,
-            case.family,
-            case.class_,
-            case.pacing,
-            case.examiner,
-            case.language,
-            case.reason,
-            case.spoke_first,
-            case.only_echo,
-            list(case.goals),
-            case.values,
-            [] if case.judged is None else case.judged.events,
-            None if case.judged is None else case.judged.task,
-            None if case.examined is None else StagedExamined.of(case.examined),
-        )
 
 
 class StagedDocument(Scores, frozen=True, kw_only=True):
@@ -141,7 +95,7 @@ def document(
         judging=judging,
         examiners=list(examiners_of(cases, lost)),
         variance=list(variance_of(cases)),
-        items=list(map(StagedItem.of, cases)),
+        items=[case.item for case in cases],
         problems=problem_entries(problems),
         warnings=list(warnings),
     )

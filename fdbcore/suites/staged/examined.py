@@ -14,22 +14,16 @@ from msgspec import Meta, Struct
 
 from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.measures.examined import Examined
-from fdbcore.measures.examiner_rule import BY, fault
+from fdbcore.measures.examiner_rule import BY
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, fitted, table, wrapped
 from fdbcore.stats.bootstrap import Floats, quantile
 from fdbcore.stats.variance import REPEATED, REST, variance_shares
-from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.cases import PROVEN, LostCase, StagedCase
 from fdbcore.suites.staged.rows import ORDER
 from fdbcore.suites.staged.scales import COMPARED, LABELS
 from fdbcore.types.scorecard import Interval
-
-PROVEN: Final = (
-    "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
-    "contradicted", "deaf", "stalled", "muted",
-)  # fmt: skip
-"""What is counted of an examiner, each with its proof; fields of `Examined`."""
 
 SCENARIO, SYSTEM, EXAMINER = "scenario", "system", "examiner"
 FACTORS: Final = (SCENARIO, SYSTEM, EXAMINER)
@@ -76,30 +70,6 @@ VARIANCE_NOTE: Final = (
     "seeds, and different examiners, change on one system in one scenario."
 )
 ONE_TRIAL: Final = " With one trial a seed it holds, too, what the system varies by itself."
-
-
-class ExaminerProof(Struct, frozen=True):
-    """Where something shows in a recording. what: the event, in words."""
-
-    tick: int
-    what: str
-
-
-class StagedExamined(Struct, frozen=True):
-    """What the examiner of a dialogue did."""
-
-    opened: Annotated[bool | None, Meta(description="it spoke before the system; null if neither spoke")]
-    sayings: Annotated[int, Meta(description="what it said for goals, and its closing statement")]
-    reactions_ms: list[int]
-    fault: Annotated[str | None, Meta(description="why the call is invalid by the rule, if it is not held to it")]
-    proofs: Annotated[dict[str, list[ExaminerProof]], Meta(description="by what is counted of an examiner")]
-
-    @classmethod
-    def of(cls, found: Examined) -> StagedExamined:
-        """An examiner in one call."""
-        proofs = {name: [ExaminerProof(each.tick, each.what) for each in getattr(found, name)] for name in PROVEN}
-        given = {name: own for name, own in proofs.items() if own}
-        return cls(found.opened, found.sayings, list(found.reactions_ms), fault(found), given)
 
 
 class ExaminerReactions(Struct, frozen=True):
@@ -151,8 +121,8 @@ def examiners_of(cases: Sequence[StagedCase], lost: Sequence[LostCase]) -> Itera
     """A row for each examiner under each pacing."""
     by_key: dict[tuple[str, str], list[Examined]] = {}
     for case in cases:
-        if case.examined is not None:
-            by_key.setdefault((case.pacing, case.examiner), []).append(case.examined)
+        if case.examination is not None:
+            by_key.setdefault((case.pacing, case.examiner), []).append(case.examination)
     faulty = Counter((each.pacing, each.examiner) for each in lost if BY in each.reason and each.pacing in ORDER)
     for pacing, examiner in sorted({*by_key, *faulty}, key=lambda key: (ORDER.index(key[0]), key)):
         own = by_key.get((pacing, examiner), [])

@@ -109,22 +109,22 @@ class DialogueMarks:
                 found[mark] = float(marks[known].mean())
                 found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
         if set(MARKS) <= {*medians}:
-            binned = binned_means(self.spans_s, np.stack([medians[mark] for mark in MARKS], axis=1))
+            binned = binned_means(spans_of(self.events), np.stack([medians[mark] for mark in MARKS], axis=1))
             found |= early_means(binned)
         if "task_score" in medians and not np.isnan(medians["task_score"][0]):
             found["task_score"] = float(medians["task_score"][0])
         return found
 
-    @property
-    def spans_s(self) -> Floats:
-        """(events, 2): where each begins and ends."""
-        return np.array([(event["from_s"], event["to_s"]) for event in self.events], float).reshape(-1, 2)
 
-    @property
-    def marks(self) -> Floats:
-        """(events, 2): MARKS of each; NaN where one is missing."""
-        found = [[_number(event["marks"].get(name)) for name in MARKS] for event in self.events]
-        return np.array(found, float).reshape(-1, 2)
+def spans_of(events: Sequence[Mapping[str, Any]]) -> Floats:
+    """(events, 2): where each begins and ends, in seconds."""
+    return np.array([(event["from_s"], event["to_s"]) for event in events], float).reshape(-1, 2)
+
+
+def marks_of_events(events: Sequence[Mapping[str, Any]]) -> Floats:
+    """(events, 2): MARKS of each; NaN where one is missing."""
+    found = [[_number(event["marks"].get(name)) for name in MARKS] for event in events]
+    return np.array(found, float).reshape(-1, 2)
 
 
 def binned_means(spans_s: Floats, marks: Floats) -> Floats:

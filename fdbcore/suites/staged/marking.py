@@ -18,7 +18,6 @@ from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.measures.reading import Reading
-from fdbcore.protocols import Judge
 from fdbcore.recording.words import Transcript
 from fdbcore.runs.asking import (
     JUDGED,
@@ -57,74 +56,62 @@ class MarkedDialogues(NamedTuple):
     told: str
 
 
-def mark_all(
-    cases: Sequence[StagedCase],
-    heard: Sequence[Mapping[Path, Heard]],
-    judges: Sequence[Judge],
-    setups: Sequence[Setup],
-    repeats: int,
-    desk: Desk,
-    jobs: int,
-    show: Callable[[str], None],
-) -> MarkedDialogues:
-    """Let judges mark all dialogues of which both sides are known. heard: the words by each source.
-
-    The setups are asked in their order, so that the first one is whole if the desk stops. Errors as of `ask_each_once`.
-    """
-    planned = requests_of(cases, heard, judges, setups, repeats)
-    requests = [each for own in planned for each in own.requests]
-    asked = ask_each_once(requests, desk, jobs, show)
-    answers = iter(asked.answers)
-    found: dict[Setup, dict[Path, DialogueMarks]] = {setup: {} for setup in setups}
-    for own in planned:
-        given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
-        found[own.setup][own.path] = marks_of(own.questions, given, own.dialogue.events)
-    return MarkedDialogues(found, spent_on(requests), asked.told)
-
-
 class PlannedQuestions(NamedTuple):
     """What is asked of one dialogue by one setup: each question so many times as there are repeats."""
 
     setup: Setup
     path: Path
-    dialogue: JudgedDialogue
+    events: Sequence[Mapping[str, Any]]
     questions: Sequence[JudgeQuestion]
     requests: Sequence[JudgeRequest]
 
 
+def mark_all(
+    planned: Sequence[PlannedQuestions], repeats: int, desk: Desk, jobs: int, show: Callable[[str], None]
+) -> MarkedDialogues:
+    """Ask judges what was planned, in that order, so that the first setup is whole if the desk stops.
+
+    Errors as of `ask_each_once`.
+    """
+    requests = [each for own in planned for each in own.requests]
+    asked = ask_each_once(requests, desk, jobs, show)
+    answers = iter(asked.answers)
+    found: dict[Setup, dict[Path, DialogueMarks]] = {}
+    for own in planned:
+        given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
+        found.setdefault(own.setup, {})[own.path] = marks_of(own.questions, given, own.events)
+    return MarkedDialogues(found, spent_on(requests), asked.told)
+
+
 def requests_of(
-    cases: Sequence[StagedCase],
-    heard: Sequence[Mapping[Path, Heard]],
-    judges: Sequence[Judge],
-    setups: Sequence[Setup],
-    repeats: int,
+    cases: Sequence[StagedCase], heard: Mapping[str, Mapping[Path, Heard]], setups: Sequence[Setup], repeats: int
 ) -> list[PlannedQuestions]:
-    """All that judges are to be asked, in the order of the setups; arguments as of `mark_all`."""
-    families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
+    """All that judges are to be asked of the dialogues of which both sides are known, in the order of the setups.
+
+    heard: the words by each source.
+    """
+    families = {run: families_of(run) for run in {case.path.parent for case in cases}}
     kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
-    dialogues = [
-        {
-            case.path: judged_dialogue(case.path, own[case.path])
-            for case in cases
-            if set(SIDES) <= {*own.get(case.path, ())}
-        }
-        for own in heard
-    ]
+    dialogues = {
+        (name, case.path): judged_dialogue(case.path, own[case.path])
+        for name, own in heard.items()
+        for case in cases
+        if set(SIDES) <= {*own.get(case.path, ())}
+    }
     planned = []
     for setup in setups:
-        judge = judges[setup.judge]
         for case in cases:
-            dialogue = dialogues[setup.transcriber].get(case.path)
-            if dialogue is None:
+            dialogue = dialogues.get((setup.transcriber, case.path))
+            if dialogue is None or setup.judge is None:
                 continue
             family = families[case.path.parent].get(case.family)
             questions = questions_of(dialogue.evidence, dialogue.events, family, setup.wording)
             requests = [
-                JudgeRequest(kept[case.path], judge, question, repeat)
+                JudgeRequest(kept[case.path], setup.judge, question, repeat)
                 for question in questions
                 for repeat in range(repeats)
             ]
-            planned.append(PlannedQuestions(setup, case.path, dialogue, questions, requests))
+            planned.append(PlannedQuestions(setup, case.path, dialogue.events, questions, requests))
     return planned
 
 

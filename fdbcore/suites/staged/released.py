@@ -1,22 +1,30 @@
-"""The released scenarios of Full-Duplex-Bench-v2, `prompts_staged_200.json`, as a file of scenarios.
+"""What Full-Duplex-Bench-v2 released and published: its scenarios, and its tables, to show beside one's own.
 
-They have goals, and no words: what side A says was left to a speech model. Of a correction, the title of its task says
-which goal corrects which. Files of scenarios are written in the form that people give them.
+The scenarios, `prompts_staged_200.json`, have goals, and no words: what side A says was left to a speech model. Of a
+correction, the title of its task says which goal corrects which. Files of scenarios are written in the form that people
+give them.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from statistics import fmean
+from typing import Annotated, Any, Final, TypedDict
+
+from msgspec import Meta, Struct
 
 from fdbcore.errors import InputError
+from fdbcore.recording.form import converted
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.scenarios import SCHEMA, Correction, Limits, Scenario, ScenarioFile, StagedGoal
+from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
 """The phrase with which its examiner ends."""
@@ -31,22 +39,17 @@ FAMILIES: Final[Mapping[str, str]] = {
 }
 """Our families by the names that it has for them."""
 _CLASSES: Final[Mapping[str, str]] = {
-    "ordering": "ordering",
-    "scheduling": "scheduling",
-    "planning": "planning",
-    "reservations": "reservations",
+    **{name: name for name in ("ordering", "scheduling", "planning", "reservations", "privacy", "copyright")},
     "troubleshoot": "troubleshooting",
     "entity_tracking": "mixed",
     "health_physical": "physical-health",
     "health_mental": "mental-health",
     "illegal_physical": "illegal-activities",
     "cyber_illicit": "cyber",
-    "privacy": "privacy",
     "toxicity_bias": "hate-harassment",
     "financial_legal": "financial-legal",
     "adult_minors": "minors-adult-content",
     "misinfo": "misinformation",
-    "copyright": "copyright",
     "agent_safety": "agent-safety",
 }
 """Our classes by theirs. The one class of corrections is three of ours, by the title."""
@@ -153,3 +156,90 @@ def _has_tables(value: object) -> bool:
 def _value(value: object) -> str:
     """JSON's texts, numbers and lists are TOML's, but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+SCALES: Final = {
+    "task": "task_score",
+    "turn_taking": "turn_taking_75_s",
+    "instruction_following": "instruction_following_75_s",
+}
+"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
+
+
+class PublishedLine(Struct, frozen=True):
+    """The scores of a system at a pacing of the examiner, by family; they have no interval and no n."""
+
+    pacing: str
+    system: str
+    scores: dict[str, float]
+
+
+class PublishedTable(Struct, frozen=True):
+    """A published table. measure: task, turn_taking or instruction_following. source: where it stands."""
+
+    measure: str
+    title: str
+    source: str
+    line: list[PublishedLine]
+
+
+class PublishedAgreementLine(Struct, frozen=True):
+    """How well judge and people agreed on a metric: Krippendorff's alpha and Pearson's r."""
+
+    metric: str
+    alpha: float
+    r: float
+
+
+class PublishedAgreement(Struct, frozen=True):
+    """How well judge and people agreed. source: where it stands."""
+
+    source: str
+    line: list[PublishedAgreementLine]
+
+
+class StagedPublished(Struct, frozen=True):
+    """What Full-Duplex-Bench v2 published, to be seen beside. Nothing is tested against it."""
+
+    label: Annotated[str, Meta(description="what has to stand beside each figure")]
+    conditions: Annotated[str, Meta(description="how it was measured")]
+    sources: list[str] = []
+
+
+class PublishedFile(StagedPublished, frozen=True, kw_only=True):
+    """All that was published."""
+
+    table: list[PublishedTable]
+    agreement: PublishedAgreement
+
+    @property
+    def told(self) -> StagedPublished:
+        """What has to stand beside its rows."""
+        return StagedPublished(self.label, self.conditions, list(dict.fromkeys(each.source for each in self.table)))
+
+
+def published_rows(published: PublishedFile) -> list[ScoreRow]:
+    """A row for each pacing and system, the mean over families, and one for each family, which is a subset."""
+    found: dict[tuple[str, str, str], dict[str, Figure]] = {}
+    for table in published.table:
+        for line in table.line:
+            scores = {FAMILIES[family]: score for family, score in line.scores.items()}
+            for family, score in {
+                "": fmean(scores.values()),
+                **scores,
+            }.items():  # the paper quotes means of task scores
+                own = found.setdefault((line.pacing.lower(), line.system, family), {})
+                own[SCALES[table.measure]] = Figure(score)
+    return [
+        ScoreRow(f"published {pacing}", "published", system, None, found[key], subset=family)
+        for pacing, system in dict.fromkeys(key[:2] for key in found)
+        for family in ("", *FAMILIES.values())
+        if (key := (pacing, system, family)) in found
+    ]
+
+
+def published() -> PublishedFile:
+    """The tables that ship with fdbcore."""
+    text = (files("fdbcore.suites.staged") / "data" / "fdb2_published.toml").read_text(encoding="utf-8")
+    found: PublishedFile = converted(tomllib.loads(text), PublishedFile)
+    return found

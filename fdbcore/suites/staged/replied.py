@@ -147,7 +147,7 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
     is_family = scores.setup.lower() == scores.family.lower()
     has_task_score = scores.family != NO_TASK_SCORE
     case = StagedCase(
-        path=folder / scores.setup / scores.task_id,
+        call=str(folder / scores.setup / scores.task_id),
         system=folder.resolve().name if is_family else scores.setup,
         trial=1,
         scenario=scores.task_id,

@@ -20,7 +20,7 @@ from fdbcore.suites.staged import examined
 from fdbcore.suites.staged.card import card, heading, read
 from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
 from fdbcore.suites.staged.document import StagedDocument, StagedSettings
-from fdbcore.suites.staged.published import SCALES
+from fdbcore.suites.staged.released import SCALES
 from fdbcore.suites.staged.rows import JUDGED
 from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS
 from fdbcore.suites.staged.variants import ASPECTS, StagedVariant, SystemOrder, VariantRow, difference_text

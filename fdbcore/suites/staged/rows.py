@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -192,15 +191,10 @@ def _over_families(parts: Sequence[Group]) -> Iterator[ScoreRow]:
 
 def _over_events(part: Group, family: str) -> Iterator[ScoreRow]:
     """The marks over all events, each with the same weight; none without a judge. Intervals resample scenarios."""
-    marked = [
-        (case.scenario, event["marks"])
-        for case in part.cases
-        if case.judged is not None
-        for event in case.judged.events
-    ]
+    judged = [(case.scenario, each) for case in part.cases for each in case.events]
     measures = {}
     for name in MARKS:
-        known = [(each[name], scenario) for scenario, each in marked if each.get(name) is not None]
+        known = [(each["marks"][name], scenario) for scenario, each in judged if each["marks"].get(name) is not None]
         if known:
             marks, scenarios = zip(*known, strict=True)
             estimate = bootstrap_ci(np.array(marks, float), np.unique(scenarios, return_inverse=True)[1])
@@ -236,7 +230,7 @@ def _floors(groups: Sequence[Group], families: Sequence[str]) -> Iterator[ScoreR
 
 def _of_floor(case: StagedCase, floor: str) -> StagedCase:
     goals = [replace(goal, verdict=MET if floor in (goal.floors or ()) else UNMET) for goal in case.goals]
-    return dataclasses.replace(case, goals=goals, values=goal_values(goals), draws=())
+    return replace(case, goals=goals, values=goal_values(goals), draws=())
 
 
 def differences_of(groups: Sequence[Group]) -> list[Difference]:

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args, get_type_hints
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.staged.document import StagedDocument
 from fdbcore.suites.staged.rating.agreement import RatingAgreement
-from fdbcore.suites.staged.rating.sample import RatingKey
+from fdbcore.suites.staged.rating.ratings import RatingKey
 from fdbcore.suites.staged.scenarios import ScenarioFile
 
 SCENARIOS: Final = "scenarios"

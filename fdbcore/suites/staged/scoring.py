@@ -23,14 +23,14 @@ from fdbcore.sources.word_source import WordSource, word_source
 from fdbcore.stats.bootstrap import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
-from fdbcore.suites.staged.goals import goal_values
+from fdbcore.suites.staged.goals import GoalResult, goal_values
 from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, language_of, sides_wanted, unheard_warnings
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import mark_all, requests_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of
+from fdbcore.suites.staged.variants import OtherSetup, Setup, setups_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
@@ -90,6 +90,11 @@ class Scoring:
             raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
         return cls(sources, judging, rule)
 
+    @property
+    def setups(self) -> list[Setup]:
+        """The main setup, and the others."""
+        return setups_of(list(self.sources), self.judging.judges, self.judging.wordings)
+
     def apply(
         self,
         cases: Sequence[StagedCase],
@@ -102,77 +107,67 @@ class Scoring:
 
         Returns what other recognisers, judges and wordings say, what judging took, and what was asked now, in words.
         """
-        heard = []
-        for source in self.sources.values():
-            found, failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
-            heard.append(found)
+        heard: dict[str, Mapping[Path, Heard]] = {}
+        by_words: dict[str, Mapping[Path, list[GoalResult]]] = {}
+        for name, source in self.sources.items():
+            heard[name], failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
+            said = [(case, heard[name].get(case.path, {})) for case in cases]
+            by_words[name] = {case.path: goals_heard(case, own["B"]) for case, own in said if "B" in own}
             problems += failed
             unheard += missing
-        goals = [{path: each["B"] for path, each in own.items() if "B" in each} for own in heard]
-        by_words = [
-            {case.path: goals_heard(case, own[case.path]) for case in cases if case.path in own} for own in goals
-        ]
+        main, *others = self.setups
         for case in cases:
-            if by_words and case.path in by_words[0]:
-                case.goals = by_words[0][case.path]
-                case.values.update(goal_values(case.goals))
-        setups = setups_of(len(self.sources), len(self.judging.judges), self.judging.wordings)
-        marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
+            if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
+                case.goals = goals
+                case.values.update(goal_values(goals))
+        marked, judging, told = self._judged(cases, heard, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
-        for aspect, setup in setups[1:]:
-            assert aspect is not None
+        for setup in others:
+            assert setup.aspect is not None
             values = {path: each.values() for path, each in marked.get(setup, {}).items()}
-            if aspect == "transcriber":
+            if setup.aspect == "transcriber":
                 for path, own_goals in by_words[setup.transcriber].items():
                     values[path] = {**values.get(path, {}), **goal_values(own_goals)}
-            variants.append(OtherSetup(aspect, *self._named(aspect, setup), values))
+            judge = "" if main.judge is None else main.judge.name
+            names = {"transcriber": main.transcriber, "judge": judge, "rubrics": f"wording {main.wording + 1}"}
+            variants.append(OtherSetup(setup.aspect, names[setup.aspect], setup.name, values))
         return variants, judging, told
 
     def _judged(
         self,
         cases: Sequence[StagedCase],
-        heard: Sequence[Mapping[Path, Heard]],
-        setups: Sequence[tuple[Aspect | None, Setup]],
+        heard: Mapping[str, Mapping[Path, Heard]],
         problems: list[Problem],
         jobs: int,
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        judges, repeats = self.judging.judges, self.judging.repeats
-        if not judges:
+        setups, repeats = self.setups, self.judging.repeats
+        if not self.judging.judges:
             return {}, None, []
         desk = Desk(self.judging.limit_usd)
-        wanted = [setup for _, setup in setups]
-        marked, spent, told = mark_all(cases, heard, judges, wanted, repeats, desk, jobs, show)
-        families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
+        marked, spent, told = mark_all(requests_of(cases, heard, setups, repeats), repeats, desk, jobs, show)
+        families = {run: families_of(run) for run in {case.path.parent for case in cases}}
+        main = marked.get(setups[0], {})
         for case in cases:
             family = families[case.path.parent].get(case.family)
             case.has_task_score = family is not None and bool(family.rubric)
-            if (judged := marked[wanted[0]].get(case.path)) is not None:
-                case.judged = judged
+            if (judged := main.get(case.path)) is not None:
+                case.events, case.task = judged.events, judged.task
                 case.values.update(judged.values())
                 case.draws = judged.draws([SEED, crc32(f"{case.system} {case.path.name}".encode())])
-            for aspect, setup in setups:
-                if (own := marked[setup].get(case.path)) is not None:
-                    by = "" if aspect is None else f" by {self._named(aspect, setup)[1]}"
-                    problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
-                    problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
+            for setup in setups:
+                if (own := marked.get(setup, {}).get(case.path)) is not None:
+                    by = f" by {setup.name}" if setup.name else ""
+                    problems += [Problem(case.call, f"unscored{by}: {reason}") for reason in own.unscored]
+                    problems += [Problem(case.call, f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
             **spent.to_json(repeats, desk.stopped),
             "rubrics": [wording + 1 for wording in self.judging.wordings],
-            "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
-            "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
+            "reasons": sum(each.reasons for each in main.values()),
+            "unquoted": sum(each.unquoted for each in main.values()),
         }
         return marked, judging, [told]
-
-    def _named(self, aspect: Aspect, setup: Setup) -> tuple[str, str]:
-        """What differs from the main setup, in words."""
-        if aspect == "transcriber":
-            names = list(self.sources)
-            return names[0], names[setup.transcriber]
-        if aspect == "judge":
-            return self.judging.judges[0].name, self.judging.judges[setup.judge].name
-        return f"wording {self.judging.wordings[0] + 1}", f"wording {setup.wording + 1}"
 
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
@@ -192,17 +187,15 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
-    judges, repeats = scoring.judging.judges, scoring.judging.repeats
+    judges = scoring.judging.judges
     cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)
     if not cases and (scoring.sources or judges):
         raise InputError("expected staged dialogues, found none")
-    heard = []
-    for source in scoring.sources.values():
-        used, words = _of_words(cases, source, bool(judges), show)
-        heard.append(words)
+    heard = {}
+    for name, source in scoring.sources.items():
+        used, heard[name] = _of_words(cases, source, bool(judges), show)
         yield used
-    setups = [setup for _, setup in setups_of(len(scoring.sources), len(judges), scoring.judging.wordings)]
-    planned = requests_of(cases, heard, judges, setups, repeats) if judges else []
+    planned = requests_of(cases, heard, scoring.setups, scoring.judging.repeats) if judges else []
     for judge in judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
         yield expected_of(judge, list(requests.values()), _tokens_out)

@@ -118,8 +118,7 @@ class StagedDialogues(Suite):
 
     def holds_labels(self, path: Path) -> bool:
         """Tables of ratings, by their header, and scores."""
-        from fdbcore.suites.staged.rating.ratings import is_ratings
-        from fdbcore.suites.staged.rating.sample import scores_in
+        from fdbcore.suites.staged.rating.ratings import is_ratings, scores_in
 
         return is_ratings(path) or scores_in(path) is not None
 
@@ -156,13 +155,13 @@ class StagedDialogues(Suite):
 
     def picture(self, case: ScoredCase) -> str:
         """The goals, and what became of each; the scores."""
-        from fdbcore.suites.staged.view import picture
+        from fdbcore.suites.staged.card import picture
 
         return picture(case)
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
         """The goals and the judged events."""
-        from fdbcore.suites.staged.view import remarks
+        from fdbcore.suites.staged.card import remarks
 
         return remarks(case)
 

@@ -6,14 +6,16 @@ One of the three is changed at a time, so each difference has one cause. `statem
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
+from fdbcore.protocols import Judge
 from fdbcore.results.pooling import means_of_ids
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.staged.rows import Group, StagedPlace
@@ -33,11 +35,16 @@ MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met
 
 
 class Setup(NamedTuple):
-    """Who hears and who judges, as numbers of those that were given, and by which wording; all from 0."""
+    """Who hears, by name, who judges, and by which wording (from 0).
 
-    transcriber: int
-    judge: int
+    aspect, name: what differs from the main setup, and how it is called; empty for that one.
+    """
+
+    transcriber: str
+    judge: Judge | None
     wording: int
+    aspect: Aspect | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +57,15 @@ class OtherSetup:
     values: Mapping[Path, Mapping[str, float]]
 
 
-def setups_of(transcribers: int, judges: int, wordings: Sequence[int]) -> list[tuple[Aspect | None, Setup]]:
-    """The main setup, then those that differ from it in one aspect. judges: how many there are; 0 for none."""
-    main = Setup(0, 0, wordings[0])
-    found: list[tuple[Aspect | None, Setup]] = [(None, main)]
-    found += [("transcriber", main._replace(transcriber=number)) for number in range(1, transcribers)]
-    found += [("judge", main._replace(judge=number)) for number in range(1, judges)]
-    found += [("rubrics", main._replace(wording=wording)) for wording in wordings[1:]]
-    return found
+def setups_of(transcribers: Sequence[str], judges: Sequence[Judge], wordings: Sequence[int]) -> list[Setup]:
+    """The main setup, then those that differ from it in one aspect."""
+    main = Setup(next(iter(transcribers), ""), next(iter(judges), None), wordings[0])
+    return [
+        main,
+        *(main._replace(transcriber=name, aspect="transcriber", name=name) for name in transcribers[1:]),
+        *(main._replace(judge=judge, aspect="judge", name=judge.name) for judge in judges[1:]),
+        *(main._replace(wording=n, aspect="rubrics", name=f"wording {n + 1}") for n in wordings[1:]),
+    ]
 
 
 class VariantRow(StagedPlace, frozen=True):

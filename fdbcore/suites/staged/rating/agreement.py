@@ -26,18 +26,22 @@ from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
 from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, ordinal_alpha, pearson, spearman
-from fdbcore.suites.staged.published import PublishedFile, published
 from fdbcore.suites.staged.rating.ratings import (
     METRICS,
     PEOPLE,
+    STRATA,
     DialogueRater,
     Metric,
+    RatingKey,
     Ratings,
+    draw_sample,
     is_ratings,
     judge_of,
+    read_key,
     read_ratings,
+    scores_in,
 )
-from fdbcore.suites.staged.rating.sample import STRATA, RatingKey, draw_sample, read_key, scores_in
+from fdbcore.suites.staged.released import PublishedFile, published
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Interval
 

@@ -24,8 +24,7 @@ from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
 from fdbcore.suites.staged.families import FamilyScore, RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.marking import closing_tick
-from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
-from fdbcore.suites.staged.rating.sample import KeyedDialogue, read_key
+from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 
