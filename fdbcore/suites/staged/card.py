@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.recording.form import converted
 from fdbcore.report.format import counted, judging_took
 from fdbcore.report.html.templates import render
@@ -22,7 +21,7 @@ from fdbcore.suites.staged.document import StagedDocument, StagedJudging
 from fdbcore.suites.staged.families import MARKS
 from fdbcore.suites.staged.findings import sentences
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, NOT_REACHED, UNMET, GoalResult
-from fdbcore.suites.staged.replied import EXAMINER, UNKNOWN
+from fdbcore.suites.staged.replied import EXAMINER
 from fdbcore.suites.staged.scales import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES, TERMS
 from fdbcore.suites.staged.variants import statements
 from fdbcore.types import TICKS_PER_S, clock_text
@@ -86,19 +85,12 @@ def read(stored: Mapping[str, Any]) -> StagedDocument:
 def _conditions(document: StagedDocument) -> Iterator[tuple[str, str]]:
     """The headings of the conditions, a pacing and an examiner each; then of what was published."""
     for name, each in document.conditions.items():
-        yield name, heading(each.pacing, each.examiner)
+        yield name, each.heading
     if beside := document.published:
         for row in document.rows:
             if row.group == "published":
                 pacing = row.condition.removeprefix("published ")
                 yield row.condition, f"{pacing} examiner, {beside.label} ({beside.conditions}; means of families)"
-
-
-def heading(pacing: str, examiner: str) -> str:
-    """An examiner in words; the scripted one has no name."""
-    return ("examiner of unknown pacing" if pacing == UNKNOWN else f"{pacing} examiner") + (
-        "" if examiner == SCRIPTED else f": {examiner}"
-    )
 
 
 def _shown(row: ScoreRow) -> ScoreRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, to_builtins
 
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.results.document import PooledWith, Scores, problem_entries
@@ -14,18 +14,19 @@ from fdbcore.suites.staged.curves import StagedCurve, curves_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.findings import StagedFinding, findings_of
 from fdbcore.suites.staged.released import StagedPublished, published, published_rows
-from fdbcore.suites.staged.rows import RULE, differences_of, groups_of, passes_of_group, rows_of, rule_of
+from fdbcore.suites.staged.rows import (
+    RULE,
+    StagedCondition,
+    differences_of,
+    groups_of,
+    passes_of_group,
+    rows_of,
+    rule_of,
+)
 from fdbcore.suites.staged.variants import OtherSetup, StagedVariant, variant_of
 from fdbcore.types import Problem
 
 SCHEMA: Final = "fdbcore.staged/2"
-
-
-class StagedCondition(Struct, frozen=True):
-    """A condition: an examiner, who plays side A, under one pacing. Different ones are never put together."""
-
-    pacing: str
-    examiner: str
 
 
 class StagedJudging(JudgingSpent):

@@ -5,9 +5,9 @@ their tables on the screen and on the page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -34,7 +34,6 @@ PARTS: Final = {
 }  # fmt: skip
 """To which part each component of the variance belongs: an examiner's are its seeds, and what it changes by itself."""
 
-
 TITLE: Final = "The examiner itself"
 NAME_COLUMNS: Final = 28
 HEADS: Final = {
@@ -55,21 +54,15 @@ HEADS: Final = {
     "promised ms": "the reaction times of its pacing; sooner, later: so many were outside of them",
 }
 """What the columns of the table mean."""
-EXAMINER_COLUMNS: Final = (
-    ("", ("calls",)),
-    ("", ("invalid", "contradicted")),
-    ("of sayings", ("off script", "in a pause", "cut in", "not yielded", "deaf")),
-    ("of goals", ("never stated",)),
-    ("of calls", ("opened second", "muted speech", "closed early", "stalled")),
-    ("", ("reactions", "median ms", "p95 ms", "promised ms", "sooner", "later")),
-)
-"""The columns themselves, by the title above them."""
 EXAMINER_NOTE: Final = "; ".join(f"{head}: {meaning}" for head, meaning in HEADS.items()) + "."
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
     "seeds, and different examiners, change on one system in one scenario."
 )
 ONE_TRIAL: Final = " With one trial a seed it holds, too, what the system varies by itself."
+
+Parts: TypeAlias = Sequence[tuple[str, Mapping[str, str]]]
+"""The cells of a row by their heads, in groups of columns that stay together, each with the title above it."""
 
 
 class ExaminerReactions(Struct, frozen=True):
@@ -181,18 +174,10 @@ def _variance(pacing: str, measure: str, cases: Sequence[StagedCase]) -> StagedV
     if len(whole) < 2:
         return None
     values = np.stack(whole).reshape(len(whole), len(systems), len(examiners), seeds, trials)
-    shares = variance_shares(values, FACTORS, PARTS)
-    return StagedVariance(
-        pacing,
-        measure,
-        len(whole),
-        len(scenarios) - len(whole),
-        systems,
-        examiners,
-        seeds,
-        trials,
-        {part: VarianceShare(each.value, each.interval) for part, each in shares.items()},
-    )
+    found = variance_shares(values, FACTORS, PARTS)
+    shares = {part: VarianceShare(each.value, each.interval) for part, each in found.items()}
+    left_out = len(scenarios) - len(whole)
+    return StagedVariance(pacing, measure, len(whole), left_out, systems, examiners, seeds, trials, shares)
 
 
 def _block(cells: Sequence[dict[int, list[float]]], seeds: int, trials: int) -> Floats | None:
@@ -203,11 +188,10 @@ def _block(cells: Sequence[dict[int, list[float]]], seeds: int, trials: int) -> 
 
 
 class ShownTable(NamedTuple):
-    """A table. names: of the rows."""
+    """A table. rows: each with its name."""
 
     title: str
-    names: Sequence[str]
-    groups: Sequence[ColumnGroup]
+    rows: Sequence[tuple[str, Parts]]
     note: str
 
 
@@ -215,79 +199,76 @@ def tables_of(examiners: Sequence[StagedExaminer], variance: Sequence[StagedVari
     """The table of the examiners, and one for each pacing of whose the variance is."""
     if examiners:
         names = [row.pacing if row.examiner == SCRIPTED else f"{row.pacing}, {row.examiner}" for row in examiners]
-        parts = zip(EXAMINER_COLUMNS, zip(*map(_cells, examiners), strict=True), strict=True)
-        yield ShownTable("", names, [_group(*heads, cells) for heads, cells in parts], EXAMINER_NOTE)
+        yield ShownTable("", list(zip(names, map(_of_examiner, examiners), strict=True)), EXAMINER_NOTE)
     for pacing, group in groupby(variance, lambda each: each.pacing):
-        found = list(group)
-        yield ShownTable(
-            f"Whose the variance is, {pacing}",
-            [LABELS[each.measure] for each in found],
-            [
-                _group(
-                    "",
-                    ["scenarios", "seeds", "trials"],
-                    [[str(each.scenarios), str(each.seeds), str(each.trials)] for each in found],
-                ),
-                _group(
-                    "",
-                    ["systems", "examiners"],
-                    [[str(len(each.systems)), str(len(each.examiners))] for each in found],
-                ),
-                *(
-                    _group("", [part], [[_share(each.shares.get(part))] for each in found])
-                    for part in (SCENARIO, SYSTEM, BOTH, EXAMINER, REST)
-                ),
-            ],
-            VARIANCE_NOTE + (ONE_TRIAL if any(each.trials == 1 for each in found) else ""),
-        )
+        own = list(group)
+        note = VARIANCE_NOTE + (ONE_TRIAL if any(each.trials == 1 for each in own) else "")
+        rows = [(LABELS[each.measure], _of_variance(each)) for each in own]
+        yield ShownTable(f"Whose the variance is, {pacing}", rows, note)
 
 
 def lines(shown: ShownTable, width: int) -> list[str]:
     """A table on the screen, in lines of at most `width` columns."""
-    found = table([fitted(name, NAME_COLUMNS) for name in shown.names], shown.groups, width)
+    groups = [
+        ColumnGroup(own[0][0], [*own[0][1]], [*map(columns, own[0][1])], [[*cells.values()] for _, cells in own])
+        for own in zip(*(parts for _, parts in shown.rows), strict=True)
+    ]
+    found = table([fitted(name, NAME_COLUMNS) for name, _ in shown.rows], groups, width)
     return [*wrapped(shown.title or TITLE, width), *found, *wrapped(shown.note, width)]
 
 
-def section(tables: Sequence[ShownTable]) -> str:
+def section(tables: Iterable[ShownTable]) -> str:
     """Tables as HTML; it begins with an h2. Empty without any."""
-    return render("examined.html", __package__, title=TITLE, tables=list(map(_html, tables))) if tables else ""
+    found = [
+        {
+            "title": shown.title,
+            "name": shown.title or TITLE,
+            "columns": [
+                "measure" if shown.title else "examiner",
+                *(head for _, own in shown.rows[0][1] for head in own),
+            ],
+            "rows": [(name, [cell for _, own in parts for cell in own.values()]) for name, parts in shown.rows],
+            "note": shown.note,
+        }
+        for shown in tables
+    ]
+    return render("examined.html", __package__, title=TITLE, tables=found) if found else ""
 
 
-def _cells(row: StagedExaminer) -> Sequence[Sequence[str]]:
-    """The cells of a row under each part of EXAMINER_COLUMNS."""
+def _of_examiner(row: StagedExaminer) -> Parts:
+    def of(n: int, **counts: int) -> dict[str, str]:
+        return {name.replace("_", " "): f"{count}/{n}" if n else NONE for name, count in counts.items()}
+
     counts, reactions = row.counts, row.reactions
-    promised_ms = reactions.promised_ms
-
-    def of(n: int, *names: str) -> list[str]:
-        return [_of(counts.get(name, 0), n) for name in names]
-
-    return (
-        [str(row.calls)],
-        [str(row.invalid), str(counts["contradicted"])],
-        [
-            _of(counts["off_script"] + counts["left_role"], row.told),
-            *of(row.sayings, "in_pause", "cut_in", "not_yielded", "deaf"),
-        ],
-        of(row.goals, "unstated"),
-        [_of(row.not_opened, row.calls), *of(row.calls, "muted", "closed_early", "stalled")],
-        [
-            str(reactions.n),
-            _ms(reactions.median_ms),
-            _ms(reactions.p95_ms),
-            NONE if promised_ms is None else "-".join(map(_ms, dict.fromkeys(promised_ms))),
-            str(counts["too_soon"]),
-            str(counts["too_late"]),
-        ],
-    )
+    promised_ms = NONE if reactions.promised_ms is None else "-".join(map(_ms, dict.fromkeys(reactions.promised_ms)))
+    said = {"in_a_pause": counts["in_pause"], **{name: counts[name] for name in ("cut_in", "not_yielded", "deaf")}}
+    ended = {"closed_early": counts["closed_early"], "stalled": counts["stalled"]}
+    return [
+        ("", {"calls": str(row.calls)}),
+        ("", {"invalid": str(row.invalid), "contradicted": str(counts["contradicted"])}),
+        ("of sayings", of(row.told, off_script=counts["off_script"] + counts["left_role"]) | of(row.sayings, **said)),
+        ("of goals", of(row.goals, never_stated=counts["unstated"])),
+        ("of calls", of(row.calls, opened_second=row.not_opened, muted_speech=counts["muted"], **ended)),
+        (
+            "",
+            {
+                "reactions": str(reactions.n),
+                "median ms": _ms(reactions.median_ms),
+                "p95 ms": _ms(reactions.p95_ms),
+                "promised ms": promised_ms,
+                "sooner": str(counts["too_soon"]),
+                "later": str(counts["too_late"]),
+            },
+        ),
+    ]
 
 
-def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> ColumnGroup:
-    """Columns under one title, each as wide as its head, or its widest cell."""
-    return ColumnGroup(title, heads, [*map(columns, heads)], cells)
-
-
-def _of(count: int, n: int) -> str:
-    return f"{count}/{n}" if n else NONE
+def _of_variance(found: StagedVariance) -> Parts:
+    return [
+        ("", {"scenarios": str(found.scenarios), "seeds": str(found.seeds), "trials": str(found.trials)}),
+        ("", {"systems": str(len(found.systems)), "examiners": str(len(found.examiners))}),
+        *(("", {part: _share(found.shares.get(part))}) for part in (SCENARIO, SYSTEM, BOTH, EXAMINER, REST)),
+    ]
 
 
 def _ms(value: float | None) -> str:
@@ -298,18 +279,3 @@ def _share(found: VarianceShare | None) -> str:
     if found is None or found.share is None:
         return NONE
     return f"{found.share:.0%}" + (f" [{found.ci95[0]:.0%}, {found.ci95[1]:.0%}]" if found.ci95 else "")
-
-
-def _html(shown: ShownTable) -> dict[str, Any]:
-    heads = [head for group in shown.groups for head in group.headers]
-    rows = [
-        (name, [cell for group in shown.groups for cell in group.cells[number]])
-        for number, name in enumerate(shown.names)
-    ]
-    return {
-        "title": shown.title,
-        "name": shown.title or TITLE,
-        "columns": ["measure" if shown.title else "examiner", *heads],
-        "rows": rows,
-        "note": shown.note,
-    }

@@ -17,13 +17,13 @@ from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 from fdbcore.report.terminal import filled
 from fdbcore.suites.staged import examined
-from fdbcore.suites.staged.card import card, heading, read
+from fdbcore.suites.staged.card import card, read
 from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
 from fdbcore.suites.staged.document import StagedDocument, StagedSettings
 from fdbcore.suites.staged.released import SCALES
 from fdbcore.suites.staged.rows import JUDGED
 from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS
-from fdbcore.suites.staged.variants import ASPECTS, StagedVariant, SystemOrder, VariantRow, difference_text
+from fdbcore.suites.staged.variants import ASPECTS, StagedVariant, VariantRow, difference_text
 from fdbcore.types.scorecard import NO_FIGURE, Passes, PassesOfK, Scale, Scorecard, ScoreRow
 
 MEANS: Final = {
@@ -59,16 +59,13 @@ def section(stored: Mapping[str, Any]) -> str:
         passes=[row for one in document.passes if not one.subset for row in _pass_rows(document, one)],
         slopes=[_slope_row(curve) for curve in document.curves],
         charts=[
-            (
-                f"{curve.system}, {heading(curve.pacing, curve.examiner)}: {LABELS[curve.measure]}",
-                _charts(curve, n_bins),
-            )
+            (f"{curve.system}, {curve.heading}: {LABELS[curve.measure]}", _charts(curve, n_bins))
             for curve in document.curves
         ],
     )
     if variants := list(map(_variant_tables, document.variants)):
         results += render("variants.html", __package__, variants=variants)
-    return results + examined.section(list(examined.tables_of(document.examiners, document.variance)))
+    return results + examined.section(examined.tables_of(document.examiners, document.variance))
 
 
 def rule_text(settings: StagedSettings) -> str:
@@ -123,7 +120,7 @@ def _passes(document: StagedDocument, width: int) -> Iterator[str]:
         means = "; pass@k: once in k trials; pass^k: in all of k trials" if several else ""
         yield from wrapped(f"passing: {rule}{means}", width, 2)
     for condition, found in groupby(whole, lambda one: one.condition):
-        yield from wrapped(_heading(document, condition), width, 2)
+        yield from wrapped(document.conditions[condition].heading, width, 2)
         own = list(found)
         counts = [[str(one.trials), str(one.passed)] for one in own]
         groups = [ColumnGroup("", ["dialogues", "pass"], [9, 4], counts)]
@@ -137,11 +134,6 @@ def _passes(document: StagedDocument, width: int) -> Iterator[str]:
         yield from table([fitted(one.system, NAME_COLUMNS) for one in own], groups, width)
 
 
-def _heading(document: StagedDocument, condition: str) -> str:
-    place = document.conditions[condition]
-    return heading(place.pacing, place.examiner)
-
-
 def _cells(of: PassesOfK) -> Sequence[str]:
     figures = (of.pass_at_k, of.pass_all_k)
     return [str(of.n), *(f"{number_text(each.value, _SHARE)} {interval_text(each.ci95):>11}" for each in figures)]
@@ -149,7 +141,7 @@ def _cells(of: PassesOfK) -> Sequence[str]:
 
 def _pass_rows(document: StagedDocument, one: Passes) -> Iterator[Row]:
     unknown = f", {one.unknown} unknown" if one.unknown else ""
-    head = Cell("", f"{_heading(document, one.condition)}{unknown}", names=(one.system,))
+    head = Cell("", f"{document.conditions[one.condition].heading}{unknown}", names=(one.system,))
     for of in one.by_k:
         counts = [str(one.trials), str(one.passed), str(of.k), str(of.n)]
         yield head, [*counts, *(_strong(each.value, each.ci95) for each in (of.pass_at_k, of.pass_all_k))]
@@ -168,14 +160,12 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
         )
         yield from wrapped(text, width, 2)
     n_bins = _bins_reached(found)
-    examiners = list(dict.fromkeys((one.pacing, one.examiner) for one in found))
-
-    def table_of(one: StagedCurve) -> tuple[int, str]:
-        return examiners.index((one.pacing, one.examiner)), one.measure
-
-    for (place, measure), curves in groupby(sorted(found, key=table_of), table_of):
-        yield from wrapped(f"{heading(*examiners[place])}, {LABELS[measure]}", width, 2)
-        own = list(curves)
+    places = dict.fromkeys(one.heading for one in found)
+    for place, measure in product(places, sorted({one.measure for one in found})):
+        own = [one for one in found if (one.heading, one.measure) == (place, measure)]
+        if not own:
+            continue
+        yield from wrapped(f"{place}, {LABELS[measure]}", width, 2)
         slopes = [
             f"{number_text(one.slope_per_min, _SHARE, '+')} {interval_text(one.slope_ci95, '+'):>13}" for one in own
         ]
@@ -196,7 +186,7 @@ def _bins_reached(curves: Sequence[StagedCurve]) -> int:
 
 
 def _slope_row(curve: StagedCurve) -> Row:
-    head = Cell("", f"{heading(curve.pacing, curve.examiner)}", names=(curve.system,))
+    head = Cell("", curve.heading, names=(curve.system,))
     return head, [LABELS[curve.measure], _strong(curve.slope_per_min, curve.slope_ci95, "+")]
 
 
@@ -220,21 +210,15 @@ def _point(name: str, of: CurvePoint) -> TrendPoint:
 
 def _variant_lines(variant: StagedVariant, width: int) -> list[str]:
     head = f"{ASPECTS[variant.aspect]}: {variant.other} in place of {variant.main}; * its interval excludes 0"
-    rows = [("", "score", "main", "other", "difference [95 %]", "n"), *(_variant_cells(row) for row in variant.rows)]
+    rows = [["", "score", "main", "other", "difference [95 %]", "n"]]
+    rows += [[f"{row.system}, {row.pacing}", *_scores(row), difference_text(row), str(row.n)] for row in variant.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return [*filled(head, width).splitlines(), *(line[:width] for line in lines)]
 
 
-def _variant_cells(row: VariantRow) -> Sequence[str]:
-    return (
-        f"{row.system}, {row.pacing}",
-        LABELS[row.measure],
-        f"{row.main:.2f}",
-        f"{row.other:.2f}",
-        difference_text(row),
-        str(row.n),
-    )
+def _scores(row: VariantRow) -> Sequence[str]:
+    return LABELS[row.measure], f"{row.main:.2f}", f"{row.other:.2f}"
 
 
 def _variant_tables(variant: StagedVariant) -> dict[str, Any]:
@@ -244,20 +228,18 @@ def _variant_tables(variant: StagedVariant) -> dict[str, Any]:
         "main": variant.main,
         "other": variant.other,
         "rows": list(map(_variant_row, variant.rows)),
-        "orders": list(map(_order_row, variant.orders)),
+        "orders": [
+            (
+                Cell(LABELS[order.measure], order.heading),
+                [", ".join(order.main), ", ".join(order.other), "changes" if order.changes else "the same"],
+            )
+            for order in variant.orders
+        ],
     }
 
 
 def _variant_row(row: VariantRow) -> Row:
-    head = Cell("", heading(row.pacing, row.examiner), names=(row.system,))
+    head = Cell("", row.heading, names=(row.system,))
     limits = "" if row.ci95 is None else interval_text(row.ci95, "+")
     difference = Cell(f"{row.difference:+.2f}", limits, is_strong=True)
-    verdict = "moves" if row.moves else "cannot be told"
-    scores = (f"{row.main:.2f}", f"{row.other:.2f}")
-    return head, [LABELS[row.measure], *scores, difference, str(row.n), verdict]
-
-
-def _order_row(order: SystemOrder) -> Row:
-    place = heading(order.pacing, order.examiner)
-    orders = (", ".join(order.main), ", ".join(order.other))
-    return Cell(LABELS[order.measure], place), [*orders, "changes" if order.changes else "the same"]
+    return head, [*_scores(row), difference, str(row.n), "moves" if row.moves else "cannot be told"]

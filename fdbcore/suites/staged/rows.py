@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import SettingsError
 from fdbcore.results.comparing import Pair, differences
@@ -39,11 +40,22 @@ ALLOWED: Final = {
 JUDGED: Final = ("task_score", *MARKS)
 
 
-class StagedPlace(Struct, frozen=True):
-    """Whose figures they are: those of a system with one examiner under one pacing."""
+class StagedCondition(Struct, frozen=True):
+    """A condition: an examiner, who plays side A, under one pacing. Different ones are never put together."""
 
     pacing: str
     examiner: str
+
+    @property
+    def heading(self) -> str:
+        """It in words; the scripted examiner has no name."""
+        paced = "examiner of unknown pacing" if self.pacing == UNKNOWN else f"{self.pacing} examiner"
+        return paced if self.examiner == SCRIPTED else f"{paced}: {self.examiner}"
+
+
+class StagedPlace(StagedCondition, frozen=True):
+    """Whose figures they are: those of a system under a condition."""
+
     system: str
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fdbcore.protocols import Judge
 from fdbcore.results.pooling import means_of_ids
 from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.suites.staged.rows import Group, StagedPlace
+from fdbcore.suites.staged.rows import Group, StagedCondition, StagedPlace
 from fdbcore.suites.staged.scales import LABELS
 from fdbcore.types.scorecard import Interval
 
@@ -80,11 +80,9 @@ class VariantRow(StagedPlace, frozen=True):
     moves: Annotated[bool, Meta(description="whether the interval excludes 0")]
 
 
-class SystemOrder(Struct, frozen=True):
+class SystemOrder(StagedCondition, frozen=True):
     """The systems by one score, the best first."""
 
-    pacing: str
-    examiner: str
     measure: str
     main: list[str]
     other: list[str]
