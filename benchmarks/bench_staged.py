@@ -26,8 +26,8 @@ from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source
 from fdbcore.suites.staged.cases import cases_of
-from fdbcore.suites.staged.hearing import hear
 from fdbcore.suites.staged.marking import requests_of
+from fdbcore.suites.staged.scoring import hear
 from fdbcore.suites.staged.variants import Setup
 
 CALLS: Final = int(os.environ.get("FDBCORE_STAGED_CALLS", "200"))

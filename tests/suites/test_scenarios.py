@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError
 from fdbcore.report.schemas import as_text
-from fdbcore.suites.staged.families import builtin_families, family_faults
 from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenarios import builtin_families, family_faults
 from fdbcore.suites.staged.schemas import SCENARIOS, schema, schema_file
 
 GOOD = """\

@@ -44,10 +44,10 @@ from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
+from fdbcore.suites.staged.scenarios import builtin_families
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types.words import TimedWord
 

@@ -17,12 +17,12 @@ from fdbcore.report.format import counted, judging_took
 from fdbcore.report.html.templates import render
 from fdbcore.results.document import scorecard
 from fdbcore.suites.staged.cases import StagedItem
+from fdbcore.suites.staged.curves import sentences
 from fdbcore.suites.staged.document import StagedDocument, StagedJudging
-from fdbcore.suites.staged.families import MARKS
-from fdbcore.suites.staged.findings import sentences
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, NOT_REACHED, UNMET, GoalResult
 from fdbcore.suites.staged.replied import EXAMINER
 from fdbcore.suites.staged.scales import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES, TERMS
+from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.variants import statements
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow

@@ -10,9 +10,8 @@ from msgspec import Meta, to_builtins
 from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.results.document import PooledWith, Scores, problem_entries
 from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
-from fdbcore.suites.staged.curves import StagedCurve, curves_of
+from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
-from fdbcore.suites.staged.findings import StagedFinding, findings_of
 from fdbcore.suites.staged.released import StagedPublished, published, published_rows
 from fdbcore.suites.staged.rows import (
     RULE,

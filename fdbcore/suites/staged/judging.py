@@ -24,7 +24,7 @@ from msgspec import UNSET
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeAnswer, JudgeQuestion
 from fdbcore.stats.bootstrap import Floats
-from fdbcore.suites.staged.families import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
+from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""

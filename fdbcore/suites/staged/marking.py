@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,12 +30,14 @@ from fdbcore.runs.asking import (
     spent_on,
 )
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.hearing import Heard
 from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 from fdbcore.types.examiner_events import SAID, SAYS
+
+Heard: TypeAlias = Mapping[Side, Transcript]
+"""The transcripts of a dialogue; a side that nobody asked for, or that has no words, is missing."""
 
 PAUSE_TICKS: Final = TICKS_PER_S
 """A shorter silence of a side in which the other says nothing may lie within a sentence."""

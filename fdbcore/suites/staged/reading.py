@@ -20,8 +20,16 @@ from fdbcore.recording.form import converted
 from fdbcore.runtime.shape import misfits, unexpected
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.suites.staged.families import Family, builtin_families, family_faults
-from fdbcore.suites.staged.scenarios import SCHEMA, Scenario, ScenarioFile, StagedGoal, closings
+from fdbcore.suites.staged.scenarios import (
+    SCHEMA,
+    Family,
+    Scenario,
+    ScenarioFile,
+    StagedGoal,
+    builtin_families,
+    closings,
+    family_faults,
+)
 from fdbcore.types import Problem
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -29,9 +29,9 @@ from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.text_cells import marked
 from fdbcore.stats.bootstrap import Floats
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.families import LEVELS, MARKS
 from fdbcore.suites.staged.judging import BINS, binned_means, early_means
 from fdbcore.suites.staged.replies import JudgeReply, read_reply
+from fdbcore.suites.staged.scenarios import LEVELS, MARKS
 from fdbcore.types import Problem
 
 EXAMINER: Final = "Full-Duplex-Bench v2"

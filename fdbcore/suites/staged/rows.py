@@ -21,10 +21,10 @@ from fdbcore.runtime.numbers import number_of
 from fdbcore.stats.bootstrap import Floats, bootstrap_ci
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import LostCase, StagedCase
-from fdbcore.suites.staged.families import MARKS
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES
+from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types.scorecard import Difference, Figure, Passes, Scale, ScoreRow
 

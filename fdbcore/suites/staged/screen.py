@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from fdbcore.report.terminal import filled
-from fdbcore.suites.staged.families import LEVELS, Family
 from fdbcore.suites.staged.reading import UNSPACED
-from fdbcore.suites.staged.scenarios import Scenario, StagedGoal
+from fdbcore.suites.staged.scenarios import LEVELS, Family, Scenario, StagedGoal
 
 _LABEL_COLUMNS = 12
 

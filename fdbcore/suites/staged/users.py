@@ -20,9 +20,8 @@ from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest
 from fdbcore.recording.files import part_of, write_json
 from fdbcore.recording.form import kept_of_form
 from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.scenarios import Family, Scenario, builtin_families
 from fdbcore.types import Material, Option, Problem, SideA, User
 
 NAME: Final = "staged"

@@ -22,9 +22,9 @@ from fdbcore.report.html.templates import environment
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
-from fdbcore.suites.staged.families import FamilyScore, RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.marking import closing_tick
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
+from fdbcore.suites.staged.scenarios import FamilyScore, RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 

@@ -27,7 +27,7 @@ from fdbcore.recording.form import kept_of_form
 from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import columns_of, rated_rows
-from fdbcore.suites.staged.families import LEVELS
+from fdbcore.suites.staged.scenarios import LEVELS
 from fdbcore.types import Problem
 
 KEY: Final = "key.json"
