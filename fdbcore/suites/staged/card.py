@@ -104,13 +104,11 @@ def _says_more(row: ScoreRow, rows: Sequence[ScoreRow]) -> bool:
     """
     if row.group != "overall":
         return True
-    ns = {each.subset: each.n or 0 for each in rows if each.group == "system" and of(each) == of(row)}
+    own = [
+        each for each in rows if each.group == "system" and (each.condition, each.system) == (row.condition, row.system)
+    ]
+    ns = {each.subset: each.n or 0 for each in own}
     return (row.subset == EVENTS_MEAN and ns[""] > 1) or (row.subset == FAMILIES_MEAN and min(ns.values()) > 1)
-
-
-def of(row: ScoreRow) -> tuple[str, str]:
-    """Whose row it is."""
-    return row.condition, row.system
 
 
 def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
@@ -155,9 +153,10 @@ def picture(case: ScoredCase) -> str:
     rows = [
         (
             f"{number}. {goal.goal}",
-            [_verdict(goal), str(goal.sayings), _time(goal.start_s), _time(goal.end_s), goal.words or ""],
+            [verdict, str(goal.sayings), _time(goal.start_s), _time(goal.end_s), goal.words or ""],
         )
         for number, goal in enumerate(item.goals, 1)
+        for verdict in (f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict,)
     ]
     return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
@@ -201,10 +200,6 @@ def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
         yield "outcome", "all that the system said is echo of the examiner"
     if item.reason is not None:
         yield "outcome", item.reason
-
-
-def _verdict(goal: GoalResult) -> str:
-    return f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict
 
 
 def _of_task(task: Mapping[str, Any]) -> Iterator[str]:

@@ -262,16 +262,9 @@ def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
     """A call that is not scored: what was planned is known, also if nothing of it can be read."""
     columns, outcome = planned.get("columns", {}), outcome_in(path)
     kind: Loss = "missing" if outcome is None or outcome["kind"] == "done" else outcome["kind"]
-    return LostCase(
-        path,
-        planned["system"],
-        columns.get("scenario", ""),
-        columns.get("family", ""),
-        columns.get("pacing", ""),
-        columns.get("examiner", SCRIPTED),
-        kind,
-        reason,
-    )
+    scenario, family, pacing = (columns.get(name, "") for name in ("scenario", "family", "pacing"))
+    examiner = columns.get("examiner", SCRIPTED)
+    return LostCase(path, planned["system"], scenario, family, pacing, examiner, kind, reason)
 
 
 def examiner_of(party: Mapping[str, Any]) -> str:

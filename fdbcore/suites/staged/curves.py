@@ -1,15 +1,14 @@
 """How scores move in the course of dialogues, and what a patient examiner wins back of what a hasty one costs.
 
-By the time since the beginning: the eight bins are those of Full-Duplex-Bench v2. An event with both marks counts in
-each bin by the seconds of it in that bin. The timing score is of moments, each in one bin. A bin is the mean over
-dialogues that have a score in it. The slope is that of the least-squares line through the bins of all dialogues. By the
-number of the goal: the mean of each scenario is taken out and the mean of all put back, so that scenarios that end early
-do not bend the curve.
+By time: the eight bins are those of Full-Duplex-Bench v2. An event with both marks counts in each bin by the seconds of
+it in that bin. The timing score is of moments, each in one bin. A bin is the mean over dialogues that have a score in
+it. The slope is that of the least-squares line through the bins of all dialogues. By goals, each scenario's mean is
+taken out and the mean of all put back, so that scenarios that end early do not bend the curve.
 
 Two causes of low scores are told apart. Scheduling: the slow examiner less the fast one, on the same scenarios. Memory:
 under the slow examiner entity tracking less the mean of the other families, each with the same weight; and the slope of
-instruction following less that of turn-taking, through the same bins. In a sentence a system nothing is claimed that may
-be chance.
+instruction following less that of turn-taking, through the same bins. In a sentence nothing is claimed that may be
+chance.
 """
 
 from __future__ import annotations
@@ -132,12 +131,6 @@ def slope_of(timed: Floats) -> Estimate:
     return bootstrap_times(slopes, int(there.sum()))
 
 
-def slope_of_difference(group: Group, measure: str, other: str) -> Estimate:
-    """The slope a minute of one measure less that of another, through the bins that have both, as of `slope_of`."""
-    timed = _cells(group, in_bins)
-    return slope_of(timed[..., CURVES.index(measure)] - timed[..., CURVES.index(other)])
-
-
 def without_scenarios(cells: Floats) -> Floats:
     """(scenarios, trials, places) less each scenario's own mean, plus the mean of those means."""
     means = _means(cells.reshape(len(cells), -1))
@@ -199,20 +192,19 @@ def findings_of(groups: Sequence[Group], compared: Sequence[Difference]) -> Iter
         fast = fast_ones[group.pacing]
         names = (group.condition, f"{group.system}, {group.pacing}", f"{group.system}, {fast}")
         own = {one.measure: one for one in compared if (one.condition, one.a, one.b) == names}
+        # Goals that are decided after the call: the examiner went on without them, and the fast one sooner.
+        is_heard_later = any(goal.words is not None for case in group.cases for goal in case.goals)
         won_back = {
             name: Contrast(own[name].difference, own[name].ci95, own[name].n)
             for name in measures
-            if name in own and not (name == "goals_met" and _is_heard_later(group))
+            if name in own and not (name == "goals_met" and is_heard_later)
         }
-        memory = _memory(group, measures[-1])
+        timed = _cells(group, in_bins)
+        slope = slope_of(timed[..., 1] - timed[..., 0])  # through the bins that have both marks
         yield StagedFinding(
-            group.system, group.examiner, group.pacing, fast, won_back, measures[-1], memory, _slope(group)
-        )
-
-
-def _is_heard_later(group: Group) -> bool:
-    """Whether goals were decided after the call: then the examiner went on without them, and the fast one sooner."""
-    return any(goal.words is not None for case in group.cases for goal in case.goals)
+            group.system, group.examiner, group.pacing, fast, won_back, measures[-1], _memory(group, measures[-1]),
+            None if slope.value is None else Contrast(slope.value, slope.interval, slope.clusters),
+        )  # fmt: skip
 
 
 def _memory(group: Group, measure: str) -> Contrast | None:
@@ -231,12 +223,6 @@ def _memory(group: Group, measure: str) -> Contrast | None:
     return Contrast(
         float(np.dot([means[family] for family in families], weights)), estimate.interval, estimate.clusters
     )
-
-
-def _slope(group: Group) -> Contrast | None:
-    """The slope a minute of instruction following less that of turn-taking; None if no event has both marks."""
-    found = slope_of_difference(group, MARKS[1], MARKS[0])
-    return None if found.value is None else Contrast(found.value, found.interval, found.clusters)
 
 
 def sentences(findings: Sequence[StagedFinding]) -> Iterator[str]:

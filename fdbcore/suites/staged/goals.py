@@ -149,7 +149,8 @@ def refuse_damaged_events(recording: Reading, n_goals: int) -> None:
     """
     events = [event for event in recording.events if event["side"] == "A"]
     _refuse_gaps(events, n_goals)
-    if not _has_ended(events):
+    closes = ((each["kind"], each.get("what")) for each in events)  # earlier examiners only say their closing statement
+    if not any(kind == ENDS or (kind, what) == (SAYS, "closing") for kind, what in closes):
         _refuse_untold_speech(recording, [event for event in events if event["kind"] in (SAYS, SAID)])
 
 
@@ -165,11 +166,6 @@ def _refuse_untold_speech(recording: Reading, events: Sequence[Mapping[str, Any]
         is_untold = len(untold) > 0
     if is_untold:
         raise _damaged("what the examiner does", f" from {max(last_tick, 0) / TICKS_PER_S:.2f} s on")
-
-
-def _has_ended(events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether it told that it closes the conversation; earlier examiners only say so."""
-    return any(event["kind"] == ENDS or (event["kind"] == SAYS and event["what"] == "closing") for event in events)
 
 
 def _refuse_gaps(events: Sequence[Mapping[str, Any]], n_goals: int) -> None:

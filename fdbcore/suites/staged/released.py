@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Final, TypedDict
@@ -23,7 +21,7 @@ from fdbcore.recording.form import converted
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.suites.staged.scenarios import SCHEMA, Correction, Limits, Scenario, ScenarioFile, StagedGoal
+from fdbcore.suites.staged.scenarios import SCHEMA, Correction, Limits, Scenario, ScenarioFile, StagedGoal, data_of
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
@@ -240,6 +238,5 @@ def published_rows(published: PublishedFile) -> list[ScoreRow]:
 
 def published() -> PublishedFile:
     """The tables that ship with fdbcore."""
-    text = (files("fdbcore.suites.staged") / "data" / "fdb2_published.toml").read_text(encoding="utf-8")
-    found: PublishedFile = converted(tomllib.loads(text), PublishedFile)
+    found: PublishedFile = converted(data_of("fdb2_published.toml"), PublishedFile)
     return found

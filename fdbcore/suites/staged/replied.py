@@ -138,8 +138,8 @@ def replied(folder: Path) -> Replied:
         f"benchmark's own scripts do not find {'it' if sum(beyond) == 1 else 'them'}"
     )
     dialogues = [dialogue_scores(*key, found[key]) for key in sorted(found)]
-    tables = {SUMMARY: summary_csv(dialogues), BINNED: binned_csv(dialogues)}
-    return Replied([_case(folder, each) for each in dialogues], problems, [warning] if beyond else [], tables)
+    cases = [_case(folder, each) for each in dialogues]
+    return Replied(cases, problems, [warning] if beyond else [], tables_of(dialogues))
 
 
 def _case(folder: Path, scores: DialogueScores) -> StagedCase:
@@ -167,20 +167,18 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
     return case
 
 
-def summary_csv(dialogues: Sequence[DialogueScores]) -> str:
-    """A row for each dialogue, as the script `score.py` writes it: rounded, empty where there is no score."""
+def tables_of(dialogues: Sequence[DialogueScores]) -> dict[str, str]:
+    """The tables that the scripts `score.py` and `score_time.py` write, by name: a row for each dialogue with its
+    scores, and with its bins; rounded, empty where there is no score.
+    """
     head = ["setup", "subtask", "n_files", "n_events"]
-    head += ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
-    rows = ([d.setup, d.task_id, d.n_tasks, d.n_events, *_cells([*d.means.tolist(), d.task])] for d in dialogues)
-    return _csv(head, rows)
-
-
-def binned_csv(dialogues: Sequence[DialogueScores]) -> str:
-    """A row for each dialogue with its bins, as the script `score_time.py` writes it."""
-    head = ["setup", "subtask", "n_files", "n_events"]
-    head += [f"{name}[{start_s:g}-{end_s:g}]" for start_s, end_s in BINS for name in ("TT", "IF")]
-    rows = ([d.setup, d.task_id, d.n_tasks, d.n_timed, *_cells(d.bins.ravel().tolist())] for d in dialogues)
-    return _csv(head, rows)
+    scores = ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
+    bins = [f"{name}[{start_s:g}-{end_s:g}]" for start_s, end_s in BINS for name in ("TT", "IF")]
+    named = [(each, [each.setup, each.task_id, each.n_tasks]) for each in dialogues]
+    return {
+        SUMMARY: _csv([*head, *scores], ([*own, d.n_events, *_cells([*d.means.tolist(), d.task])] for d, own in named)),
+        BINNED: _csv([*head, *bins], ([*own, d.n_timed, *_cells(d.bins.ravel().tolist())] for d, own in named)),
+    }
 
 
 def _files(folder: Path) -> list[tuple[Path, _Key]]:

@@ -57,7 +57,13 @@ def section(stored: Mapping[str, Any]) -> str:
         __package__,
         rule=rule_text(document.settings),
         passes=[row for one in document.passes if not one.subset for row in _pass_rows(document, one)],
-        slopes=[_slope_row(curve) for curve in document.curves],
+        slopes=[
+            (
+                Cell("", curve.heading, names=(curve.system,)),
+                [LABELS[curve.measure], _strong(curve.slope_per_min, curve.slope_ci95, "+")],
+            )
+            for curve in document.curves
+        ],
         charts=[
             (f"{curve.system}, {curve.heading}: {LABELS[curve.measure]}", _charts(curve, n_bins))
             for curve in document.curves
@@ -183,11 +189,6 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
 def _bins_reached(curves: Sequence[StagedCurve]) -> int:
     """How many bins there are up to the last in which any of these curves has a dialogue."""
     return max((number for one in curves for number, of in enumerate(one.bins, 1) if of.n), default=0)
-
-
-def _slope_row(curve: StagedCurve) -> Row:
-    head = Cell("", curve.heading, names=(curve.system,))
-    return head, [LABELS[curve.measure], _strong(curve.slope_per_min, curve.slope_ci95, "+")]
 
 
 def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:

@@ -18,7 +18,7 @@ from fdbcore.results.comparing import Pair, differences
 from fdbcore.results.passing import passes_of
 from fdbcore.results.pooling import ScoredItem, draws_of_ids, figure_of_ids, means_of_ids
 from fdbcore.runtime.numbers import number_of
-from fdbcore.stats.bootstrap import Floats, bootstrap_ci
+from fdbcore.stats.bootstrap import bootstrap_ci
 from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import LostCase, StagedCase
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
@@ -306,9 +306,3 @@ def passes_of_group(group: Group, families: Sequence[str], rule: Mapping[str, fl
         found = passes_of(items, lambda item: bool(item.values["passed"][0]) if item.values else None, family)
         if found is not None:
             yield found
-
-
-def drawn_means(part: Group, measure: str) -> Floats:
-    """(scenarios, draws) of a measure, over trials, of the scenarios that have it: what intervals draw from."""
-    found = [own for own in draws_of_ids(part.items, measure).values() if not np.isnan(own).all()]
-    return np.array(found)

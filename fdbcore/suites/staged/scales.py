@@ -21,18 +21,13 @@ from fdbcore.types.scorecard import DETECTABLE, Scale
 _DIRECTIONS: Final[dict[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
 
 
-def _of_timing(name: str) -> Scale:
-    """A measure of timing as a scale, by the name that runs are compared by."""
+def _catalogued(name: str, label: str = "", part: str = "") -> Scale:
+    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
     of = MEASURES[name]
-    unit, decimals = ("", 2) if of.unit == "share" else (shown_unit(of.shown_in), 1)
-    return Scale(name, of.headline, _DIRECTIONS[of.better], unit, decimals, part=of.group.title)
-
-
-def _of_planted(name: str, label: str) -> Scale:
-    """A measure of how the system takes what the examiner planted."""
-    unit, decimals = ("ms", 0) if MEASURES[name].unit == "ms" else ("", 2)
-    is_more_better = name in (stop_share("interruption"), "b_selectivity")
-    return Scale(name, label, 1 if is_more_better else -1, unit, decimals, part="What the examiner planted")
+    unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
+    planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
+    direction = planted if label else _DIRECTIONS[of.better]
+    return Scale(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
 
 
 def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
@@ -64,10 +59,10 @@ SCALES: Final = (
     Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
     Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
     Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
-    *(_of_timing(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
+    *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
     Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
-    *_with_chance(_of_timing(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
-    *_with_chance(_of_planted(name, label) for name, label in PLANTED.items()),
+    *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
+    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
 )
 COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
 """The measures by which systems and pacings are compared, each with the least and the most that it can be."""

@@ -115,7 +115,7 @@ def family_faults(family: Family, known: Collection[str], where: str) -> Iterato
 @cache
 def builtin_families() -> Mapping[str, Family]:
     """The families that come with fdbcore, by id, in their order."""
-    own = [convert(each, Family) for name in BUILTIN_FAMILIES for each in _data(f"families/{name}.toml")["family"]]
+    own = [convert(each, Family) for name in BUILTIN_FAMILIES for each in data_of(f"families/{name}.toml")["family"]]
     return {family.id: family for family in own}
 
 
@@ -153,14 +153,14 @@ def rubric_of_score(score: FamilyScore, wording: int) -> Rubric:
 @cache
 def rubrics_of_marks() -> Mapping[str, Sequence[MarkWording]]:
     """The wordings of the rubric of each of MARKS."""
-    return convert(_data("rubrics.toml"), dict[str, list[MarkWording]])
+    return convert(data_of("rubrics.toml"), dict[str, list[MarkWording]])
 
 
 def _wording(wordings: Sequence[RubricWording], number: int) -> RubricWording:
     return wordings[min(number, len(wordings) - 1)]
 
 
-def _data(name: str) -> dict[str, Any]:
+def data_of(name: str) -> dict[str, Any]:
     """A TOML file that comes with fdbcore."""
     return tomllib.loads((files("fdbcore.suites.staged") / "data" / name).read_text(encoding="utf-8"))
 
@@ -278,6 +278,4 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 @cache
 def closings() -> Mapping[str, str]:
     """The closing statement by language, for scenarios without one of their own."""
-    text = (files("fdbcore.suites.staged") / "data" / "closings.toml").read_text(encoding="utf-8")
-    statements: dict[str, str] = tomllib.loads(text)
-    return statements
+    return data_of("closings.toml")

@@ -201,9 +201,13 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
         used, heard[name] = _of_words(cases, source, bool(judges), show)
         yield used
     planned = requests_of(cases, heard, scoring.setups, scoring.judging.repeats) if judges else []
+
+    def tokens_out(request: JudgeRequest) -> float:  # points of yes and no have one reason together
+        return TOKENS_OF_A_MARK * len(request.question.rubric.questions)
+
     for judge in judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
-        yield expected_of(judge, list(requests.values()), _tokens_out)
+        yield expected_of(judge, list(requests.values()), tokens_out)
 
 
 def _of_words(
@@ -220,11 +224,6 @@ def _of_words(
     found, *_ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
     found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
     return expected_hearing(source, "dialogue", list(seconds.values())), found
-
-
-def _tokens_out(request: JudgeRequest) -> float:
-    """What is written for each mark; points of yes and no have one reason together."""
-    return TOKENS_OF_A_MARK * len(request.question.rubric.questions)
 
 
 def hear(

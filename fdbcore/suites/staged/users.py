@@ -164,8 +164,7 @@ def side_a(data: str) -> SideA:
 
 def left_out_of(run: Path) -> Mapping[str, str]:
     """The scenarios that were asked for and that a run leaves out, by id, with the reason."""
-    listed = _listed(run)
-    return {} if listed is None else listed.left_out
+    return (_listed(run) or ExaminerList(SCHEMA, [])).left_out
 
 
 def _listed(folder: Path) -> ExaminerList | None:
@@ -176,9 +175,8 @@ def _listed(folder: Path) -> ExaminerList | None:
 
 def families_of(run: Path) -> Mapping[str, Family]:
     """The families of the scenarios of a run, by id: those that come with fdbcore, and those of its own file."""
-    listed = _listed(run)
-    own = {} if listed is None else {family.id: family for family in listed.families}
-    return {**builtin_families(), **own}
+    listed = _listed(run) or ExaminerList(SCHEMA, [])
+    return {**builtin_families(), **{family.id: family for family in listed.families}}
 
 
 def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
@@ -193,16 +191,11 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
         for each in scenario.goals
         for language in (scenario.language_of(each),)
     ]
+    limits = scenario.limits
     return Brief(
-        id=scenario.id,
-        language=scenario.language,
-        role=scenario.role,
-        background=scenario.background,
-        goals=goals,
-        closing=scenario.last_words,
-        most_turns=scenario.limits.turns,
-        most_s=scenario.limits.max_s,
-    )
+        scenario.id, scenario.language, scenario.role, scenario.background, goals, scenario.last_words, limits.turns,
+        limits.max_s,
+    )  # fmt: skip
 
 
 def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[Scenario]:

@@ -127,11 +127,6 @@ def _rows(main: Group, values: Mapping[Path, Mapping[str, float]]) -> Iterator[V
             )
 
 
-def _change_places(a: VariantRow, b: VariantRow) -> bool:
-    """Whether the better one becomes the worse one; systems that are alike have no places."""
-    return (a.main - b.main) * (a.other - b.other) < 0
-
-
 def _orders(rows: Sequence[VariantRow]) -> Iterator[SystemOrder]:
     """The systems by each score, the best first, where there are several."""
     for key in dict.fromkeys((row.pacing, row.examiner, row.measure) for row in rows):
@@ -139,13 +134,19 @@ def _orders(rows: Sequence[VariantRow]) -> Iterator[SystemOrder]:
         if len(own) > 1:
             main = [row.system for row in sorted(own, key=lambda row: -row.main)]
             other = [row.system for row in sorted(own, key=lambda row: -row.other)]
-            yield SystemOrder(*key, main, other, any(_change_places(a, b) for a, b in combinations(own, 2)))
+            changed = ((a.main - b.main) * (a.other - b.other) < 0 for a, b in combinations(own, 2))  # not if alike
+            yield SystemOrder(*key, main, other, any(changed))
 
 
 def statements(variants: Sequence[StagedVariant]) -> Iterator[str]:
     """A sentence a variant."""
     for variant in variants:
-        moved = [_moved(row) for row in variant.rows if row.moves]
+        moved = [
+            f"{LABELS[row.measure]} of {row.system}, {row.pacing} from {row.main:.2f} to {row.other:.2f} "
+            f"({difference_text(row).removesuffix(' *')})"
+            for row in variant.rows
+            if row.moves
+        ]
         turned = [
             f"{LABELS[order.measure]} ({order.pacing}: {', '.join(order.main)}; now {', '.join(order.other)})"
             for order in variant.orders
@@ -157,11 +158,6 @@ def statements(variants: Sequence[StagedVariant]) -> Iterator[str]:
         yield f"Another {ASPECTS[variant.aspect]} ({variant.other} in place of {variant.main}) moves " + (
             f"{'; '.join(moved) or 'no score by more than its interval'}{orders}."
         )
-
-
-def _moved(row: VariantRow) -> str:
-    named = f"{LABELS[row.measure]} of {row.system}, {row.pacing}"
-    return f"{named} from {row.main:.2f} to {row.other:.2f} ({difference_text(row).removesuffix(' *')})"
 
 
 def difference_text(row: VariantRow) -> str:

@@ -103,10 +103,11 @@ def rating_agreement(
     raters: Sequence[DialogueRater], problems: Sequence[Problem], show: Callable[[str], None]
 ) -> RatingAgreement:
     """The agreement of raters. Names must differ. SettingsError if no two rated the same dialogue."""
+    people, judges = ([each for each in raters if each.kind == kind] for kind in ("person", "judge"))
     comparisons = []
     for metric, family in _metrics(raters):
         show(f"comparing ratings: {metric.replace('_', ' ')} {family or ''}")
-        for between, own in _compared(raters):
+        for between, own in rater_groups(people, judges, mean_of):
             if (found := _comparison(metric, family, between, own)) is not None:
                 comparisons.append(found)
     if not any(each.n for each in comparisons):
@@ -125,13 +126,6 @@ def _metrics(raters: Sequence[DialogueRater]) -> Iterator[tuple[Metric, str | No
             yield from ((metric, family) for family in sorted(families))
         elif families:
             yield metric, None
-
-
-def _compared(raters: Sequence[DialogueRater]) -> Iterator[tuple[Between, Sequence[DialogueRater]]]:
-    """People and judges; see `rater_groups`."""
-    people = [each for each in raters if each.kind == "person"]
-    judges = [each for each in raters if each.kind == "judge"]
-    return rater_groups(people, judges, mean_of)
 
 
 def mean_of(people: Sequence[DialogueRater]) -> DialogueRater:
@@ -232,19 +226,18 @@ def _judges(paths: Sequence[Path], key_path: Path | None, ratings: Ratings) -> l
 def screen(content: RatingAgreement, width: int, published: PublishedFile | None) -> str:
     """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
     numbers = {each.name: str(number) for number, each in enumerate(content.raters, 1)}
-    blocks = [[line for each in content.raters for line in _rater(each, numbers[each.name], width)]]
+    told = [f"{numbers[by.name]} {by.name}: {by.kind}, {counted(by.dialogues, 'dialogue')}" for by in content.raters]
+    blocks = [[line for text in told for line in wrapped(text, width, 2)]]
     for (metric, family), own in groupby(content.comparisons, lambda each: (each.metric, each.family)):
         title = metric.replace("_", " ").replace("turn taking", "turn-taking") + (f", {family}" if family else "")
         blocks.append([title, *_table(list(own), numbers, width)])
     blocks.append(list(wrapped(LEGEND, width)))
     if published is not None:
-        blocks.append(list(_published(published, width)))
+        found = (f"{each.metric} alpha {each.alpha:.3f} r {each.r:.3f}" for each in published.agreement.line)
+        text = f"Full-Duplex-Bench v2, {published.label}: {'; '.join(found)}"
+        blocks.append(list(wrapped(text, width, 2)))
     blocks.append(list(problem_lines([Problem(each.where, each.reason) for each in content.problems], width)))
     return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _rater(rater: RatedBy, number: str, width: int) -> Iterator[str]:
-    return wrapped(f"{number} {rater.name}: {rater.kind}, {counted(rater.dialogues, 'dialogue')}", width, 2)
 
 
 def _table(comparisons: Sequence[RatingComparison], numbers: dict[str, str], width: int) -> list[str]:
@@ -259,12 +252,6 @@ def _table(comparisons: Sequence[RatingComparison], numbers: dict[str, str], wid
         ),
     ]
     return table(names, groups, width)
-
-
-def _published(published: PublishedFile, width: int) -> Iterator[str]:
-    agreement = published.agreement.line
-    found = (f"{each.metric} alpha {each.alpha:.3f} r {each.r:.3f}" for each in agreement)
-    yield from wrapped(f"Full-Duplex-Bench v2, {published.label}: {'; '.join(found)}", width, 2)
 
 
 def sample_screen(key: RatingKey, folder: str, width: int) -> str:
