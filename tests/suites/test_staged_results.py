@@ -23,7 +23,6 @@ from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
 from fdbcore.stats.passes import pass_all, pass_at
-from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.curves import in_bins
@@ -128,7 +127,7 @@ class TestOverall:
 
 def shown(found: Mapping[str, Any], width: int) -> list[str]:
     """The lines of the screen."""
-    return screen(card(found), width, suite("staged").details(found, width)).splitlines()
+    return screen(card(found), width).splitlines()
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -155,7 +154,7 @@ def test_a_figure_of_what_is_detectable_needs_pairs_that_can_reach_the_level(n: 
     assert (compared["detectable"] is None) == is_told
     told = f"{n} pairs cannot reach p < 0.05; at least 6 needed"
     assert (told in shown(found, 100)) == is_told
-    assert (told in unescape(page(card(found), suite("staged"), found))) == is_told
+    assert (told in unescape(page(card(found), suite("staged")))) == is_told
 
 
 def test_of_two_equal_systems_nothing_is_said_to_be_detectable() -> None:
@@ -163,7 +162,7 @@ def test_of_two_equal_systems_nothing_is_said_to_be_detectable() -> None:
     found = document(cases, [])
     (compared,) = found["differences"]
     assert (compared["difference"], compared["p"], compared["detectable"]) == (0, 1, None)
-    assert "cannot be told" in page(card(found), suite("staged"), found)
+    assert "cannot be told" in page(card(found), suite("staged"))
 
 
 def test_every_term_on_the_screen_is_explained() -> None:
@@ -277,9 +276,9 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[2]
+        lines = card(found).views.details(100)[2]
         assert lines[0].startswith("passing: goals met of 1 or more;"), "nobody judged"
-        judged = results_view.details(document(cases, [], "told", "openai:m"), 100)[2]
+        judged = card(document(cases, [], "told", "openai:m")).views.details(100)[2]
         assert judged[0].startswith(
             "passing: goals met of 1 or more and task score of 4 or more, where its family has one;"
         )
@@ -288,7 +287,7 @@ class TestPasses:
         assert all(row[1:4] == ["6", "3", "2"] for row in rows)
         told = [text for row in rows for text in row[4:] if text.startswith(("0.", "1."))]
         assert told == ["0.50", f"{(1 + 2 / 3) / 2:.2f}", f"{(1 / 3 + 0) / 2:.2f}", "1.00", "0.00"]
-        page = results_view.section(found)
+        page = card(found).views.section()
         cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", page)
         assert [cells[at : at + 4] for at in (0, 6, 12)] == [
             ["6", "3", "1", "2"],
@@ -297,8 +296,7 @@ class TestPasses:
         ]
         assert [cells[at : at + 2] for at in (4, 10, 16)] == [["0.50", "0.50"], ["0.83", "0.17"], ["1.00", "0.00"]]
         assert "task score" not in page.partition("Means are")[0]
-        assert page in suite("staged").section(found)
-        assert results_view.section(document([case("daily.1", {})], [])) == ""
+        assert card(document([case("daily.1", {})], [])).views.section() == ""
 
 
 def with_moments(
@@ -394,11 +392,11 @@ class TestCurves:
         ]
         found = document(cases, [])
         slope = np.polyfit([0.125, 1.125] * 2, [0.25, 0.75, 0.25, 0.85], 1)[0]
-        told = " ".join(results_view.details(found, 80)[-1])
+        told = " ".join(card(found).views.details(80)[-1])
         assert f"+{slope:.2f} [" in told
         assert "timing score" in told
         assert {"0.25", "0.80"} <= set(told.split())
-        page = suite("staged").section(found)
+        page = card(found).views.section()
         assert f"<strong>+{slope:.2f}</strong>" in page
         assert page.count("<svg") == 2 * 2
         ticks = re.findall(r'text-anchor="end">([^<]*)<', page)
@@ -500,7 +498,7 @@ class TestPublished:
 
     def test_the_page_labels_it(self) -> None:
         found = document(self.cases(), [], with_published=True)
-        html = page(card(found), suite("staged"), found, {})
+        html = page(card(found), suite("staged"))
         assert html.count("published, not measured here") >= 2
         assert "nothing is tested against it" in html.replace("\n", " ")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError, told_as
-from fdbcore.protocols import Judge, Model, Transcriber
+from fdbcore.protocols import Transcriber, UsesServers
 from fdbcore.registry import transcriber
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
@@ -33,7 +33,6 @@ from fdbcore.suites.dialogue_acts.sets import GENERATED, RECORDS, SHIPPED, Recor
 from fdbcore.suites.dialogue_acts.turns.scores import ANNOTATIONS, KEPT, live_timing, score_turns
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
-from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
@@ -88,10 +87,10 @@ def _scored(
     return Scored(content, files, [*all_took(used), *again, *judged])
 
 
-def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:
-    """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
+def asked(paths: Sequence[Path], options: Mapping[str, Any]) -> list[UsesServers]:
+    """The annotators, the judges and the transcriber; see `fdbcore.protocols.suite.Suite.asked`."""
     chosen, hears = helpers(options)
-    models: list[Model | Judge] = [one.model for one in chosen]
+    models = [one.model for one in chosen]
     if (
         not options["turns"]
         and all(one.set for one in chosen)
@@ -99,8 +98,7 @@ def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]
     ):
         sets, responses, _ = material(paths, options, Unheard(""))
         models = list({task.model.name: task.model for task in by_set(chosen, sets, responses, options)}.values())
-    asked = (*models, *judge_options(options).judges, *([hears] if hears else ()))
-    return [service for helper in asked for service in helper.services()]
+    return [*models, *judge_options(options).judges, *([hears] if hears else ())]
 
 
 def _is_generated(path: Path) -> bool:

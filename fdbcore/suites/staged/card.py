@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from fdbcore.recording.form import converted
 from fdbcore.report.format import counted, judging_took
-from fdbcore.report.html.templates import render
+from fdbcore.report.html.templates import render, static
 from fdbcore.results.document import scorecard
+from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.cases import StagedItem
 from fdbcore.suites.staged.curves import sentences
 from fdbcore.suites.staged.document import StagedDocument, StagedJudging
@@ -26,7 +27,7 @@ from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.variants import statements
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
-from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (
@@ -35,9 +36,36 @@ PUBLISHED: Final = (
 )
 
 
+class StagedViews(SuiteViews):
+    """Passing, curves, what other transcribers, judges and wordings say, and the examiners; dialogues drawn."""
+
+    def __init__(self, document: StagedDocument, card: Scorecard) -> None:
+        self._document, self._card = document, card
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
+        return results_view.details(self._document, self._card, width)
+
+    def section(self) -> str:
+        """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
+        return results_view.section(self._document)
+
+    def style(self) -> str:
+        """The style of curves."""
+        return static("results.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """The goals, and what became of each; the scores."""
+        return picture(case)
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The goals and the judged events."""
+        return remarks(case)
+
+
 def card(stored: Mapping[str, Any]) -> Scorecard:
     """The scorecard of a document as it is stored. A condition is a pacing of the examiner."""
-    document = read(stored)
+    document: StagedDocument = converted(stored, StagedDocument)
     settings = document.settings
     is_ours = any(each.examiner != EXAMINER for each in document.conditions.values())
     systems = dict.fromkeys(item.system for item in document.items)
@@ -67,19 +95,14 @@ def card(stored: Mapping[str, Any]) -> Scorecard:
         },
     )
     took = [] if document.judging is None else [_took(document.judging)]
-    return dataclasses.replace(
+    found = dataclasses.replace(
         found,
         rows=list(map(_shown, found.rows)),
         subsets=[_shown(row) for row in found.subsets if _says_more(row, document.rows)],
         statements=[*sentences(document.findings), *statements(document.variants), *took],
         cases=list(_cases(document)),
     )
-
-
-def read(stored: Mapping[str, Any]) -> StagedDocument:
-    """A document as it is stored."""
-    found: StagedDocument = converted(stored, StagedDocument)
-    return found
+    return dataclasses.replace(found, views=StagedViews(document, found))
 
 
 def _conditions(document: StagedDocument) -> Iterator[tuple[str, str]]:

@@ -133,7 +133,7 @@ class StagedCase(StagedItem):
     seed: int = 0
     examination: Examined | None = None
     has_task_score: bool = False
-    draws: Sequence[Mapping[str, float]] = ()
+    draws: Sequence[dict[str, float]] = ()
     moments: Sequence[ScoredMoment] = ()
 
     @property

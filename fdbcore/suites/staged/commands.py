@@ -112,6 +112,13 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     return True
 
 
+def _reads(path: Path) -> bool:
+    """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
+    from fdbcore.suites.staged.reading import holds_scenarios
+
+    return holds_scenarios(path)
+
+
 COMMANDS: Final = (
     Command(
         "list",
@@ -145,6 +152,7 @@ COMMANDS: Final = (
         (Option("FILE", several=True, required=True),),
         _validate,
         group="scenarios",
+        reads=_reads,
     ),
     Command(
         "import",
@@ -160,5 +168,6 @@ COMMANDS: Final = (
         ),
         _import,
         group="scenarios",
+        reads=_reads,
     ),
 )

@@ -4,7 +4,7 @@ what other transcribers, judges and wordings say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 from fdbcore.report.terminal import filled
 from fdbcore.suites.staged import examined
-from fdbcore.suites.staged.card import card, read
 from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
 from fdbcore.suites.staged.document import StagedDocument, StagedSettings
 from fdbcore.suites.staged.released import SCALES
@@ -33,9 +32,8 @@ MEANS: Final = {
 _SHARE = Scale("", "", decimals=2)
 
 
-def details(stored: Mapping[str, Any], width: int) -> list[list[str]]:
-    """Blocks of lines in at most `width` columns (60 or more). stored: the document."""
-    document, found = read(stored), card(stored)
+def details(document: StagedDocument, found: Scorecard, width: int) -> list[list[str]]:
+    """Blocks of lines in at most `width` columns (60 or more). found: the scorecard of the document."""
     return [
         list(_families(found, width)),
         list(_beside_published(found, width)) if document.published else [],
@@ -46,11 +44,10 @@ def details(stored: Mapping[str, Any], width: int) -> list[list[str]]:
     ]
 
 
-def section(stored: Mapping[str, Any]) -> str:
+def section(document: StagedDocument) -> str:
     """How often systems pass, how scores move over time and from goal to goal, and by other setups; the examiners
-    themselves, as HTML; "" if nothing is known. stored: the document.
+    themselves, as HTML; "" if nothing is known.
     """
-    document = read(stored)
     n_bins = _bins_reached(document.curves)
     results = render(
         "results.html",

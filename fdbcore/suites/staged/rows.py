@@ -300,7 +300,7 @@ def passes_of_group(group: Group, families: Sequence[str], rule: Mapping[str, fl
         part = group.of_family(family)
         verdicts = [passes(case, rule) for case in part.cases]
         items = [
-            item._replace(values={} if verdict is None else {"passed": (float(verdict),)})
+            replace(item, values={} if verdict is None else {"passed": (float(verdict),)})
             for item, verdict in zip(part.items, verdicts, strict=True)
         ]
         found = passes_of(items, lambda item: bool(item.values["passed"][0]) if item.values else None, family)

@@ -18,7 +18,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT as CONTENT_M
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling, scaled_interval
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import (
@@ -205,7 +205,7 @@ def _content(document: ActsDocument, of: RowJson) -> dict[str, Figure]:
     found = {}
     for row in document["judging"]["rows"] if "judging" in document else ():
         if (row["set"], row["system"]) == (of["set"], of["system"]):
-            limits = row["ci95"] and [100 * limit for limit in row["ci95"]]
+            limits = scaled_interval(row["ci95"], 100)
             found[CONTENT.id] = Figure(None if row["share"] is None else 100 * row["share"], None, limits, row["n"])
     return found
 
@@ -258,7 +258,7 @@ def _difference(condition: str, one: ComparisonJson, level: float) -> Difference
         one["measure"],
         one["n"],
         None if value is None else times * value,
-        one["ci95"] and [times * limit for limit in one["ci95"]],
+        scaled_interval(one["ci95"], times),
         one["p"],
         one["p_holm"],
         None if found is None else times * found,

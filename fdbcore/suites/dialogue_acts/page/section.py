@@ -10,12 +10,14 @@ from fdbcore.report.html.templates import render, static
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
-from fdbcore.suites.dialogue_acts.page.picture import picture
+from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, page_words
+from fdbcore.suites.dialogue_acts.page.picture import picture, view
 from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions, drawing, standalone
 from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
+from fdbcore.types.scorecard import PageWords, ScoredCase, SuiteViews
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
@@ -179,3 +181,38 @@ def _cell(reference: str, reply: str, value: float, top: float, x: float, y: flo
         + (f'<rect class="frame" x="{x + 1}" y="{y + 1}" {size}/>' if reference == reply else "")
         + f"{text}</g>"
     )
+
+
+class ActsViews(SuiteViews):
+    """Which acts are missing, redundant and swapped; pictures of alignments; the page in another language."""
+
+    def __init__(self, document: ActsDocument) -> None:
+        self._document = document
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Which acts are missing, redundant and swapped."""
+        return details(self._document, width)
+
+    def page_words(self) -> PageWords | None:
+        """Those of the page's own in `page_language`."""
+        return page_words(self._document.get("page_language", ENGLISH))
+
+    def style(self) -> str:
+        """The style of the pictures and of the drawing of acts against acts."""
+        return style()
+
+    def legend(self) -> str:
+        """How to read the picture of an alignment."""
+        return legend(self._document)
+
+    def picture(self, case: ScoredCase) -> str:
+        """The user's request and the alignment."""
+        return view(case)
+
+    def section(self) -> str:
+        """Which acts go wrong: the drawing of acts against acts."""
+        return section(self._document)
+
+    def figures(self) -> Mapping[str, str]:
+        """The examples, and the drawings of acts against acts."""
+        return figures(self._document)

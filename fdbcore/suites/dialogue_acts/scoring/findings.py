@@ -97,7 +97,7 @@ def _wed(row: ScoreRow) -> Figure:
 
 def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
     wed = _wed(row)
-    interval = f" (95 % interval {span(wed.interval)})" if wed.interval else ""
+    interval = f" (95 % interval {span(wed.ci95)})" if wed.ci95 else ""
     yield (
         f"{_named(row.system)} is at a mean distance (WED) of {mean(wed.value)} from the reference replies{interval}, "
         f"over {counted(row.n or 0, 'record')}; 0 is the same acts in the same order."

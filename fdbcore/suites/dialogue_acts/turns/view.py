@@ -15,7 +15,7 @@ from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.svg import PACKAGE
 from fdbcore.suites.dialogue_acts.page.told_acts import act_list
 from fdbcore.types import Problem, clock_text
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow, scaled_interval
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.act_types import (
@@ -72,7 +72,7 @@ def _share_rows(turns: TurnsJson) -> Iterator[ScoreRow]:
     """The acts of each side as rows of a scorecard."""
     for each in turns["shares"]:
         figures = {
-            act: Figure(100 * one["share"], None, one["ci95"] and [100 * limit for limit in one["ci95"]])
+            act: Figure(100 * one["share"], None, scaled_interval(one["ci95"], 100))
             for act, one in each["acts"].items()
         }
         yield ScoreRow(_condition(each), "system", each["system"], each["turns"], figures)
