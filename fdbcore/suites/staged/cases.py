@@ -37,15 +37,9 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
 
 TIMING: Final = (
-    "answered_per_turn",
-    "premature_per_turn",
-    "no_response_per_turn",
-    "b_stopped_within_2s_per_long_a_onset",
-    "b_onset_in_overlap_per_a_speech_min",
-    "b_backchannel_like_per_a_speech_min",
-    "b_talk_share",
-    "overlap_s_per_min",
-)
+    "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",
+    "b_onset_in_overlap_per_a_speech_min", "b_backchannel_like_per_a_speech_min", "b_talk_share", "overlap_s_per_min",
+)  # fmt: skip
 """The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
 
 PLANTED: Final = {

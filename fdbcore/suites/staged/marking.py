@@ -19,16 +19,7 @@ from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
-from fdbcore.runs.asking import (
-    JUDGED,
-    Desk,
-    JudgeQuestion,
-    JudgeRequest,
-    KeptAnswers,
-    Spent,
-    ask_each_once,
-    spent_on,
-)
+from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, Spent, ask_each_once, spent_on
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
 from fdbcore.suites.staged.users import families_of
@@ -150,32 +141,19 @@ def events_of(recording: Reading, until_tick: int) -> list[dict[str, Any]]:
     kinds |= {turn_start(each): "cuts the user off" for each in found.premature}
     turns = [each for each in dialogue.events if each.kind == "turn" and each.side == "B"]
     both = dialogue.speaking["A"] & dialogue.speaking["B"]
-    events = [
-        _event(
-            kinds.get(each.start_tick, "takes the floor"),
-            each.start_tick,
-            end,
-            int(both[each.start_tick : end].sum()),
-            delays.get(each.start_tick),
-        )
-        for each in turns
-        for end in (each.end_tick or recording.n_ticks,)
-    ]
-    events += [_event("no answer", each.start_tick, each.end_tick or each.start_tick) for each in found.missed]
+
+    def event(kind: str, start_tick: int, end_tick: int, both_ticks: int = 0) -> dict[str, Any]:
+        starts_s, ends_s, both_s = (ticks / TICKS_PER_S for ticks in (start_tick, end_tick, both_ticks))
+        return {"kind": kind, "from_s": starts_s, "to_s": ends_s, "both_speak_s": both_s}
+
+    events = []
+    for each in turns:
+        start, end = each.start_tick, each.end_tick or recording.n_ticks
+        told = event(kinds.get(start, "takes the floor"), start, end, int(both[start:end].sum()))
+        events.append({**told, "after_the_user_s": delays[start]} if start in delays else told)
+    events += [event("no answer", each.start_tick, each.end_tick or each.start_tick) for each in found.missed]
     judged = sorted((each for each in events if each["from_s"] < until_tick / TICKS_PER_S), key=itemgetter("from_s"))
     return [{"event": number, **each} for number, each in enumerate(judged, 1)]
-
-
-def _event(
-    kind: str, start_tick: int, end_tick: int, both_ticks: int = 0, delay_s: float | None = None
-) -> dict[str, Any]:
-    told = {
-        "kind": kind,
-        "from_s": start_tick / TICKS_PER_S,
-        "to_s": end_tick / TICKS_PER_S,
-        "both_speak_s": both_ticks / TICKS_PER_S,
-    }
-    return told if delay_s is None else {**told, "after_the_user_s": delay_s}
 
 
 def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:

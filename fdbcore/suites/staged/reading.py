@@ -29,7 +29,7 @@ from fdbcore.suites.staged.scenarios import (
     builtin_families,
     closings,
     family_faults,
-)
+)  # fmt: skip
 from fdbcore.types import Problem
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

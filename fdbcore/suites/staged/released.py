@@ -29,27 +29,15 @@ CLOSING: Final = "The conversation is over."
 SESSION_S: Final = 120.0
 """How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
 
-FAMILIES: Final[Mapping[str, str]] = {
-    "Daily": "daily",
-    "Correction": "correction",
-    "EntityTracking": "entity",
-    "Safety": "safety",
-}
+FAMILIES: Final = {"Daily": "daily", "Correction": "correction", "EntityTracking": "entity", "Safety": "safety"}
 """Our families by the names that it has for them."""
 _CLASSES: Final[Mapping[str, str]] = {
     **{name: name for name in ("ordering", "scheduling", "planning", "reservations", "privacy", "copyright")},
-    "troubleshoot": "troubleshooting",
-    "entity_tracking": "mixed",
-    "health_physical": "physical-health",
-    "health_mental": "mental-health",
-    "illegal_physical": "illegal-activities",
-    "cyber_illicit": "cyber",
-    "toxicity_bias": "hate-harassment",
-    "financial_legal": "financial-legal",
-    "adult_minors": "minors-adult-content",
-    "misinfo": "misinformation",
-    "agent_safety": "agent-safety",
-}
+    "troubleshoot": "troubleshooting", "entity_tracking": "mixed", "health_physical": "physical-health",
+    "health_mental": "mental-health", "illegal_physical": "illegal-activities", "cyber_illicit": "cyber",
+    "toxicity_bias": "hate-harassment", "financial_legal": "financial-legal", "adult_minors": "minors-adult-content",
+    "misinfo": "misinformation", "agent_safety": "agent-safety",
+}  # fmt: skip
 """Our classes by theirs. The one class of corrections is three of ours, by the title."""
 _CORRECTION_CLASSES: Final = {0: "within-turn", 1: "next-turn"}
 """By the distance, in goals, of a correction from what it corrects; at others it is `earlier-turn`."""

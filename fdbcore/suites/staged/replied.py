@@ -84,16 +84,9 @@ def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> 
     scores, timed_scores = (np.array([each.scores for each in own], float).reshape(-1, 2) for own in (events, timed))
     spans_s = np.array([(event.start_s, event.end_s) for event in timed], float).reshape(-1, 2)
     tasks = [reply.task for reply in replies if reply.task is not None]
-    return DialogueScores(
-        setup,
-        task_id,
-        n_events=len(events),
-        n_timed=len(timed),
-        n_tasks=len(tasks),
-        means=scores.mean(axis=0) if len(events) else np.full(2, np.nan),
-        task=float(np.mean(tasks)) if tasks else None,
-        bins=binned_means(spans_s, timed_scores),
-    )
+    means = scores.mean(axis=0) if len(events) else np.full(2, np.nan)
+    task, bins = float(np.mean(tasks)) if tasks else None, binned_means(spans_s, timed_scores)
+    return DialogueScores(setup, task_id, len(events), len(timed), len(tasks), means, task, bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,18 +139,10 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
     """A dialogue; an experiment is a system, and a folder of families is one experiment."""
     is_family = scores.setup.lower() == scores.family.lower()
     has_task_score = scores.family != NO_TASK_SCORE
+    system = folder.resolve().name if is_family else scores.setup
+    call, family = str(folder / scores.setup / scores.task_id), scores.family.lower()
     case = StagedCase(
-        call=str(folder / scores.setup / scores.task_id),
-        system=folder.resolve().name if is_family else scores.setup,
-        trial=1,
-        scenario=scores.task_id,
-        family=scores.family.lower(),
-        class_="",
-        pacing=UNKNOWN,
-        language="",
-        goals=[],
-        examiner=EXAMINER,
-        has_task_score=has_task_score,
+        call, system, 1, scores.task_id, family, "", UNKNOWN, "", [], EXAMINER, has_task_score=has_task_score
     )
     if scores.n_events:
         case.values |= dict(zip(MARKS, scores.means.tolist(), strict=True))

@@ -82,11 +82,7 @@ class Group(NamedTuple):
         """The dialogues, ready to be pooled."""
         return [
             ScoredItem(
-                self.condition,
-                self.system,
-                case.scenario,
-                {name: (value,) for name, value in case.values.items()},
-                draws=case.draws,
+                self.condition, self.system, case.scenario, {k: (v,) for k, v in case.values.items()}, draws=case.draws
             )
             for case in self.cases
         ]
@@ -144,9 +140,7 @@ def _row(part: Group, family: str) -> ScoreRow:
         "silent": sum(case.reason is not None for case in part.cases),
         "only_echo": sum(case.only_echo for case in part.cases),
         "spoke_first": sum(case.spoke_first for case in part.cases),
-        "failed": lost["failed"],
-        "invalid": lost["invalid"],
-        "missing": lost["missing"],
+        **{kind: lost[kind] for kind in ("failed", "invalid", "missing")},
         "goals": len(goals),
         "recited": sum(goal.is_recited for goal in goals),
     }

@@ -244,10 +244,6 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
         "pacing": pacing,
         "examiner": redacted(options["examiner"]),
     }
-    return ListedExaminer(
-        f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}",
-        f"{scenario.id}.json",
-        {name: value for name, value in settings.items() if value is not None},
-        scenario.limits.max_s,
-        columns,
-    )
+    name = f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}"
+    known = {key: value for key, value in settings.items() if value is not None}
+    return ListedExaminer(name, f"{scenario.id}.json", known, scenario.limits.max_s, columns)
