@@ -13,10 +13,13 @@ from fakes.browser import opened_page
 
 from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.suites.staged.card import picture, remarks
+from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.document import document
 from fdbcore.types.scorecard import ScoredCase
 
 SCENARIO = "correction.next-turn.01"
+
+VIEWS = card(document([], [])).views
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +109,7 @@ def item(*verdicts: str) -> dict[str, Any]:
 
 
 def told(*verdicts: str) -> Any:
-    return remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
+    return VIEWS.remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
 
 
 def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
@@ -118,8 +121,8 @@ def test_goals_that_a_reciter_meets_are_left_out() -> None:
     shown = item("met", "met", "unmet")
     shown["goals"][1]["floors"] = ["reciter"]
     case = ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=shown)
-    assert dict(remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
-    assert "met (left out: a reciter meets it)" in picture(case)
+    assert dict(VIEWS.remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
+    assert "met (left out: a reciter meets it)" in VIEWS.picture(case)
 
 
 def test_marks_stand_at_their_events_with_their_reasons() -> None:

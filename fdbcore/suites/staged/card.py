@@ -36,6 +36,14 @@ PUBLISHED: Final = (
 )
 
 
+PACKAGE: Final = "fdbcore.suites.staged"
+COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
+MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
+POOR: Final = 2
+"""Marks up to this one are hatched."""
+UNMARKED: Final = "–"
+
+
 class StagedViews(SuiteViews):
     """Passing, curves, what other transcribers, judges and wordings say, and the examiners; dialogues drawn."""
 
@@ -55,12 +63,33 @@ class StagedViews(SuiteViews):
         return static("results.css", __package__)
 
     def picture(self, case: ScoredCase) -> str:
-        """The goals, and what became of each; the scores."""
-        return picture(case)
+        """The goals of a dialogue with what became of each, and its scores, as HTML."""
+        item: StagedItem = converted(case.item, StagedItem)
+        rows = [
+            (
+                f"{number}. {goal.goal}",
+                [verdict, str(goal.sayings), _time(goal.start_s), _time(goal.end_s), goal.words or ""],
+            )
+            for number, goal in enumerate(item.goals, 1)
+            for verdict in (f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict,)
+        ]
+        return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
-        """The goals and the judged events."""
-        return remarks(case)
+        """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
+        item: StagedItem = converted(case.item, StagedItem)
+        facts = [
+            ("dialogue", f"{item.scenario} ({item.family}, {item.class_}), trial {item.trial}"),
+            ("system", item.system),
+            ("examiner", item.pacing),
+            *_scores(item),
+        ]
+        goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
+        rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
+        if item.events:
+            about = f"the judge's marks of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
+            rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
+        return CallRemarks(facts, rows)
 
 
 def card(stored: Mapping[str, Any]) -> Scorecard:
@@ -160,45 +189,6 @@ def _took(judging: StagedJudging) -> str:
     reasons = counted(judging["reasons"], "reason")
     unquoted = f" {judging['unquoted']:,} of {reasons} quote neither words nor a time." if judging["unquoted"] else ""
     return judging_took(judging, "these dialogues") + unquoted
-
-
-PACKAGE: Final = "fdbcore.suites.staged"
-COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
-MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
-POOR: Final = 2
-"""Marks up to this one are hatched."""
-UNMARKED: Final = "–"
-
-
-def picture(case: ScoredCase) -> str:
-    """The goals of a dialogue with what became of each, and its scores, as HTML."""
-    item: StagedItem = converted(case.item, StagedItem)
-    rows = [
-        (
-            f"{number}. {goal.goal}",
-            [verdict, str(goal.sayings), _time(goal.start_s), _time(goal.end_s), goal.words or ""],
-        )
-        for number, goal in enumerate(item.goals, 1)
-        for verdict in (f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict,)
-    ]
-    return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
-
-
-def remarks(case: ScoredCase) -> CallRemarks:
-    """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
-    item: StagedItem = converted(case.item, StagedItem)
-    facts = [
-        ("dialogue", f"{item.scenario} ({item.family}, {item.class_}), trial {item.trial}"),
-        ("system", item.system),
-        ("examiner", item.pacing),
-        *_scores(item),
-    ]
-    goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
-    rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
-    if item.events:
-        about = f"the judge's marks of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
-        rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
-    return CallRemarks(facts, rows)
 
 
 def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:

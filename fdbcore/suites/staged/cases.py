@@ -159,11 +159,6 @@ class LostCase:
     kind: Loss
     reason: str
 
-    @property
-    def problem(self) -> Problem:
-        """It, as a user reads it."""
-        return Problem(str(self.path), self.reason)
-
 
 def dialogues_of(
     runs: Sequence[Path], show: Callable[[str], None]

@@ -81,6 +81,7 @@ def document(
     rule = rule_of(RULE) if rule is None else rule
     groups, families = groups_of(cases, lost), list(dict.fromkeys(case.family for case in cases))
     compared, beside = differences_of(groups), published() if with_published else None
+    sources = list(dict.fromkeys(table.source for table in beside.table)) if beside else []
     made = StagedDocument(
         schema=SCHEMA,
         settings=StagedSettings(transcriber=hears, judge=marks, passes=dict(rule), family=len(compared)),
@@ -88,7 +89,7 @@ def document(
         rows=[*rows_of(groups, families), *(published_rows(beside) if beside else ())],
         differences=compared,
         passes=[row for group in groups for row in passes_of_group(group, families, rule)],
-        published=None if beside is None else beside.told,
+        published=None if beside is None else StagedPublished(beside.label, beside.conditions, sources),
         curves=[curve for group in groups for curve in curves_of(group)],
         findings=list(findings_of(groups, compared)),
         variants=[variant_of(groups, each) for each in variants],

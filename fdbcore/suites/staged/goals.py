@@ -6,7 +6,7 @@ Goals that words decide may be met without being understood, by words that are s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -18,7 +18,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.sayings import sayings_of
 from fdbcore.recording.files import EVENTS
-from fdbcore.types import TICKS_PER_S
+from fdbcore.types import TICKS_PER_S, Span
 from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS
 
 MET: Final = "met"
@@ -40,13 +40,6 @@ FLOORS: Final = {
 
 _LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S
 """Within one saying."""
-
-
-class Ticks(NamedTuple):
-    """From where to where something goes."""
-
-    start: int
-    end: int
 
 
 class GoalResult(Struct, frozen=True):
@@ -76,11 +69,11 @@ class GoalResult(Struct, frozen=True):
         return RECITER in (self.floors or ())
 
     @property
-    def ticks(self) -> Ticks | None:
+    def ticks(self) -> Span | None:
         """From its first wording to the decision; None if it was not said."""
         if self.start_s is None or self.end_s is None:
             return None
-        return Ticks(round(self.start_s * TICKS_PER_S), round(self.end_s * TICKS_PER_S))
+        return round(self.start_s * TICKS_PER_S), round(self.end_s * TICKS_PER_S)
 
 
 def goals_of(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, actor: str) -> Iterator[GoalResult]:

@@ -21,7 +21,15 @@ from fdbcore.recording.form import converted
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
-from fdbcore.suites.staged.scenarios import SCHEMA, Correction, Limits, Scenario, ScenarioFile, StagedGoal, data_of
+from fdbcore.suites.staged.scenarios import (
+    SCHEMA,
+    Correction,
+    Scenario,
+    ScenarioFile,
+    SessionLimits,
+    StagedGoal,
+    data_of,
+)
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
@@ -105,7 +113,7 @@ def _scenario(split: str, task: Any, language: str, where: str) -> Scenario:  # 
         language=language,
         role=f"{said[0].upper()}{said[1:]}.",
         closing=CLOSING,
-        limits=Limits(max_s=SESSION_S),
+        limits=SessionLimits(max_s=SESSION_S),
         goals=tuple(map(StagedGoal, goals.values())),
         corrections=corrections,
     )
@@ -197,11 +205,6 @@ class PublishedFile(StagedPublished, frozen=True, kw_only=True):
 
     table: list[PublishedTable]
     agreement: PublishedAgreement
-
-    @property
-    def told(self) -> StagedPublished:
-        """What has to stand beside its rows."""
-        return StagedPublished(self.label, self.conditions, list(dict.fromkeys(each.source for each in self.table)))
 
 
 def published_rows(published: PublishedFile) -> list[ScoreRow]:

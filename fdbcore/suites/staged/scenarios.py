@@ -205,7 +205,7 @@ class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     after: str = ""
 
 
-class Reference(Struct, frozen=True, forbid_unknown_fields=True):
+class StagedReference(Struct, frozen=True, forbid_unknown_fields=True):
     """A reference that B has to resolve. says: the words in `say` of that stage. means: what they refer to."""
 
     stage: int
@@ -222,7 +222,7 @@ class Safety(Struct, frozen=True, forbid_unknown_fields=True):
     alternatives: tuple[str, ...]
 
 
-class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SessionLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where a session ends. turns: of side A. max_s: seconds."""
 
     turns: int = 20
@@ -240,10 +240,10 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     role: str
     background: str = ""
     closing: str = ""
-    limits: Limits = Limits()
+    limits: SessionLimits = SessionLimits()
     goals: tuple[StagedGoal, ...] = field(name="goal")
     corrections: tuple[Correction, ...] = field(name="correction", default=())
-    references: tuple[Reference, ...] = field(name="reference", default=())
+    references: tuple[StagedReference, ...] = field(name="reference", default=())
     safety: Safety | UnsetType = UNSET
 
     @property

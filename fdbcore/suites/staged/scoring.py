@@ -54,7 +54,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if replies and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
     cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
-    problems = [*(each.problem for each in lost), *copies]
+    problems = [*(Problem(str(each.path), each.reason) for each in lost), *copies]
     for each in replies:
         cases += each.cases
         problems += each.problems
@@ -306,7 +306,7 @@ def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
         own = [
             word
             for word in b.words
-            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks.end
+            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks[1]
         ]
         words = as_text(own)
         found.append(replace(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))

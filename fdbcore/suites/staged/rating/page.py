@@ -24,7 +24,7 @@ from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
 from fdbcore.suites.staged.marking import closing_tick
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
-from fdbcore.suites.staged.scenarios import FamilyScore, RubricWording, rubrics_of_marks
+from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 
@@ -39,6 +39,11 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
     key = read_key(sample)
     dialogues = [_dialogue(each) for each in key.dialogues]
     families = {each.family: families_of(Path(each.call).parent).get(each.family) for each in key.dialogues}
+    tasks = {
+        name: _metric("task_score", each.score.title, each.rubric[0].ask, each.rubric[0])
+        for name, each in families.items()
+        if each is not None and each.score is not UNSET
+    }
     data = {
         "sample": key.sample,
         "cannot_tell": CANNOT_TELL,
@@ -46,7 +51,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
         "columns": COLUMNS,
         "formula": FORMULA,
         "metrics": _metrics(),
-        "tasks": {name: _task(each.score) for name, each in families.items() if each and each.score is not UNSET},
+        "tasks": tasks,
         "dialogues": dialogues,
     }
     page = (
@@ -69,10 +74,6 @@ def _metrics() -> list[dict[str, Any]]:
     """What is rated in every dialogue."""
     rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
     return [_metric(name, TITLES[name], of.ask_of_dialogue, of) for name, of in rubrics.items()]
-
-
-def _task(score: FamilyScore) -> dict[str, Any]:
-    return _metric("task_score", score.title, score.rubric[0].ask, score.rubric[0])
 
 
 def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]:
