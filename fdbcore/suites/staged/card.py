@@ -151,9 +151,7 @@ def _shown(row: ScoreRow) -> ScoreRow:
 
 
 def _says_more(row: ScoreRow, rows: Sequence[ScoreRow]) -> bool:
-    """Whether a subset says more than others: means over families and events do, where all have scenarios enough for
-    intervals.
-    """
+    """Whether a subset says more than others: means over families and events do, where there are intervals."""
     if row.group != "overall":
         return True
     own = [

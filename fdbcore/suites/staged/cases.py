@@ -163,10 +163,7 @@ class LostCase:
 def dialogues_of(
     runs: Sequence[Path], show: Callable[[str], None]
 ) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
-    """The dialogues of all runs that can be scored, the others, and what is left out as a copy.
-
-    InputError for two systems of one name on one scenario; otherwise as `cases_of`.
-    """
+    """The dialogues of runs that are scored, the others, and copies. InputError for two systems of one name."""
     _refuse_namesakes(runs)
     cases: list[StagedCase] = []
     lost: list[LostCase] = []
@@ -178,10 +175,7 @@ def dialogues_of(
 
 
 def _refuse_namesakes(runs: Sequence[Path]) -> None:
-    """InputError if two runs of a scenario call different systems by one name: their scores would be one row.
-
-    Over different scenarios a system may differ in part, such as a scripted one in what it says.
-    """
+    """InputError if runs of a scenario call different systems by one name; over others they may differ in part."""
     plans = {run: read_plan(run) for run in runs}
     systems = {run: plan["plan"]["systems"] for run, plan in plans.items()}
     scenarios = {
@@ -230,10 +224,7 @@ def _without_copies(
 
 
 def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCase]]:
-    """The dialogues of a run that can be scored, and the others. RecordingError if there is no run.
-
-    A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is lost.
-    """
+    """The dialogues of a run that are scored, silent ones too, and the others. RecordingError if there is no run."""
     found: list[StagedCase] = []
     lost: list[LostCase] = []
     for planned in planned_cases(read_plan(run)):
@@ -340,9 +331,7 @@ def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]
 
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
-    """How B takes the interruptions and backchannels of the examiner: whether it stops for each, the difference of both
-    shares, and when it speaks again.
-    """
+    """How B takes what the examiner planted: its stops, their difference, and when it speaks again."""
     quantities = stops(dialogue, labels) | recoveries(dialogue, labels, None)
     found = {name: value for name in PLANTED if name in quantities and (value := _figure(quantities[name])) is not None}
     interruption, distraction, selectivity, _ = PLANTED

@@ -77,10 +77,7 @@ class GoalResult(Struct, frozen=True):
 
 
 def goals_of(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, actor: str) -> Iterator[GoalResult]:
-    """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met.
-
-    events: of the examiner. actor: its name.
-    """
+    """The goals as the examiner (`actor`) logged them; one not left at the end was not reached, or not met."""
     left = {event["goal"]: event for event in events if event["kind"] == GOAL}
     floors = met_by_floors(brief) if actor == SCRIPTED else [None] * len(brief.goals)
     for number, (goal, own_floors) in enumerate(zip(brief.goals, floors, strict=True), 1):

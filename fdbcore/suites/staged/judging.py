@@ -46,9 +46,7 @@ _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 def questions_of(
     evidence: Mapping[str, Any], events: Sequence[Mapping[str, Any]], family: Family | None, wording: int
 ) -> list[JudgeQuestion]:
-    """What a judge is asked of one dialogue. evidence, events: see `marking`. family: None if it is not known. wording:
-    of the rubrics, from 0.
-    """
+    """What a judge is asked of one dialogue, see `marking`. family: None if unknown. wording: of rubrics, from 0."""
     found = []
     if events:
         rubric = rubric_of_events(wording, events)

@@ -62,10 +62,7 @@ class PlannedQuestions(NamedTuple):
 def mark_all(
     planned: Sequence[PlannedQuestions], repeats: int, desk: Desk, jobs: int, show: Callable[[str], None]
 ) -> MarkedDialogues:
-    """Ask judges what was planned, in that order, so that the first setup is whole if the desk stops.
-
-    Errors as of `ask_each_once`.
-    """
+    """Ask judges what was planned, in that order: if the desk stops, the first setup is whole. See `ask_each_once`."""
     requests = [each for own in planned for each in own.requests]
     asked = ask_each_once(requests, desk, jobs, show)
     answers = iter(asked.answers)
@@ -79,10 +76,7 @@ def mark_all(
 def requests_of(
     cases: Sequence[StagedCase], heard: Mapping[str, Mapping[Path, Heard]], setups: Sequence[Setup], repeats: int
 ) -> list[PlannedQuestions]:
-    """All that judges are to be asked of the dialogues of which both sides are known, in the order of the setups.
-
-    heard: the words by each source.
-    """
+    """All that judges are asked of dialogues with both sides known, setup by setup. heard: the words by source."""
     families = {run: families_of(run) for run in {case.path.parent for case in cases}}
     kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
     dialogues = {

@@ -163,10 +163,7 @@ def _listed(ids: Sequence[str], most: int = 3) -> str:
 
 
 def near_duplicates(scenarios: Sequence[Scenario]) -> Iterator[tuple[Scenario, Scenario, float]]:
-    """Every two scenarios of one language that are alike by NEAR or more, and share FEWEST sequences of words.
-
-    Each with its likeness: the share of the sequences of the shorter one that the other has too, 0 to 1.
-    """
+    """Scenarios of one language that are near-duplicates, with the share of the shorter one's sequences in both."""
     sequences = [_sequences(scenario) for scenario in scenarios]
     for (a, of_a), (b, of_b) in combinations(zip(scenarios, sequences, strict=True), 2):
         if a.language == b.language and of_a and of_b:
@@ -198,10 +195,7 @@ BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 
 @dataclass(frozen=True, slots=True)
 class ScenarioSet:
-    """Scenarios, and the families that they may belong to, by id.
-
-    own_families: those that do not come with fdbcore. credits: whose scenarios they are, where files say so.
-    """
+    """Scenarios, and families by id. own_families: those of their files. credits: whose scenarios they are."""
 
     scenarios: tuple[Scenario, ...]
     families: Mapping[str, Family]
@@ -220,10 +214,7 @@ class ScenarioSet:
 
 
 def read_set(*names: str) -> ScenarioSet:
-    """The scenarios of "builtin", "builtin-ja", files, or folders of files.
-
-    Raises InputError for the first fault; `fdbcore scenarios validate` lists them all.
-    """
+    """The scenarios of "builtin", "builtin-ja", files, or folders of files. InputError for the first fault."""
     found, faults = look_at(names)
     if faults:
         more = f"; {len(faults) - 1} more: fdbcore scenarios validate {' '.join(names)}" if faults[1:] else ""
@@ -290,10 +281,7 @@ def _repeated(placed: Sequence[tuple[str, Scenario]]) -> Iterator[Problem]:
 
 
 def _files(name: str) -> list[tuple[str, Traversable]]:
-    """The files of a set, each with its name in messages; a file that cannot be read is one, too.
-
-    InputError for a folder without any.
-    """
+    """The files of a set with their names in messages, also of one that cannot be read. InputError for none."""
     if name in BUILTIN:
         folder: Traversable = files("fdbcore.suites.staged") / "data" / "scenarios" / BUILTIN[name]
         found = [folder / f"{family}.toml" for family in builtin_families()]

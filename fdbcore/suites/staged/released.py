@@ -22,6 +22,7 @@ from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.shape import misfits
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.scenarios import (
+    MARKS,
     SCHEMA,
     Correction,
     Scenario,
@@ -29,7 +30,7 @@ from fdbcore.suites.staged.scenarios import (
     SessionLimits,
     StagedGoal,
     data_of,
-)
+)  # fmt: skip
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
@@ -127,10 +128,7 @@ def _correction(title: str, where: str) -> Correction:
 
 
 def toml_text(table: Mapping[str, Any], path: str = "") -> str:
-    """A table of texts, numbers, lists of those, tables and lists of tables, as TOML. path: its name in the document.
-
-    The standard library reads TOML, and does not write it.
-    """
+    """A table as TOML, which the standard library does not write. path: its name in the document."""
     return "\n".join(_lines(table, path)) + "\n"
 
 
@@ -152,11 +150,7 @@ def _value(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-SCALES: Final = {
-    "task": "task_score",
-    "turn_taking": "turn_taking_75_s",
-    "instruction_following": "instruction_following_75_s",
-}
+SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
 """The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 

@@ -105,10 +105,7 @@ def is_of_replies(path: Path) -> bool:
 
 
 def replied(folder: Path) -> Replied:
-    """The dialogues whose replies lie below a folder. InputError if there are none.
-
-    A file that is no reply is a problem, and as in the scripts a dialogue without scores.
-    """
+    """The dialogues whose replies lie below a folder; other files are problems. InputError if there are none."""
     found: dict[_Key, list[JudgeReply]] = defaultdict(list)
     problems: list[Problem] = []
     for path, key in _files(folder):
@@ -153,9 +150,7 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
 
 
 def tables_of(dialogues: Sequence[DialogueScores]) -> dict[str, str]:
-    """The tables that the scripts `score.py` and `score_time.py` write, by name: a row for each dialogue with its
-    scores, and with its bins; rounded, empty where there is no score.
-    """
+    """The tables of the scripts `score.py` and `score_time.py`, by name: scores and bins of each dialogue, rounded."""
     head = ["setup", "subtask", "n_files", "n_events"]
     scores = ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
     bins = [f"{name}[{start_s:g}-{end_s:g}]" for start_s, end_s in BINS for name in ("TT", "IF")]

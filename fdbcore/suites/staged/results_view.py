@@ -45,9 +45,7 @@ def details(document: StagedDocument, found: Scorecard, width: int) -> list[list
 
 
 def section(document: StagedDocument) -> str:
-    """How often systems pass, how scores move over time and from goal to goal, and by other setups; the examiners
-    themselves, as HTML; "" if nothing is known.
-    """
+    """Passing, curves, other setups and the examiners themselves as HTML; "" if nothing is known."""
     n_bins = _bins_reached(document.curves)
     results = render(
         "results.html",

@@ -60,10 +60,7 @@ class StagedPlace(StagedCondition, frozen=True):
 
 
 class Group(NamedTuple):
-    """The dialogues of a system with one examiner under one pacing, its condition; and its calls that are not scored.
-
-    cases: by the order of their scenarios' names, those of one by that of their trials.
-    """
+    """A system's dialogues under a condition, by scenario and trial; and its calls that are not scored."""
 
     condition: str
     pacing: str
@@ -176,10 +173,7 @@ def _counted(counts: Mapping[str, int], n: int, measures: Mapping[str, Figure]) 
 
 
 def _over_families(parts: Sequence[Group]) -> Iterator[ScoreRow]:
-    """The mean over families of their means, each with the same weight; none with fewer than two families.
-
-    The n of a figure is that of the families that have it.
-    """
+    """The mean over the means of two families or more. The n of a figure is that of the families that have it."""
     if len(parts) < 2:
         return
     parts = sorted(parts, key=lambda part: part.cases[0].family)
@@ -211,10 +205,7 @@ def _over_events(part: Group, family: str) -> Iterator[ScoreRow]:
 
 
 def _floors(groups: Sequence[Group], families: Sequence[str]) -> Iterator[ScoreRow]:
-    """What each of FLOORS would have of the scenarios of a condition whose goals words decided.
-
-    They hang on the briefs alone: one dialogue of a scenario tells them.
-    """
+    """What FLOORS would have of a condition's scenarios whose goals words decided: the briefs alone tell it."""
     decided = {
         case.scenario: case
         for group in groups
@@ -283,10 +274,7 @@ def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
 
 
 def passes_of_group(group: Group, families: Sequence[str], rule: Mapping[str, float]) -> Iterator[Passes]:
-    """How often a group passes all scenarios, and those of each family.
-
-    None where a measure that decides is known of no dialogue: only those that fail could be told.
-    """
+    """How often a group passes, in all and by family; nothing where a measure that decides is known of no dialogue."""
     known = {name for case in group.cases for name in case.values}
     if {*rule} - {*known, "task_score"}:
         return

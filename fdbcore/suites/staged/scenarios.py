@@ -194,10 +194,7 @@ class StagedGoal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A repair that A makes. stage: the goal in which A makes it, from 1. of: the goal whose value it changes.
-
-    before: what held. after: what holds from here on.
-    """
+    """A repair in goal `stage`, from 1, of the value of goal `of`. before: what held. after: what holds then."""
 
     stage: int
     of: int

@@ -20,7 +20,7 @@ from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, told_as
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
-from fdbcore.runs.asking import Desk, JudgeRequest
+from fdbcore.runs.asking import Desk
 from fdbcore.runs.expected_words import expected_hearing, usual_words
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runtime.redaction import redacted
@@ -176,10 +176,7 @@ class Scoring:
 
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
-    """The recognisers that the options name, by their addresses; without settings, unless they differ in these alone.
-
-    SettingsError for one that is unknown.
-    """
+    """The recognisers of the options by address, with settings where these alone differ. SettingsError if unknown."""
     addresses = list(dict.fromkeys(options["transcriber"]))
     short = [address.partition("?")[0] for address in addresses]
     with told_as("--transcriber", "asr"):
@@ -201,13 +198,9 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
         used, heard[name] = _of_words(cases, source, bool(judges), show)
         yield used
     planned = requests_of(cases, heard, scoring.setups, scoring.judging.repeats) if judges else []
-
-    def tokens_out(request: JudgeRequest) -> float:  # points of yes and no have one reason together
-        return TOKENS_OF_A_MARK * len(request.question.rubric.questions)
-
     for judge in judges:
         requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
-        yield expected_of(judge, list(requests.values()), tokens_out)
+        yield expected_of(judge, [*requests.values()], lambda of: TOKENS_OF_A_MARK * len(of.question.rubric.questions))
 
 
 def _of_words(
@@ -251,20 +244,14 @@ def hear(
 
 
 def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
-    """The sides whose words are wanted: both for a judge, else B's where nobody heard whether a goal was met.
-
-    A dialogue in which all that B said is echo is not judged: there is nothing of B to mark.
-    """
+    """Both sides for a judge, if not all of B is echo; else B's where nobody heard whether a goal was met."""
     if for_judge and not case.only_echo:
         return SIDES
     return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
 
 
 def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
-    """In a sentence, that nobody heard whether goals were met, and what mends it; nothing where all is known.
-
-    sources: that were asked; the first one decides goals.
-    """
+    """That nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides goals."""
     deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
     if not deaf:
         return []

@@ -98,10 +98,7 @@ def _labelled(label: str, text: str, columns: int) -> str:
 
 
 def _wrapped(head: str, text: str, columns: int) -> str:
-    """`text` after `head`, in lines of at most `columns` cells, which are indented below `text`.
-
-    Japanese and Chinese have no spaces to break at, and characters that are two cells wide.
-    """
+    """`text` after `head`, indented, in lines of `columns` cells. Japanese and Chinese have no spaces to break at."""
     if not UNSPACED.search(text):
         return filled(f"{head}{text}", columns, " " * len(head))
     from rich.cells import chop_cells

@@ -78,10 +78,7 @@ class ListedExaminer(Struct, frozen=True):
 
 
 class ExaminerList(Struct, frozen=True):
-    """The examiners of a run, as a file.
-
-    families: of its scenarios that do not come with fdbcore. left_out: why scenarios that were asked for are, by id.
-    """
+    """The examiners of a run. families: those of its own file. left_out: scenarios without an examiner, and why."""
 
     schema: Literal["fdbcore.staged_users/1"]
     users: list[ListedExaminer]
@@ -220,10 +217,7 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
 
 
 def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> ListedExaminer:
-    """An examiner of the list; its seed is that of its scenario, so that all systems meet the same one.
-
-    number: of its seed, from 0.
-    """
+    """An examiner of the list; all systems meet the same one, by the seed of the scenario. number: of seeds, from 0."""
     seed = zlib.crc32(f"{options['examiner_seed'] + number} {scenario.id}".encode())
     actor = None if options["examiner"] == SCRIPTED else options["examiner"]
     settings = {

@@ -24,21 +24,14 @@ from fdbcore.types.scorecard import Interval
 
 Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
 
-ASPECTS: Final[Mapping[Aspect, str]] = {
-    "transcriber": "transcriber",
-    "judge": "judge",
-    "rubrics": "wording of the rubrics",
-}
+ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wording of the rubrics"}
 """The aspects in words."""
 MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met")
 """The measures that depend on who hears, who judges, or how that is asked."""
 
 
 class Setup(NamedTuple):
-    """Who hears, by name, who judges, and by which wording (from 0).
-
-    aspect, name: what differs from the main setup, and how it is called; empty for that one.
-    """
+    """Who hears and judges, by which wording (from 0). aspect, name: how it differs from the main setup; or none."""
 
     transcriber: str
     judge: Judge | None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from msgspec import Meta, Struct, to_builtins
@@ -53,8 +53,6 @@ LEGEND: Final = (
     "rated. alpha: Krippendorff's, of an interval and of an ordinal scale; r: Pearson, rho: Spearman. A judge's rating "
     "of a dialogue is its mean over events. people: the mean of all who rated. Brackets: 95 %, over dialogues."
 )
-
-Statistic: TypeAlias = Callable[[Floats, Floats], Floats]
 
 
 class RatedBy(Struct, frozen=True):
@@ -180,7 +178,7 @@ def _comparison(
     )
 
 
-def _estimate(statistic: Statistic, ratings: Floats) -> RatingEstimate:
+def _estimate(statistic: Callable[[Floats, Floats], Floats], ratings: Floats) -> RatingEstimate:
     found = bootstrap_times(partial(statistic, ratings), len(ratings))
     return RatingEstimate(found.value, found.interval, found.reason)
 

@@ -60,18 +60,12 @@ class RatingKey(Struct, frozen=True):
 
 
 def scores_in(path: Path) -> Mapping[str, Any] | None:
-    """The scores of staged dialogues; None if there are none.
-
-    path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.
-    """
+    """The scores of staged dialogues in a file, a folder of results, or beside a run; None if there are none."""
     return next((found for each in SCORES_SCHEMAS if (found := kept_scores(path, each)) is not None), None)
 
 
 def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:
-    """Draw n dialogues from scores, write the key into the new folder `out`, and return it.
-
-    SettingsError for scores that cannot be used, for more dialogues than there are, or if `out` holds something.
-    """
+    """Draw n dialogues from scores, and write their key into the new folder `out`. SettingsError if it cannot be."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SettingsError(f"--out {out}: expected a new or empty folder, got one that holds something")
     items: dict[Path, Mapping[str, Any]] = {}
