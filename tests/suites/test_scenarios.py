@@ -8,11 +8,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import ran
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError
 from fdbcore.report.schemas import as_text
 from fdbcore.suites.staged.reading import read_set
@@ -62,7 +62,7 @@ means = "the second latte"
 
 
 def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, ["scenarios", *arguments])), catch_exceptions=False)
+    return ran("scenarios", *arguments)
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
+from helpers.commands import ran
 from helpers.score_rows import rows, value
 
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.cases import BY_CHANCE
 from fdbcore.suites.staged.scales import SCALES
@@ -46,9 +45,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1", ".fast"),
         ]
         hears = f"openai:whisper-1?{hearing.settings}"
-        done = CliRunner().invoke(
-            main, ["score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", f"{folder}/s"]
-        )
+        done = ran("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -64,7 +61,7 @@ def held(
         *(part for name in scenarios for part in ("--scenario", name)),
         *(part for system in systems for part in ("--system", system)),
     ]
-    done = CliRunner().invoke(main, [*arguments, "--quiet"])
+    done = ran(*arguments, "--quiet")
     failed = [line for line in done.output.splitlines() if line]
     assert all("never-answers" in line or "never-answers" in line for line in failed), done.output
     return str(out)

@@ -44,7 +44,7 @@ from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import DialogueMarks
+from fdbcore.suites.staged.judging import DialogueMarks, quotes
 from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.scenarios import builtin_families
@@ -585,3 +585,31 @@ def test_a_judge_needs_the_words_of_the_system(dialogue: Path, tmp_path: Path) -
     told = CliRunner().invoke(main, ["score", "--suite", "staged", str(tmp_path), "--judge", "openai:gpt-5-nano"])
     assert told.exit_code != 0
     assert "--judge: expected --transcriber" in told.stderr
+
+
+SAID = ("Well, I'd like two large lattes, please.", "So that is one blue mug for you.", "三時に予約しました。")
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_quoted"),
+    [
+        ("It says “one blue mug”, though two were asked for.", True),
+        ("It repeats 'blue mug' and goes on.", True),
+        ("It confirms \"Two LARGE lattes\".", True),
+        ("the system says that is one blue mug to the user", True),
+        ("It answers after 0.5 s.", True),
+        ("It begins at 12 seconds, too late.", True),
+        ("The overlap at 1:02 is long.", True),
+        ("「三時に予約」と答えた。", True),
+        ("2秒後に答えた。", True),
+        ("It isn't prompt, and it doesn't confirm.", False),
+        ("It says “a red mug”.", False),
+        ("「五時」と答えた。", False),
+        ("The blue one is right.", False),
+        ("Goal 2 is met, 5 of 5.", False),
+        ("“”", False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_a_quotation_is_words_that_were_said_or_a_time(reason: str, is_quoted: bool) -> None:
+    assert quotes(reason, {"said": [{"words": words} for words in SAID]}) is is_quoted

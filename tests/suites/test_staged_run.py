@@ -14,22 +14,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.answering_server import answering, telling_command
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses, Says
 from fakes.pcm_server import PcmServer
+from helpers.commands import ran
 from helpers.exec_scripts import script
 from helpers.score_rows import rows, value
 from helpers.staged_runs import MUG, beeping_run
 from msgspec.structs import replace
 
 from fdbcore import clock
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
@@ -39,7 +37,7 @@ from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import LostCase, StagedCase
-from fdbcore.suites.staged.document import StagedDocument, document
+from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.examined import HEADS
 from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.reading import read_set
@@ -49,10 +47,6 @@ from fdbcore.types import SideA
 needs_voice = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def users(tmp_path: Path, **options: Any) -> SideA:
@@ -265,7 +259,6 @@ class TestScores:
             assert [goal["probes"] for goal in item["goals"]] == [0, 0]
         assert "examiner without ears" in found["warnings"][0]
         assert "told" not in found["warnings"][0], "the system tells no words"
-        msgspec.convert(found, StagedDocument, strict=True)
         page = (tmp_path / "scores" / "report.html").read_text()
         shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
         assert "timing score" in shown.stdout
@@ -453,7 +446,6 @@ class TestScores:
             n = len(judges.asked)
             shown = ran(*arguments)
             assert (shown.exit_code, len(judges.asked)) == (0, n), "rescoring is free"
-        msgspec.convert(found, StagedDocument, strict=True)
         assert [value(row, "turn_taking") for row in rows(found)] == [3.0, 3.0]
         moved = {
             (each["aspect"], row["measure"], row["pacing"]): (row["main"], row["other"], row["difference"])

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from fakes.browser import opened_page
+from helpers.commands import ran
 
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.document import document
@@ -29,24 +28,10 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs a voice: fdbcore models get hibari")
     folder = tmp_path_factory.mktemp("view")
     run, scores = str(folder / "run"), str(folder / "scores")
-    held = [
-        "run",
-        "--suite",
-        "staged",
-        "--scenario",
-        SCENARIO,
-        "--pacing",
-        "both",
-        "--system",
-        "echo",
-        "--vad",
-        "energy",
-    ]
-    for arguments in (
-        [*held, "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet"],
-        ["score", "--suite", "staged", run, "--out", scores],
-    ):
-        done = CliRunner().invoke(main, arguments)
+    held = ("run", "--suite", "staged", "--scenario", SCENARIO, "--pacing", "both", "--system", "echo")
+    how = ("--vad", "energy", "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet")
+    for arguments in ((*held, *how), ("score", "--suite", "staged", run, "--out", scores)):
+        done = ran(*arguments)
         assert done.exit_code == 0, done.output
     return folder
 
