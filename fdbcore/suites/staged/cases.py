@@ -327,7 +327,7 @@ def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]
     for scale, name in BY_CHANCE.items():
         quantity = quantities.get(name)
         if isinstance(quantity, Share) and quantity.n and quantity.chance is not None:
-            yield scale, quantity.chance
+            yield scale, float(quantity.chance)
 
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
@@ -346,6 +346,6 @@ def _figure(quantity: Quantity) -> float | None:
         case Values():
             return float(np.median(quantity.values)) if quantity.values else None
         case Share():
-            return quantity.count / quantity.n if quantity.n else None
+            return float(quantity.count / quantity.n) if quantity.n else None
         case Ratio():
-            return quantity.total / quantity.exposure if quantity.exposure else None
+            return float(quantity.total / quantity.exposure) if quantity.exposure else None
