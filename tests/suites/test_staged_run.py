@@ -28,7 +28,7 @@ from helpers.staged_runs import MUG, beeping_run
 from msgspec.structs import replace
 
 from fdbcore import clock
-from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import write_json
@@ -98,6 +98,14 @@ class TestUsers:
         found = families_of(tmp_path / "run-users")
         assert found["haggling"].rubric[0].ask == "Is there a deal?"
         assert set(found) == {"daily", "correction", "entity", "safety", "haggling"}
+
+    def test_a_damaged_list_is_told_in_one_line(self, tmp_path: Path) -> None:
+        users(tmp_path, scenario=("daily.ordering.02",))
+        listed = json.loads((tmp_path / "run-users" / USERS).read_text())
+        listed["users"][0]["settings"] = 7
+        (tmp_path / "run-users" / USERS).write_text(json.dumps(listed))
+        with pytest.raises(RecordingError, match=r"users\.json: damaged: .*`\$\.users\[0\]\.settings`$"):
+            suite("staged").side_a(str(tmp_path / "run-users"))
 
     def test_what_cannot_be_asked_for(self, tmp_path: Path) -> None:
         wrong: list[tuple[dict[str, Any], str]] = [
