@@ -37,6 +37,11 @@ from fdbcore.types.scorecard import Difference, Interval
 CURVES: Final = ("turn_taking", "instruction_following", "timing")
 _MIDDLES_MIN: Final = np.array([(start_s + end_s) / 2 / 60 for start_s, end_s in BINS])
 """The middle of each bin, in minutes."""
+MEMORY: Final = "entity"
+"""The family whose scenarios need memory most."""
+KEYLESS: Final = ("timing", "goals_met")
+"""The measures that findings are of without a judge; with one, those are MARKS. The last one is compared between
+families."""
 
 
 class CurvePoint(Struct, frozen=True):
@@ -153,13 +158,6 @@ def _points(cells: Floats, places: Iterable[float]) -> list[CurvePoint]:
         CurvePoint(at, n, estimate.value, estimate.interval)
         for at, n, estimate in zip(places, counts, bootstrap_columns(cells), strict=True)
     ]
-
-
-MEMORY: Final = "entity"
-"""The family whose scenarios need memory most."""
-KEYLESS: Final = ("timing", "goals_met")
-"""The measures that findings are of without a judge; with one, those are MARKS. The last one is compared between
-families."""
 
 
 class Contrast(Struct, frozen=True):

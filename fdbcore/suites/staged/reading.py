@@ -29,7 +29,7 @@ from fdbcore.suites.staged.scenarios import (
     builtin_families,
     closings,
     family_faults,
-)  # fmt: skip
+)
 from fdbcore.types import Problem
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -48,6 +48,10 @@ FEWEST: Final = 10
 _WORDS: Final = 3
 _CHARACTERS: Final = 6
 """The length of a sequence; that of Japanese and Chinese, whose words have no spaces between them, in characters."""
+SCHEMA_FIELD: Final = b'"schema"'
+"""JSON files with this field are of other suites; the released file has none."""
+BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
+"""The sets that come with fdbcore: the folder of each."""
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
@@ -185,12 +189,6 @@ def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-
-SCHEMA_FIELD: Final = b'"schema"'
-"""JSON files with this field are of other suites; the released file has none."""
-
-BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
-"""The sets that come with fdbcore: the folder of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from fdbcore.suites.staged.scenarios import (
     SessionLimits,
     StagedGoal,
     data_of,
-)  # fmt: skip
+)
 from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
@@ -57,6 +57,8 @@ _CREDIT: Final = (
 )
 _ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
 _CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
+SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
+"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
 class ReleasedTask(TypedDict):
@@ -148,10 +150,6 @@ def _has_tables(value: object) -> bool:
 def _value(value: object) -> str:
     """JSON's texts, numbers and lists are TOML's, but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
-"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
 class PublishedLine(Struct, frozen=True):

@@ -34,6 +34,7 @@ _MARK: Final = {"type": ["integer", "null"]}
 _REASON: Final = {"type": "string"}
 
 Part: TypeAlias = Literal["correction", "reference", "safety"]
+SCHEMA: Final = "fdbcore.scenarios/1"
 
 
 class FamilyClass(Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,9 +164,6 @@ def _wording(wordings: Sequence[RubricWording], number: int) -> RubricWording:
 def data_of(name: str) -> dict[str, Any]:
     """A TOML file that comes with fdbcore."""
     return tomllib.loads((files("fdbcore.suites.staged") / "data" / name).read_text(encoding="utf-8"))
-
-
-SCHEMA: Final = "fdbcore.scenarios/1"
 
 
 class StagedGoal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

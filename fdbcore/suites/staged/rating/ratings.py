@@ -35,6 +35,15 @@ KEY_SCHEMA: Final = "fdbcore.rating_key/1"
 SCORES_SCHEMAS: Final = ("fdbcore.staged/2", "fdbcore.staged/1")
 """What is read of their dialogues is the same in both."""
 STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
+Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
+METRICS: Final[Sequence[Metric]] = get_args(Metric)
+DIALOGUE: Final = "dialogue"
+"""The column by which a table of ratings is known."""
+COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
+"""The columns of the tables that the page gives."""
+CANNOT_TELL: Final = "cannot tell"
+PEOPLE: Final = "people"
+"""The rater that is the mean of all people."""
 
 
 class KeyedDialogue(Struct, frozen=True):
@@ -125,17 +134,6 @@ def read_key(path: Path) -> RatingKey:
     if key is None:
         raise InputError(f"{path}: expected the folder of a sample (fdbcore agree --sample), or its {KEY}, got none")
     return key
-
-
-Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
-METRICS: Final[Sequence[Metric]] = get_args(Metric)
-DIALOGUE: Final = "dialogue"
-"""The column by which a table of ratings is known."""
-COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
-"""The columns of the tables that the page gives."""
-CANNOT_TELL: Final = "cannot tell"
-PEOPLE: Final = "people"
-"""The rater that is the mean of all people."""
 
 
 @dataclass(slots=True)
