@@ -120,12 +120,13 @@ class Scoring:
             by_words[name] = {case.path: goals_heard(case, own["B"]) for case, own in said if "B" in own}
             problems += failed
             unheard += missing
-        main, *others = self.setups
+        setups = self.setups
+        main, *others = setups
         for case in cases:
             if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
                 case.goals = goals
                 case.values.update(goal_values(goals))
-        marked, judging, told = self._judged(cases, heard, problems, jobs or DEFAULT_REQUESTS, show)
+        marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
         for setup in others:
             assert setup.aspect is not None
@@ -142,14 +143,15 @@ class Scoring:
         self,
         cases: Sequence[StagedCase],
         heard: Mapping[str, Mapping[Path, Heard]],
+        setups: Sequence[Setup],
         problems: list[Problem],
         jobs: int,
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        setups, repeats = self.setups, self.judging.repeats
         if not self.judging.judges:
             return {}, None, []
+        repeats = self.judging.repeats
         desk = Desk(self.judging.limit_usd)
         marked, spent, told = mark_all(requests_of(cases, heard, setups, repeats), repeats, desk, jobs, show)
         families = {run: families_of(run) for run in {case.path.parent for case in cases}}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -30,7 +30,8 @@ MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met
 """The measures that depend on who hears, who judges, or how that is asked."""
 
 
-class Setup(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
     """Who hears and judges, by which wording (from 0). aspect, name: how it differs from the main setup; or none."""
 
     transcriber: str
@@ -55,9 +56,9 @@ def setups_of(transcribers: Sequence[str], judges: Sequence[Judge], wordings: Se
     main = Setup(next(iter(transcribers), ""), next(iter(judges), None), wordings[0])
     return [
         main,
-        *(main._replace(transcriber=name, aspect="transcriber", name=name) for name in transcribers[1:]),
-        *(main._replace(judge=judge, aspect="judge", name=judge.name) for judge in judges[1:]),
-        *(main._replace(wording=n, aspect="rubrics", name=f"wording {n + 1}") for n in wordings[1:]),
+        *(Setup(name, main.judge, main.wording, "transcriber", name) for name in transcribers[1:]),
+        *(Setup(main.transcriber, judge, main.wording, "judge", judge.name) for judge in judges[1:]),
+        *(Setup(main.transcriber, main.judge, n, "rubrics", f"wording {n + 1}") for n in wordings[1:]),
     ]
 
 
