@@ -98,11 +98,11 @@ def in_bins(case: StagedCase) -> Floats:
 def of_goals(case: StagedCase) -> Floats:
     """(goals, curves) of a dialogue: means of what begins while a goal is pursued; NaN where there is nothing."""
     found = np.full((len(case.goals), len(CURVES)), np.nan)
+    starts, marks = spans_of(case.events)[:, 0] * TICKS_PER_S, marks_of_events(case.events)
     for row, goal in enumerate(case.goals):
         if goal.ticks is None:
             continue
         begin, end = goal.ticks
-        starts, marks = spans_of(case.events)[:, 0] * TICKS_PER_S, marks_of_events(case.events)
         own = marks[(begin <= starts) & (starts < end) & ~np.isnan(marks).any(axis=1)]
         found[row, :2] = np.mean(own, axis=0) if len(own) else np.nan
         scores = [each.score for each in case.moments if begin <= each.tick < end]
