@@ -26,8 +26,8 @@ from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source
 from fdbcore.suites.staged.cases import cases_of
-from fdbcore.suites.staged.hearing import hear
 from fdbcore.suites.staged.marking import requests_of
+from fdbcore.suites.staged.scoring import hear
 from fdbcore.suites.staged.variants import Setup
 
 CALLS: Final = int(os.environ.get("FDBCORE_STAGED_CALLS", "200"))
@@ -129,10 +129,10 @@ def _judging(run: Path, calls: int) -> None:
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as server:
         assert server.stdout is not None
         address = f"openai:gpt-5-nano?base_url={server.stdout.readline().strip()}&key_variable=FDBCORE_BENCH_KEY"
-        judges = [judge(address)]
-        planned = requests_of(cases, [heard], judges, [Setup(0, 0, 0)], 1)
+        asked = judge(address)
+        planned = requests_of(cases, {"told": heard}, [Setup("told", asked, 0)], 1)
         requests = [each for own in planned for each in own.requests]
-        judges[0].mark(
+        asked.mark(
             requests[0].question.rubric, requests[0].question.evidence
         )  # the SDK is imported with the first request
         began = time.perf_counter()

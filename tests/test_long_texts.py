@@ -15,9 +15,9 @@ from fdbcore.report.html.templates import linked
 from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.mark_names import event_of
 from fdbcore.suites.dialogue_acts.models.checks import _SPEAKER
-from fdbcore.suites.staged.fdb2.replies import EVENTS, TASK, read_reply
-from fdbcore.suites.staged.quoting import quotes
+from fdbcore.suites.staged.judging import quotes
 from fdbcore.suites.staged.released import _ROLE, _correction
+from fdbcore.suites.staged.replies import EVENTS, TASK, read_reply
 
 SAID = {"said": [{"words": "never said so at all " * 20}] * 20}
 READERS: list[tuple[Callable[[str], object], list[str]]] = [

@@ -10,8 +10,12 @@ from click.testing import CliRunner, Result
 from fdbcore.cli.main import main
 
 
+def ran(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+
+
 def score(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["score", *map(str, arguments)], catch_exceptions=False)
+    return ran("score", *arguments)
 
 
 def scored(*arguments: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from reference.sets import PEOPLE
 
 from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, FEATURES, TESTED
-from fdbcore.suites.staged.fdb2.replies import read_reply
+from fdbcore.suites.staged.replies import read_reply
 
 Values = dict[str, dict[str, dict[str, Any]]]
 TASKS = {

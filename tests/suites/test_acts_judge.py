@@ -16,6 +16,7 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Broken, Refuses
 from fakes.writers import record
 from helpers.schema import as_published
+from msgspec import UNSET
 from scipy import stats as scipy_stats
 
 from fdbcore.cli.main import main
@@ -23,8 +24,7 @@ from fdbcore.suites.dialogue_acts.models.content_judge import rubric as content_
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
 from fdbcore.suites.fdb_v1.judging import rubric_of
 from fdbcore.suites.fdb_v3.judging.questions import ARGUMENTS, RESPONSE, SPEECH
-from fdbcore.suites.staged.families import builtin_families
-from fdbcore.suites.staged.rubrics import rubric_of_events, rubric_of_family
+from fdbcore.suites.staged.scenarios import builtin_families, rubric_of_events, rubric_of_score
 from fdbcore.types import EVIDENCE_ONLY, Rubric
 
 pytestmark = NEEDS_OPENAI
@@ -195,9 +195,9 @@ def test_replies_that_were_not_given_make_no_share_of_their_own() -> None:
 
 def rubrics() -> list[Rubric]:
     events = [{"event": 1}]
-    families = [family for family in builtin_families().values() if family.rubric]
+    scores = [family.score for family in builtin_families().values() if family.score is not UNSET]
     staged = [rubric for wording in range(2) for rubric in
-              (rubric_of_events(wording, events), *(rubric_of_family(each, wording) for each in families))]  # fmt: skip
+              (rubric_of_events(wording, events), *(rubric_of_score(each, wording) for each in scores))]  # fmt: skip
     of_v1 = [
         rubric_of("rating", 0),
         *(rubric_of(name, wording) for name in ("behaviour", "did") for wording in range(2)),

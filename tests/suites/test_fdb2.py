@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from math import nan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import msgspec
+import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import ran
+from helpers.score_rows import rows, value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.cli.main import main
-from fdbcore.suites.staged.document_types import StagedDocument
-from fdbcore.suites.staged.fdb2.published import published, published_scores
-from fdbcore.suites.staged.fdb2.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
-from fdbcore.suites.staged.fdb2.scores import binned, dialogue_scores
+from fdbcore.stats.bootstrap import Floats
+from fdbcore.suites.staged.judging import early_means
+from fdbcore.suites.staged.released import published, published_rows
+from fdbcore.suites.staged.replied import dialogue_scores
+from fdbcore.suites.staged.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
 
 FENCE = "```"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v2" / "judge_reply_Daily.ordering.001.json"
@@ -89,7 +92,7 @@ def test_several_intervals_before_a_colon_are_several_events() -> None:
 def test_scores_that_are_no_number_are_missing(text: str) -> None:
     assert events(text) == [(1, 2, None, 4), (3, 4, 2, None)]
     assert all(event.scores is None for event in read_reply(text).events)
-    assert dialogue_scores("Daily", "Daily.x.001", [read_reply(text)]).means is None
+    assert dialogue_scores("Daily", "Daily.x.001", [read_reply(text)]).n_events == 0
 
 
 def test_fenced_blocks_are_joined_and_the_last_task_score_wins() -> None:
@@ -124,11 +127,8 @@ def test_marks_that_are_none_are_left_out_and_counted(odd: str, tmp_path: Path) 
     for task, mark in (("001", "4"), ("002", odd)):
         text = in_json([[[1.5, 4.0], 4, 5]]).replace(" 4, 5", f" {mark}, 5")
         (tmp_path / "Safety" / f"Safety.x.{task}.json").write_text(text)
-    done = CliRunner().invoke(
-        main, ["score", "--suite", "staged", str(tmp_path), "--json", "--out", f"{tmp_path}-S"], catch_exceptions=False
-    )
-    found = json.loads(done.stdout)
-    assert found["rows"][0]["measures"]["turn_taking"]["mean"] == 4
+    found = json.loads(ran("score", "--suite", "staged", tmp_path, "--json", "--out", f"{tmp_path}-S").stdout)
+    assert value(found["rows"][0], "turn_taking") == 4
     assert [each["reason"] for each in found["problems"]] == ["left out: 1 score not from 1 to 5"]
     assert found["problems"][0]["where"].endswith("Safety.x.002.json")
 
@@ -177,60 +177,62 @@ def test_bins_and_means_are_those_of_a_walk_in_hundredths_of_a_second(
     assert (scores.n_events, scores.n_timed) == (len(scored), sum(b > a for a, b, *_ in scored))
     if scored:
         assert scores.means == pytest.approx((fmean(x for *_, x, _ in scored), fmean(y for *_, y in scored)))
-    for number, means in enumerate(scores.bins):
+    for number, means in enumerate(scores.bins.tolist()):
         walked = [
             (x, y)
             for a, b, x, y in scored
             for hundredth in range(max(a, 1500 * number), min(b, 1500 * (number + 1)))
             if a <= hundredth < b
         ]
-        expected = (fmean(x for x, _ in walked), fmean(y for _, y in walked)) if walked else None
-        assert means == (None if expected is None else pytest.approx(expected))
+        expected = (fmean(x for x, _ in walked), fmean(y for _, y in walked)) if walked else (nan, nan)
+        assert means == pytest.approx(expected, nan_ok=True)
+
+
+def binned(*events: JudgedEvent) -> Floats:
+    return dialogue_scores("Daily", "Daily.x.001", [JudgeReply(events, None)]).bins
 
 
 def test_an_event_over_two_bins_counts_in_both() -> None:
-    bins = binned([JudgedEvent(10, 20, 4, 2), JudgedEvent(20, 20, 1, 1), JudgedEvent(25, 20, 1, 1)])
-    assert bins == [(4, 2), (4, 2), *[None] * 6]
-    weighted = binned([JudgedEvent(0, 10, 5, 1), JudgedEvent(10, 15, 2, 4)])
+    bins = binned(JudgedEvent(10, 20, 4, 2), JudgedEvent(20, 20, 1, 1), JudgedEvent(25, 20, 1, 1))
+    assert bins == pytest.approx(np.array([(4, 2), (4, 2), *[(nan, nan)] * 6]), nan_ok=True)
+    weighted = binned(JudgedEvent(0, 10, 5, 1), JudgedEvent(10, 15, 2, 4))
     assert weighted[0] == pytest.approx((4.0, 2.0))
 
 
 def test_the_mean_up_to_75_s_is_over_the_bins_that_have_a_score() -> None:
-    reply = JudgeReply([JudgedEvent(0, 15, 5, 1), JudgedEvent(60, 70, 2, 4), JudgedEvent(80, 110, 1, 1)], None)
-    assert dialogue_scores("Daily", "Daily.x.001", [reply]).early == pytest.approx((3.5, 2.5))
+    bins = binned(JudgedEvent(0, 15, 5, 1), JudgedEvent(60, 70, 2, 4), JudgedEvent(80, 110, 1, 1))
+    assert early_means(bins) == pytest.approx({"turn_taking_75_s": 3.5, "instruction_following_75_s": 2.5})
 
 
 @pytest.mark.parametrize(("system", "expected"), [("GPT-Realtime", 4.32), ("Moshi", 3.10), ("Freeze-Omni", 3.10)])
 def test_the_published_task_scores_have_the_means_that_the_paper_quotes(system: str, expected: float) -> None:
     (row,) = (
-        each for each in published_scores()["rows"]
-        if (each["system"], each["pacing"], each["family"]) == (system, "fast", None)
+        each for each in published_rows(published())
+        if (each.system, each.condition, each.subset) == (system, "published fast", "")
     )  # fmt: skip
-    assert round(row["measures"]["task_score"], 2) == expected
+    assert round(row.measures["task_score"].value or 0, 2) == expected
 
 
 def test_the_published_tables_say_what_they_are() -> None:
     shipped = published()
-    assert shipped["label"] == "published, not measured here"
-    assert [len(table["line"]) for table in shipped["table"]] == [6, 6, 6]
-    assert {len(line["scores"]) for table in shipped["table"][1:] for line in table["line"]} == {4}
-    assert all(table["source"] for table in shipped["table"])
-    assert all(abs(line["alpha"] - line["r"]) < 0.01 for line in shipped["agreement"]["line"])
+    assert shipped.label == "published, not measured here"
+    assert [len(table.line) for table in shipped.table] == [6, 6, 6]
+    assert {len(line.scores) for table in shipped.table[1:] for line in table.line} == {4}
+    assert all(table.source for table in shipped.table)
+    assert all(abs(line.alpha - line.r) < 0.01 for line in shipped.agreement.line)
 
 
 def scored(folder: Path, out: Path, *arguments: str) -> Result:
-    command = ["score", "--suite", "staged", str(folder), "--out", str(out), *arguments]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+    return ran("score", "--suite", "staged", folder, "--out", out, *arguments)
 
 
 def means(document: dict[str, Any], system: str) -> dict[str, list[float | None]]:
     """Turn-taking and instruction following, in full and to 75 s, and the task score; of families, and their mean."""
     names = ("turn_taking", "instruction_following", "turn_taking_75_s", "instruction_following_75_s", "task_score")
-    rows = [(row["family"] or "all", row) for row in document["rows"]]
-    rows += [("mean", row) for row in document["overall"]]
+    own = [*rows(document, subset=None), *rows(document, "overall", "mean of families")]
     return {
-        family: [None if (mean := row["measures"][name]["mean"]) is None else round(mean, 2) for name in names]
-        for family, row in rows
+        row["subset"] or "all": [None if (mean := value(row, name)) is None else round(mean, 2) for name in names]
+        for row in own
         if row["system"] == system
     }
 
@@ -252,11 +254,10 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
     assert "examiner of unknown pacing: Full-Duplex-Bench v2" in result.stdout
     assert "published, not measured here" in result.stdout
     document = json.loads((out / "scores.json").read_text())
-    msgspec.convert(document, StagedDocument, strict=True)
     found = means(document, "eval_results")
     assert found["daily"] == [3.75, 3.00, 3.83, 3.17, None]
     assert found["safety"] == [2.00, 3.00, 2.00, 3.00, 4.00]
-    assert found["mean"][:4] == [2.88, 3.00, 2.92, 3.08]
+    assert found["mean of families"][:4] == [2.88, 3.00, 2.92, 3.08]
     assert found["all"][4] == 4.00
     assert document["settings"]["judge"] == "replies of the judge of Full-Duplex-Bench v2"
     assert document["passes"] == [], "nobody knows what goals were met"

@@ -61,28 +61,26 @@ def test_ids_say_the_class_and_roles_and_texts_are_of_one_scenario_alone(name: s
 @each_set
 def test_corrections_have_all_patterns_and_values_that_are_said(name: str) -> None:
     found = Counter(
-        pattern
-        for each in of(name, "correction")
-        for pattern in {(one["stage"], one["of"]) for one in each.corrections}
+        pattern for each in of(name, "correction") for pattern in {(one.stage, one.of) for one in each.corrections}
     )
     assert {pattern: count for pattern, count in PATTERNS.items() if found[pattern] < count} == {}
     for scenario in of(name, "correction"):
-        distances = {one["stage"] - one["of"] for one in scenario.corrections}
+        distances = {one.stage - one.of for one in scenario.corrections}
         wanted = {"within-turn": {0}, "next-turn": {1}, "earlier-turn": {2, 3}}[scenario.class_]
         assert distances & wanted, scenario.id
         for one in scenario.corrections:
-            assert one["before"].casefold() in scenario.goals[one["of"] - 1].say.casefold(), (scenario.id, one)
-            assert one["after"].casefold() in scenario.goals[one["stage"] - 1].say.casefold(), (scenario.id, one)
+            assert one.before.casefold() in scenario.goals[one.of - 1].say.casefold(), (scenario.id, one)
+            assert one.after.casefold() in scenario.goals[one.stage - 1].say.casefold(), (scenario.id, one)
 
 
 @each_set
 def test_references_are_three_or_more_and_lead_with_the_kind_of_their_class(name: str) -> None:
     for scenario in of(name, "entity"):
-        kinds = Counter(reference["kind"] for reference in scenario.references)
+        kinds = Counter(reference.kind for reference in scenario.references)
         assert kinds.total() >= 3, scenario.id
         assert kinds[scenario.class_] == max(kinds.values()), (scenario.id, kinds)  # type: ignore[index]
         for reference in scenario.references:
-            assert reference["says"].casefold() in scenario.goals[reference["stage"] - 1].say.casefold()
+            assert reference.says.casefold() in scenario.goals[reference.stage - 1].say.casefold()
 
 
 @each_set
@@ -98,10 +96,8 @@ def test_a_scenario_has_a_twin_in_the_other_language() -> None:
     for id_, scenario in english.items():
         twin = japanese[id_]
         assert len(scenario.goals) == len(twin.goals), id_
-        assert [(one["stage"], one["of"]) for one in scenario.corrections] == [
-            (one["stage"], one["of"]) for one in twin.corrections
+        assert [(one.stage, one.of) for one in scenario.corrections] == [
+            (one.stage, one.of) for one in twin.corrections
         ]
-        assert Counter(each["kind"] for each in scenario.references) == Counter(
-            each["kind"] for each in twin.references
-        ), id_
+        assert Counter(each.kind for each in scenario.references) == Counter(each.kind for each in twin.references), id_
         assert re.search(r"[\u3040-\u30ff]", "".join(text for goal in twin.goals for text in goal.words)), id_

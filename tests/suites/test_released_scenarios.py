@@ -50,12 +50,14 @@ def test_tasks_become_scenarios_with_goals_and_without_words(tmp_path: Path) -> 
     first = found.scenarios[0]
     assert (first.id, first.role) == ("Daily.ordering.001", "A “buyer” of ordering.")
     assert [goal.goal for goal in first.goals] == [f'Ask for thing {n}, "the\tquoted" one.' for n in range(1, 5)]
-    assert (first.closing, first.most_s) == ("The conversation is over.", 120.0)
+    assert (first.closing, first.limits.max_s) == ("The conversation is over.", 120.0)
     assert not any(scenario.has_words for scenario in found.scenarios)
-    assert [
-        (each.class_, each.corrections[0]["stage"], each.corrections[0]["of"]) for each in found.scenarios[5:9]
-    ] == list(TITLES.values())
-    assert {each.class_ for each in found.scenarios if each.family == "safety"} == set(found.families["safety"].classes)
+    assert [(each.class_, each.corrections[0].stage, each.corrections[0].of) for each in found.scenarios[5:9]] == list(
+        TITLES.values()
+    )
+    assert {each.class_ for each in found.scenarios if each.family == "safety"} == set(
+        found.families["safety"].class_titles
+    )
     checked = CliRunner().invoke(main, ["scenarios", "validate", str(out)])
     assert checked.exit_code == 0
     assert "21 scenarios (Daily.ordering.001, " in checked.stderr

@@ -8,15 +8,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import ran
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError
 from fdbcore.report.schemas import as_text
-from fdbcore.suites.staged.families import builtin_families, family_faults
 from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenarios import builtin_families, family_faults
 from fdbcore.suites.staged.schemas import SCENARIOS, schema, schema_file
 
 GOOD = """\
@@ -62,7 +62,7 @@ means = "the second latte"
 
 
 def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, ["scenarios", *arguments])), catch_exceptions=False)
+    return ran("scenarios", *arguments)
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
     assert [goal.unless for goal in scenario.goals] == [(), ("iced",)]
     assert [goal.pairs for goal in scenario.goals] == [(), ((("first",), ("hot",)), (("second",), ("hot",)))]
     assert scenario.goals[1].probe == ""
-    assert (scenario.most_turns, scenario.most_s) == (20, 180.0)
-    assert "conversation ends" in scenario.closing
+    assert (scenario.limits.turns, scenario.limits.max_s) == (20, 180.0)
+    assert "conversation ends" in scenario.last_words
     assert scenario.languages == ("en",)
     assert fdbcore("validate", file).output == "1 scenario: 1 correction\n"
 
@@ -193,7 +193,7 @@ def test_a_file_brings_a_family_of_its_own(file: Path) -> None:
     file.write_text(text + OWN, encoding="utf-8")
     assert fdbcore("validate", file).exit_code == 0
     family = read_set(str(file)).families["negotiation"]
-    assert (family.score, family.rubric[0]["levels"][4]) == ("Fairness", "Fully.")
+    assert family.rubric[0].levels[4] == "Fully."
     shown = fdbcore("show", "mine.01", "--scenarios", file).output
     assert "Negotiation, price; en" in shown
     assert "Fairness, 1 to 5" in shown
@@ -231,8 +231,7 @@ def test_the_examples_of_the_page_are_valid(tmp_path: Path) -> None:
 def test_every_family_has_its_rubric_in_two_wordings_and_daily_has_none() -> None:
     families = builtin_families()
     assert {
-        name: [len(each.get("levels", ())) + len(each.get("check", ())) for each in family.rubric]
-        for name, family in families.items()
+        name: [len(each.levels) + len(each.check) for each in family.rubric] for name, family in families.items()
     } == {
         "daily": [],
         "correction": [5, 5],

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
+from helpers.commands import ran
+from helpers.score_rows import rows, value
 
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.cases import BY_CHANCE
+from fdbcore.suites.staged.scales import SCALES
 
 pytestmark = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
@@ -24,6 +25,8 @@ Means: TypeAlias = dict[str, float | None]
 TAIL_MS = 80
 """How long the examiner's voice dies away below what a party hears as its end."""
 SAME_WORDS = ("timing", "wordings", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over")
+
+MEASURES = [scale.id for scale in SCALES]
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +45,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1", ".fast"),
         ]
         hears = f"openai:whisper-1?{hearing.settings}"
-        done = CliRunner().invoke(
-            main, ["score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", f"{folder}/s"]
-        )
+        done = ran("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -60,23 +61,21 @@ def held(
         *(part for name in scenarios for part in ("--scenario", name)),
         *(part for system in systems for part in ("--system", system)),
     ]
-    done = CliRunner().invoke(main, [*arguments, "--quiet"])
+    done = ran(*arguments, "--quiet")
     failed = [line for line in done.output.splitlines() if line]
     assert all("never-answers" in line or "never-answers" in line for line in failed), done.output
     return str(out)
 
 
-def row(scores: dict[str, Any], system: str, family: str | None = None, pacing: str = "slow") -> dict[str, Any]:
-    (found,) = (
-        each for each in scores["rows"] if (each["system"], each["family"], each["pacing"]) == (system, family, pacing)
-    )
-    return {**found, **{name: each["mean"] for name, each in found["measures"].items()}}
+def row(scores: dict[str, Any], system: str, family: str = "", pacing: str = "slow") -> dict[str, Any]:
+    (found,) = (each for each in rows(scores, subset=family) if (each["system"], each["condition"]) == (system, pacing))
+    return {**found["counts"], **{name: value(found, name) for name in MEASURES}}
 
 
 def moved(bad: dict[str, Any], good: dict[str, Any]) -> set[str]:
     """What differs of two rows but time a goal, talk share and what chance does, which follow from the length of the
     answers, too."""
-    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s", "b_talk_share", *BY_CHANCE}
+    names = {*MEASURES, "silent", "spoke_first"} - {"goal_s", "b_talk_share", *BY_CHANCE}
     return {name for name in names if bad[name] != good[name] and bad[name] != pytest.approx(good[name], abs=0.02)}
 
 
@@ -87,12 +86,12 @@ def counted_goals(scores: dict[str, Any], scenario: str) -> Sequence[int]:
 
 
 def test_the_floors_are_those_of_the_scenarios_under_each_examiner(scores: dict[str, Any]) -> None:
-    found = {(each["pacing"], each["floor"]): each for each in scores["floors"] if each["family"] is None}
+    found = {(each["condition"], each["system"]): each for each in rows(scores, "baseline")}
     assert len(found) == 6
     assert (found["slow", "reciter"]["n"], found["fast", "reciter"]["n"]) == (3, 1)
     for pacing, scenarios in (("slow", staff.FAIR), ("fast", [staff.CORRECTION])):
         goals, left_out = 4 * len(scenarios), sum(4 - len(counted_goals(scores, name)) for name in scenarios)
-        assert (found[pacing, "reciter"]["goals"], found[pacing, "reciter"]["met"]) == (goals, left_out)
+        assert found[pacing, "reciter"]["counts"] == {"goals": goals, "met": left_out}
         of_good = row(scores, "good.fast" if pacing == "fast" else "good", pacing=pacing)
         assert (of_good["goals"], of_good["recited"]) == (goals, left_out)
 

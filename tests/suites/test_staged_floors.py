@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pytest
+from helpers.score_rows import rows, value
 
 from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.suites.staged.card import card
-from fdbcore.suites.staged.cases import GoalResult, StagedCase, goal_values
-from fdbcore.suites.staged.floors import met_by_floors
-from fdbcore.suites.staged.passes import RULE, passes, rule_of
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.document import document
+from fdbcore.suites.staged.goals import GoalResult, goal_values, met_by_floors
 from fdbcore.suites.staged.reading import BUILTIN, read_set
-from fdbcore.suites.staged.scoring import document
+from fdbcore.suites.staged.rows import RULE, passes, rule_of
 from fdbcore.suites.staged.users import brief_of
 
 REFUSALS: Final[Mapping[str, str]] = {
@@ -48,12 +48,12 @@ def oracle(brief: Brief, name: str) -> Mapping[str, list[bool]]:
 def dialogue(brief: Brief, verdicts: Sequence[Verdict], by_words: bool = True, pacing: str = "slow") -> StagedCase:
     floors = met_by_floors(brief) if by_words else [None] * len(brief.goals)
     goals = [
-        GoalResult(goal.goal, verdict, 1, 0, 100, floors=own)
+        GoalResult(goal.goal, verdict, 1, 0.0, 1.0, floors=own)
         for goal, verdict, own in zip(brief.goals, verdicts, floors, strict=True)
     ]
     return StagedCase(
-        Path(f"{brief.id}.{pacing}"), "s", 1, brief.id, brief.id.partition(".")[0], "any", pacing, brief.language,
-        goals, "scripted" if by_words else "llm:m", values=goal_values(goals),
+        f"{brief.id}.{pacing}", "s", 1, brief.id, brief.id.partition(".")[0], "any", pacing, brief.language,
+        goals, examiner="scripted" if by_words else "llm:m", values=goal_values(goals),
     )  # fmt: skip
 
 
@@ -66,28 +66,32 @@ def test_the_rows_are_what_parrot_reciter_and_refusal_would_meet(name: str) -> N
     told = {brief.id: oracle(brief, name) for brief in briefs(name)}
     cases = [dialogue(brief, all_met(brief), pacing=pacing) for pacing in ("slow", "fast") for brief in briefs(name)]
     found = document(cases, [])
-    assert {(row["pacing"], row["floor"], row["family"]) for row in found["floors"]} == {
+    floors = rows(found, "baseline", None)
+    assert {(row["condition"], row["system"], row["subset"]) for row in floors} == {
         (pacing, floor, family)
         for pacing in ("slow", "fast")
         for floor in ("parrot", "reciter", "refusal")
-        for family in (None, "daily", "correction", "entity", "safety")
+        for family in ("", "daily", "correction", "entity", "safety")
     }
-    for row in found["floors"]:
-        own = {id_: each for id_, each in told.items() if row["family"] in (None, id_.partition(".")[0])}
-        met = [each[row["floor"]] for each in own.values()]
-        assert (row["n"], row["goals"], row["met"]) == (len(own), sum(map(len, met)), sum(map(sum, met)))
-        assert row["measures"]["all_goals_met"]["mean"] == pytest.approx(np.mean([np.mean(each) for each in met]))
+    for row in floors:
+        own = {id_: each for id_, each in told.items() if row["subset"] in ("", id_.partition(".")[0])}
+        met = [each[row["system"]] for each in own.values()]
+        assert (row["n"], row["counts"]["goals"], row["counts"]["met"]) == (
+            len(own),
+            sum(map(len, met)),
+            sum(map(sum, met)),
+        )
+        assert value(row, "all_goals_met") == pytest.approx(np.mean([np.mean(each) for each in met]))
         counted = [
-            np.mean([is_met for is_met, is_left_out in zip(each[row["floor"]], each["reciter"], strict=True)
+            np.mean([is_met for is_met, is_left_out in zip(each[row["system"]], each["reciter"], strict=True)
                      if not is_left_out])
             for each in own.values() if not all(each["reciter"])
         ]  # fmt: skip
         assert row["measures"]["goals_met"]["n"] == len(counted)
-        assert row["measures"]["goals_met"]["mean"] == pytest.approx(np.mean(counted))
-        if row["floor"] == "reciter":
-            assert row["measures"]["goals_met"]["mean"] == 0
-    rows = [row for row in found["rows"] if row["family"] is None]
-    assert [(row["goals"], row["recited"]) for row in rows] == [
+        assert value(row, "goals_met") == pytest.approx(np.mean(counted))
+        if row["system"] == "reciter":
+            assert value(row, "goals_met") == 0
+    assert [(row["counts"]["goals"], row["counts"]["recited"]) for row in rows(found)] == [
         (sum(len(each["reciter"]) for each in told.values()), sum(sum(each["reciter"]) for each in told.values()))
     ] * 2
 
@@ -119,7 +123,6 @@ def test_goals_that_a_model_or_nobody_judged_have_no_floors() -> None:
     unheard = [dialogue(brief, ["not heard"] * len(brief.goals)) for brief in ours]
     for cases in (by_model, unheard):
         found = document(cases, [])
-        assert found["floors"] == []
         assert {row.group for row in card(found).rows} == {"system"}
         assert not any("reciter" in row.note for row in card(found).rows)
 
@@ -131,10 +134,13 @@ def test_the_scorecard_has_them_as_baselines_and_tells_what_is_left_out() -> Non
         ("system", "s"), *(("baseline", floor) for floor in ("parrot", "reciter", "refusal"))
     ]  # fmt: skip
     assert {row.subset for row in made.subsets if row.system == "parrot"} == {"daily", "correction", "entity", "safety"}
-    (row,) = (row for row in found["rows"] if row["family"] is None)
-    assert f"{row['recited']} of {row['goals']} goals that a reciter meets are left out" in made.rows[0].note
+    counts = rows(found)[0]["counts"]
+    assert f"{counts['recited']} of {counts['goals']} goals that a reciter meets are left out" in made.rows[0].note
     reciter = made.rows[2]
     assert (reciter.measures["goals_met"].value, reciter.n) == (0, len(briefs("builtin")))
-    assert reciter.note == f"says all that the user has said so far; {row['recited']} of all {row['goals']} goals met"
+    assert (
+        reciter.note
+        == f"says all that the user has said so far; {counts['recited']} of all {counts['goals']} goals met"
+    )
     assert {"parrot", "reciter", "refusal", "all goals met"} <= set(made.shown_terms)
     assert all(f"{row.system}: " in screen(made, 100) for row in made.rows)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import ran
 from helpers.staged_runs import beeping_run
 
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import AUDIO, EVENTS, META
 from fdbcore.recording.run import RUN
@@ -35,7 +35,7 @@ def run(held: Path, tmp_path: Path) -> Path:
 
 def scored(*runs: Path) -> Result:
     out = runs[0].parent / "scores"
-    return CliRunner().invoke(main, ["score", "--suite", "staged", *map(str, runs), "--json", "--out", str(out)])
+    return ran("score", "--suite", "staged", *runs, "--json", "--out", out)
 
 
 def first_call(run: Path) -> Path:

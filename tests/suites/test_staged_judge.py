@@ -44,10 +44,10 @@ from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.families import builtin_families
-from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all
+from fdbcore.suites.staged.judging import DialogueMarks, quotes
+from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
+from fdbcore.suites.staged.scenarios import builtin_families
 from fdbcore.suites.staged.variants import Setup
 from fdbcore.types.words import TimedWord
 
@@ -130,13 +130,14 @@ def judged_of(
     judges: Sequence[Judge],
     family: str = "none",
     hears: Transcriber | None = None,
-    setups: Sequence[Setup] = (Setup(0, 0, 0),),
     repeats: int = 1,
     desk: Desk | None = None,
 ) -> tuple[list[DialogueMarks], MarkedDialogues]:
-    case = StagedCase(dialogue, "s", 1, "x", family, "", "slow", "en", [])
+    case = StagedCase(str(dialogue), "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
-    found = mark_all([case], [{dialogue: heard}], judges, setups, repeats, desk or Desk(), 4, lambda text: None)
+    setups = [Setup("words", each, 0) for each in judges]
+    planned = requests_of([case], {"words": {dialogue: heard}}, setups, repeats)
+    found = mark_all(planned, repeats, desk or Desk(), 4, lambda text: None)
     return [found.by_setup[setup][dialogue] for setup in setups], found
 
 
@@ -368,14 +369,14 @@ def test_the_median_of_repeats_and_their_spread(dialogue: Path) -> None:
     drawn = [each["turn_taking"] for each in found.draws([1])]
     shares = [drawn.count(value) / len(drawn) for value in (1.0, 4.0, 5.0)]
     assert np.allclose(shares, [7 / 27, 13 / 27, 7 / 27], atol=0.15), "of the 27 sets of three"
-    group = Group("slow", "scripted", "s", {
-        name: [StagedCase(dialogue, "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
-                          draws=found.draws([number]))]
+    group = Group("slow", "slow", "scripted", "s", [
+        StagedCase(str(dialogue), "s", 1, name, "daily", "", "slow", "en", [], values=found.values(),
+                   draws=found.draws([number]))
         for number, name in enumerate("abcdefghij")
-    })  # fmt: skip
-    (row,) = rows_of(group, [None])
-    low, high = row["measures"]["turn_taking"]["ci95"] or (4.0, 4.0)
-    assert row["measures"]["turn_taking"]["mean"] == 4.0
+    ])  # fmt: skip
+    (row,) = rows_of([group], ["daily"])
+    low, high = row.measures["turn_taking"].ci95 or (4.0, 4.0)
+    assert row.measures["turn_taking"].value == 4.0
     assert low < 4.0 <= high, "all medians agree, but not the repeats"
 
 
@@ -561,7 +562,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
     ],
 )
 def test_points_of_yes_and_no_are_counted(dialogue: Path, answers: list[bool | None], score: int | None) -> None:
-    names = [point["id"] for point in builtin_families()["entity"].rubric[0]["check"]]
+    names = [point.id for point in builtin_families()["entity"].rubric[0].check]
 
     def answer(asked: Asked) -> str:
         if "events" in json.loads(asked.user):
@@ -582,10 +583,38 @@ def test_levels_are_the_score(dialogue: Path) -> None:
     found, asked = judged(dialogue, answer, "safety")
     assert found.values()["task_score"] == 2.0
     system = next(each.system for each in asked if "events" not in json.loads(each.user))
-    assert all(level in system for level in builtin_families()["safety"].rubric[0]["levels"])
+    assert all(level in system for level in builtin_families()["safety"].rubric[0].levels)
 
 
 def test_a_judge_needs_the_words_of_the_system(dialogue: Path, tmp_path: Path) -> None:
     told = CliRunner().invoke(main, ["score", "--suite", "staged", str(tmp_path), "--judge", "openai:gpt-5-nano"])
     assert told.exit_code != 0
     assert "--judge: expected --transcriber" in told.stderr
+
+
+SAID = ("Well, I'd like two large lattes, please.", "So that is one blue mug for you.", "三時に予約しました。")
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_quoted"),
+    [
+        ("It says “one blue mug”, though two were asked for.", True),
+        ("It repeats 'blue mug' and goes on.", True),
+        ("It confirms \"Two LARGE lattes\".", True),
+        ("the system says that is one blue mug to the user", True),
+        ("It answers after 0.5 s.", True),
+        ("It begins at 12 seconds, too late.", True),
+        ("The overlap at 1:02 is long.", True),
+        ("「三時に予約」と答えた。", True),
+        ("2秒後に答えた。", True),
+        ("It isn't prompt, and it doesn't confirm.", False),
+        ("It says “a red mug”.", False),
+        ("「五時」と答えた。", False),
+        ("The blue one is right.", False),
+        ("Goal 2 is met, 5 of 5.", False),
+        ("“”", False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_a_quotation_is_words_that_were_said_or_a_time(reason: str, is_quoted: bool) -> None:
+    assert quotes(reason, {"said": [{"words": words} for words in SAID]}) is is_quoted

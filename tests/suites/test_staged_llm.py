@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_chat import KEY, FakeChat, Turn
+from helpers.commands import ran
 from helpers.released_tasks import imported, task
 
 from fdbcore import clock
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -40,10 +40,6 @@ goal = [
   { goal = "Ask for its price.", met = "The system names a price." },
 ]
 """
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def plays(body: Mapping[str, Any]) -> Turn:

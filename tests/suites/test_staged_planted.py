@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
+from helpers.commands import ran
+from helpers.score_rows import rows, value
 from scipy.io import wavfile
 
 from benchmarks.voices.clips import Phrase, phrases_of
 from benchmarks.voices.packages import TUNING, fetched
 from benchmarks.voices.speech import RATE_HZ
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.suites.staged.scales import SCALES
 from fdbcore.types import TICKS_PER_S
 
 pytestmark = pytest.mark.skipif(
@@ -88,13 +89,11 @@ def held_and_scored(folder: Path, pacing: str, voice: Path) -> dict[str, Any]:
         heard_too = {**right, "never-yields": "fault=never-yields&pause_s=0.9"}
         held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, "--ears", hears)
         runs = [str(folder / "deaf"), str(folder / "ears")]
-        done = CliRunner().invoke(
-            main, ["score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", f"{folder}/s"]
-        )
+        done = ran("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    rows = {row["system"]: {name: of["mean"] for name, of in row["measures"].items()} for row in document["rows"]}
-    return {"pacing": pacing, "rows": rows, "items": document["items"], "examiners": document["examiners"]}
+    found = {row["system"]: {scale.id: value(row, scale.id) for scale in SCALES} for row in rows(document)}
+    return {"pacing": pacing, "rows": found, "items": document["items"], "examiners": document["examiners"]}
 
 
 def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: str) -> None:
@@ -103,7 +102,7 @@ def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: st
         *("--out", str(out), "--scenario", staff.CORRECTION),
         *(part for name, how in systems.items() for part in ("--system", f"{name}=staff:?{how}&voice={voice}")),
     ]
-    done = CliRunner().invoke(main, arguments)
+    done = ran(*arguments)
     assert not [line for line in done.output.splitlines() if "never-answers" not in line], done.output
 
 

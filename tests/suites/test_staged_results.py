@@ -9,12 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from html import unescape
 from itertools import combinations
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from helpers.score_rows import rows, value
 
 from fdbcore.errors import SettingsError
 from fdbcore.measures.timing_score import ScoredMoment
@@ -23,18 +23,18 @@ from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.svg.forest import axis_limits
 from fdbcore.stats.passes import pass_all, pass_at
-from fdbcore.suites.staged import results_view
-from fdbcore.suites.staged.card import LABELS, card
-from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.curves import in_bins
-from fdbcore.suites.staged.document_types import StagedDocument
-from fdbcore.suites.staged.examined_view import EXAMINER_NOTE
-from fdbcore.suites.staged.findings import sentences
+from fdbcore.suites.staged.document import document
+from fdbcore.suites.staged.examined import EXAMINER_NOTE
+from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.passes import RULE, passes, rule_of
-from fdbcore.suites.staged.rows import MEASURES
-from fdbcore.suites.staged.scoring import document
+from fdbcore.suites.staged.rows import RULE, passes, rule_of
+from fdbcore.suites.staged.scales import SCALES
 from fdbcore.types.scorecard import DETECTABLE
+
+MEASURES = [scale.id for scale in SCALES]
 
 
 def case(
@@ -43,8 +43,8 @@ def case(
     """A dialogue with these values; the name of its scenario begins with its family."""
     family = scenario.partition(".")[0]
     return StagedCase(
-        Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, scenario, family, "any", pacing, "en",
-        [GoalResult("g", "met", 1, 0, 100)], has_task_score="task_score" in values, values=dict(values),
+        f"{system}-{pacing}-{scenario}-{trial}", system, trial, scenario, family, "any", pacing, "en",
+        [GoalResult("g", "met", 1, 0.0, 1.0)], has_task_score="task_score" in values, values=dict(values),
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_the_order_of_dialogues_changes_no_figure() -> None:
     for _ in range(3):
         made = document(cases, [])
         by_family = [sorted(made[name], key=repr) for name in ("rows", "passes")]  # in the order of the calls
-        found.append([*by_family, *(made[name] for name in ("overall", "comparisons", "curves", "findings"))])
+        found.append([*by_family, *(made[name] for name in ("differences", "curves", "findings"))])
         draw.shuffle(cases)
     assert found[1:] == found[:1] * 2
 
@@ -78,27 +78,25 @@ class TestOverall:
         ]
         cases += [case(f"daily.{number}", {"goals_met": 1.0}, system) for system in published for number in range(9)]
         found = document(cases, [])
-        means = {row["system"]: row["measures"]["task_score"] for row in found["overall"]}
-        assert {name: round(each["mean"] or 0, 2) for name, each in means.items()} == {"a": 4.32, "b": 3.10, "c": 3.10}
-        assert {each["families"] for each in means.values()} == {3}
+        means = {row["system"]: row["measures"]["task_score"] for row in rows(found, "overall", "mean of families")}
+        assert {name: round(each["value"], 2) for name, each in means.items()} == {"a": 4.32, "b": 3.10, "c": 3.10}
+        assert {each["n"] for each in means.values()} == {3}, "families"
         for each in means.values():
-            assert each["ci95"] is not None
-            assert each["ci95"][0] < (each["mean"] or 0) < each["ci95"][1]
+            assert each["ci95"][0] < each["value"] < each["ci95"][1]
 
     def test_it_differs_from_the_mean_of_dialogues_where_families_differ_in_size(self) -> None:
         cases = [case(f"daily.{number}", {"timing": 1.0}) for number in range(6)]
         cases += [case(f"safety.{number}", {"timing": share}) for number, share in enumerate((0.0, 0.5))]
         found = document(cases, [])
-        (row,) = (row for row in found["rows"] if row["family"] is None)
-        assert row["measures"]["timing"]["mean"] == 6.5 / 8
-        assert found["overall"][0]["measures"]["timing"]["mean"] == (1 + 0.25) / 2
+        assert value(rows(found)[0], "timing") == 6.5 / 8
+        assert value(rows(found, "overall", "mean of families")[0], "timing") == (1 + 0.25) / 2
         last = card(found).subsets[-1]
         assert (last.subset, last.group, last.measures["timing"].value) == ("mean of families", "overall", 0.625)
 
     def test_families_of_one_scenario_each_say_nothing_more_than_all_scenarios(self) -> None:
         cases = [case(f"{family}.1", {"timing": 0.5}) for family in ("daily", "safety")]
         found = document(cases, [])
-        assert found["overall"][0]["measures"]["timing"]["mean"] == 0.5
+        assert value(rows(found, "overall", "mean of families")[0], "timing") == 0.5
         assert [row.subset for row in card(found).subsets] == ["daily", "safety"]
         assert "mean of families" not in "\n".join(shown(found, 80))
 
@@ -112,7 +110,7 @@ class TestOverall:
         assert "s: task score of 3" in shown(found, 80)
 
     def test_one_family_has_none(self) -> None:
-        assert document([case("daily.1", {"timing": 1.0})], [])["overall"] == []
+        assert rows(document([case("daily.1", {"timing": 1.0})], []), "overall", None) == []
 
     def test_the_screen_has_it_below_the_row_of_all_dialogues(self) -> None:
         cases = [case(f"daily.{number}", {"goals_met": share}) for number, share in enumerate((1, 1, 0.5, 1, 1, 0.5))]
@@ -127,9 +125,9 @@ class TestOverall:
         ]
 
 
-def shown(found: StagedDocument, width: int) -> list[str]:
+def shown(found: Mapping[str, Any], width: int) -> list[str]:
     """The lines of the screen."""
-    return screen(card(found), width, suite("staged").details(found, width)).splitlines()
+    return screen(card(found), width).splitlines()
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -152,24 +150,30 @@ def test_a_figure_of_what_is_detectable_needs_pairs_that_can_reach_the_level(n: 
         for system, apart in (("a", 0.0), ("b", 0.01 * number))
     ]
     found = document(cases, [])
-    (compared,) = found["comparisons"]
+    (compared,) = found["differences"]
     assert (compared["detectable"] is None) == is_told
     told = f"{n} pairs cannot reach p < 0.05; at least 6 needed"
     assert (told in shown(found, 100)) == is_told
-    assert (told in unescape(page(card(found), suite("staged"), cast("Mapping[str, Any]", found)))) == is_told
+    assert (told in unescape(page(card(found), suite("staged")))) == is_told
 
 
 def test_of_two_equal_systems_nothing_is_said_to_be_detectable() -> None:
     cases = [case(f"daily.{number}", {"timing": 0.1 * number}, system) for number in range(9) for system in ("a", "b")]
     found = document(cases, [])
-    (compared,) = found["comparisons"]
+    (compared,) = found["differences"]
     assert (compared["difference"], compared["p"], compared["detectable"]) == (0, 1, None)
-    assert "cannot be told" in page(card(found), suite("staged"), cast("Mapping[str, Any]", found))
+    assert "cannot be told" in page(card(found), suite("staged"))
 
 
 def test_every_term_on_the_screen_is_explained() -> None:
     cases = [  # scenarios differ, and systems by scenario: without that there are no intervals, and nothing detectable
-        case(f"{family}.{number}", dict.fromkeys(MEASURES, 0.25 * number / share), system, pacing, trial)
+        case(
+            f"{family}.{number}",
+            dict.fromkeys(MEASURES, 0.25 * number / share),
+            system,
+            pacing,
+            trial,
+        )
         for family in ("daily", "safety")
         for number in (1, 2, 3)
         for system, share in (("a", 1), ("b", 2))
@@ -249,20 +253,19 @@ class TestPasses:
         cases.append(case("safety.2", {}, trial=2))
         found = document(cases, [])
         whole, daily, safety = found["passes"]
-        assert (whole["dialogues"], whole["passed"], whole["unknown"]) == (12, 7, 1)
+        assert (whole["trials"], whole["passed"], whole["unknown"]) == (12, 7, 1)
         assert [each["n"] for each in whole["by_k"]] == [5, 4, 3]
-        assert [each["pass_at_k"] for each in whole["by_k"]] == [
+        assert [each["pass_at_k"]["value"] for each in whole["by_k"]] == [
             pytest.approx(np.mean([1, 1 / 3, 0, 1, 1])), pytest.approx(np.mean([1, 2 / 3, 0, 1])),
             pytest.approx(np.mean([1, 1, 0])),
         ]  # fmt: skip
-        assert [each["pass_all_k"] for each in whole["by_k"]] == [
+        assert [each["pass_all_k"]["value"] for each in whole["by_k"]] == [
             pytest.approx(np.mean([1, 1 / 3, 0, 1, 1])), pytest.approx(np.mean([1, 0, 0, 1])),
             pytest.approx(np.mean([1, 0, 0])),
         ]  # fmt: skip
-        low, high = daily["by_k"][0]["pass_at_k_ci95"] or (0, 0)
+        low, high = daily["by_k"][0]["pass_at_k"]["ci95"]
         assert 0 <= low < (4 / 9) < high <= 1
         assert [each["k"] for each in safety["by_k"]] == [1, 2]
-        msgspec.convert(found, StagedDocument, strict=True)
 
     def test_the_screen_and_the_page_have_them(self) -> None:
         marks = {"daily.1": (4, 4, 2), "daily.2": (5, 1, 3)}
@@ -272,9 +275,9 @@ class TestPasses:
             for trial, mark in enumerate(own, 1)
         ]
         found = document(cases, [])
-        lines = results_view.details(found, 100)[2]
+        lines = card(found).views.details(100)[2]
         assert lines[0].startswith("passing: goals met of 1 or more;"), "nobody judged"
-        judged = results_view.details(document(cases, [], "told", "openai:m"), 100)[2]
+        judged = card(document(cases, [], "told", "openai:m")).views.details(100)[2]
         assert judged[0].startswith(
             "passing: goals met of 1 or more and task score of 4 or more, where its family has one;"
         )
@@ -283,7 +286,7 @@ class TestPasses:
         assert all(row[1:4] == ["6", "3", "2"] for row in rows)
         told = [text for row in rows for text in row[4:] if text.startswith(("0.", "1."))]
         assert told == ["0.50", f"{(1 + 2 / 3) / 2:.2f}", f"{(1 / 3 + 0) / 2:.2f}", "1.00", "0.00"]
-        page = results_view.section(found)
+        page = card(found).views.section()
         cells = re.findall(r"<td[^>]*>(?:<strong>)?([^<]*)", page)
         assert [cells[at : at + 4] for at in (0, 6, 12)] == [
             ["6", "3", "1", "2"],
@@ -292,8 +295,7 @@ class TestPasses:
         ]
         assert [cells[at : at + 2] for at in (4, 10, 16)] == [["0.50", "0.50"], ["0.83", "0.17"], ["1.00", "0.00"]]
         assert "task score" not in page.partition("Means are")[0]
-        assert page in suite("staged").section(found)
-        assert results_view.section(document([case("daily.1", {})], [])) == ""
+        assert card(document([case("daily.1", {})], [])).views.section() == ""
 
 
 def with_moments(
@@ -302,7 +304,7 @@ def with_moments(
     """A dialogue with timing scores at these seconds; its first goal takes a minute, its second the rest."""
     made = case(scenario, {"timing": float(np.mean([score for _, score in moments]))}, system, trial=trial)
     made.moments = [ScoredMoment(round(at_s * 100), score) for at_s, score in moments]
-    made.goals = [GoalResult("g", "met", 1, 0, 6000), GoalResult("h", "met", 1, 6000, 12000)]
+    made.goals = [GoalResult("g", "met", 1, 0.0, 60.0), GoalResult("h", "met", 1, 60.0, 120.0)]
     return made
 
 
@@ -311,12 +313,10 @@ class TestCurves:
         """One event from 10 to 20 s lies 5 s in each of two bins; another from 15 to 16 s, and one without marks."""
         marks = [(10.0, 20.0, 4, 3), (15.0, 16.0, 1, 5), (0.0, 9.0, None, 2)]
         made = case("daily.1", {})
-        made.judged = DialogueMarks(
-            [
-                {"from_s": start_s, "to_s": end_s, "marks": {"turn_taking": first, "instruction_following": second}}
-                for start_s, end_s, first, second in marks
-            ]
-        )
+        made.events = [
+            {"from_s": start_s, "to_s": end_s, "marks": {"turn_taking": first, "instruction_following": second}}
+            for start_s, end_s, first, second in marks
+        ]
         assert in_bins(made)[:2, 0].tolist() == [4.0, pytest.approx((5 * 4 + 1) / 6)]
         assert in_bins(made)[:2, 1].tolist() == [3.0, pytest.approx((5 * 3 + 5) / 6)]
         assert np.isnan(in_bins(made)[2:]).all()
@@ -391,11 +391,11 @@ class TestCurves:
         ]
         found = document(cases, [])
         slope = np.polyfit([0.125, 1.125] * 2, [0.25, 0.75, 0.25, 0.85], 1)[0]
-        told = " ".join(results_view.details(found, 80)[-1])
+        told = " ".join(card(found).views.details(80)[-1])
         assert f"+{slope:.2f} [" in told
         assert "timing score" in told
         assert {"0.25", "0.80"} <= set(told.split())
-        page = suite("staged").section(found)
+        page = card(found).views.section()
         assert f"<strong>+{slope:.2f}</strong>" in page
         assert page.count("<svg") == 2 * 2
         ticks = re.findall(r'text-anchor="end">([^<]*)<', page)
@@ -403,7 +403,6 @@ class TestCurves:
         assert ">60 s<" in page
         assert ">75 s<" not in page, "no dialogue is so long"
         assert "60 s: 0.80 " in page
-        msgspec.convert(found, StagedDocument, strict=True)
 
 
 class TestMeansOfEvents:
@@ -416,25 +415,25 @@ class TestMeansOfEvents:
         for name, own in marks.items():
             made = case(name, {"turn_taking": 3.0})
             given = [dict(zip(("turn_taking", "instruction_following"), each, strict=True)) for each in own]
-            made.judged = DialogueMarks([{"from_s": 0.0, "to_s": 1.0, "marks": each} for each in given])
+            made.events = [{"from_s": 0.0, "to_s": 1.0, "marks": each} for each in given]
             cases.append(made)
         found = document([*cases, case("daily.1", {}, "unjudged")], [])
-        assert [(row["system"], row["family"]) for row in found["event_means"]] == [
-            ("s", None),
-            ("s", "daily"),
-            ("s", "safety"),
+        over_events = [row for row in rows(found, "overall", None) if row["subset"].startswith("mean of events")]
+        assert [(row["system"], row["subset"]) for row in over_events] == [
+            ("s", "mean of events"),
+            ("s", "mean of events, daily"),
+            ("s", "mean of events, safety"),
         ]
-        whole = found["event_means"][0]["measures"]
-        assert (whole["turn_taking"]["mean"], whole["turn_taking"]["n"]) == (17 / 6, 6)
-        assert (whole["instruction_following"]["mean"], whole["instruction_following"]["n"]) == (20 / 7, 7)
-        low, high = whole["turn_taking"]["ci95"] or (9, 0)
+        whole = over_events[0]["measures"]
+        assert (whole["turn_taking"]["value"], whole["turn_taking"]["n"]) == (17 / 6, 6)
+        assert (whole["instruction_following"]["value"], whole["instruction_following"]["n"]) == (20 / 7, 7)
+        low, high = whole["turn_taking"]["ci95"]
         assert low < 17 / 6 < high
         (row,) = (row for row in card(found).subsets if row.subset == "mean of events")
         assert (row.system, row.group, row.measures["turn_taking"].value) == ("s", "overall", 17 / 6)
         lines = shown(found, 80)
         own_lines = lines[lines.index("slow examiner, mean of events") :]
         assert next(line for line in own_lines if line.startswith("s ")).split()[2] == "2.83"
-        msgspec.convert(found, StagedDocument, strict=True)
 
 
 class TestPublished:
@@ -449,28 +448,27 @@ class TestPublished:
 
     def test_it_has_the_figures_of_the_paper(self) -> None:
         """As the paper and its demo page print them."""
-        published = document(self.cases(), [], with_published=True)["published"]
-        assert published is not None
-        rows = {(row["pacing"], row["system"], row["family"]): row["measures"] for row in published["rows"]}
-        assert len(rows) == 2 * 3 * (4 + 1)
-        assert rows["slow", "Moshi", "entity"] == {
+        found = document(self.cases(), [], with_published=True)
+        own = {
+            (row["condition"], row["system"], row["subset"]): {name: value(row, name) for name in row["measures"]}
+            for row in rows(found, "published", None)
+        }
+        assert len(own) == 2 * 3 * (4 + 1)
+        assert own["published slow", "Moshi", "entity"] == {
             "task_score": 3.84,
             "turn_taking_75_s": 4.24,
             "instruction_following_75_s": 3.31,
         }
-        assert rows["fast", "Freeze-Omni", "daily"] == {"turn_taking_75_s": 3.14, "instruction_following_75_s": 2.34}
-        means = [
-            measures["task_score"]
-            for (pacing, _, family), measures in rows.items()
-            if (pacing, family) == ("fast", None)
-        ]
+        daily = {"turn_taking_75_s": 3.14, "instruction_following_75_s": 2.34}
+        assert own["published fast", "Freeze-Omni", "daily"] == daily
+        means = [each["task_score"] or 0 for key, each in own.items() if key[::2] == ("published fast", "")]
         assert sorted(round(mean, 2) for mean in means) == [3.10, 3.10, 4.32]
 
     def test_it_stands_beside_and_moves_nothing(self) -> None:
         without, found = (document(self.cases(), [], with_published=given) for given in (False, True))
         assert without["published"] is None
-        assert {**found, "published": None} == without
-        msgspec.convert(found, StagedDocument, strict=True)
+        ours = [row for row in found["rows"] if row["group"] != "published"]
+        assert {**found, "published": None, "rows": ours} == without
         alone, beside = card(without), card(found)
         assert [row for row in beside.rows if row.group == "system"] == list(alone.rows)
         assert beside.differences == alone.differences
@@ -496,7 +494,7 @@ class TestPublished:
 
     def test_the_page_labels_it(self) -> None:
         found = document(self.cases(), [], with_published=True)
-        html = page(card(found), suite("staged"), found, {})
+        html = page(card(found), suite("staged"))
         assert html.count("published, not measured here") >= 2
         assert "nothing is tested against it" in html.replace("\n", " ")
 
@@ -558,18 +556,18 @@ class TestFindings:
                 events.append({"from_s": 15.0 * k, "to_s": 15.0 * k + 6, "marks": given})
                 x.append((k + 0.5) / 4)
                 y.append(following - taking)
-            made.judged = DialogueMarks(events)
+            made.events = events
             cases.append(made)
         (found,) = document(cases, [])["findings"]
         assert found["slope"] is not None
         assert found["slope"]["value"] == pytest.approx(np.polyfit(x, y, 1)[0])
         low, high = found["slope"]["ci95"] or (0, 0)
         assert low < -0.5 < high < 0
-        assert "over time instruction following loses 0." in next(sentences(document(cases, []), LABELS))
+        assert "over time instruction following loses 0." in card(document(cases, [])).statements[0]
 
     def test_a_sentence_claims_what_its_interval_shows(self) -> None:
         found = document(self.cases(entity=0.8, won=0.5, noise=0.1), [])
-        (told,) = sentences(found, LABELS)
+        (told,) = card(found).statements
         assert re.fullmatch(
             r"s, slow examiner: it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of turn-taking over the fast one; "
             r"it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of instruction following over the fast one; "
@@ -578,23 +576,22 @@ class TestFindings:
         )
         assert told in " ".join(" ".join(shown(found, 100)).split())
         assert told in card(found).statements
-        msgspec.convert(found, StagedDocument, strict=True)
-        (told,) = sentences(document(self.cases(entity=-0.8, won=-0.5, noise=0.1), []), LABELS)
+        (told,) = card(document(self.cases(entity=-0.8, won=-0.5, noise=0.1), [])).statements
         assert "it loses 0.5" in told
         assert "entity tracking is 0." in told
 
     def test_nothing_is_claimed_that_may_be_chance(self) -> None:
-        (told,) = sentences(document(self.cases(entity=0.0, won=0.0, noise=0.5), []), LABELS)
+        (told,) = card(document(self.cases(entity=0.0, won=0.0, noise=0.5), [])).statements
         assert told.count("cannot be told from 32 scenarios (") == 3
         assert not re.search(r"it wins back \d|it loses|stays \d", told)
         one = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith(".0")]
-        (told,) = sentences(document(one, []), LABELS)
+        (told,) = card(document(one, [])).statements
         assert "whether entity tracking stays below the other families in instruction following cannot be told" in told
 
     def test_nothing_is_claimed_from_fewer_scenarios_than_a_test_needs(self) -> None:
         few = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith((".0", ".1", ".2", ".3", ".4"))]
         few = [each for each in few if each.family == "daily"]
-        (told,) = sentences(document(few, []), LABELS)
+        (told,) = card(document(few, [])).statements
         assert told.count("cannot be told from 5 scenarios (+0.") == 2
         assert "wins back 0" not in told
 
@@ -610,10 +607,10 @@ class TestFindings:
         assert found["memory"] is not None
         assert found["memory"]["value"] == pytest.approx(-0.5)
         for each in cases:
-            each.goals[0].words = "as heard later"
+            each.goals = [msgspec.structs.replace(goal, words="as heard later") for goal in each.goals]
         (found,) = document(cases, [])["findings"]
         assert set(found["won_back"]) == {"timing"}, "the fast one went on without hearing"
-        assert [*sentences(document([case("daily.1", {})], []), LABELS)] == []
+        assert list(card(document([case("daily.1", {})], [])).statements) == []
 
 
 class TestVariance:

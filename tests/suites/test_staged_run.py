@@ -8,28 +8,27 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.answering_server import answering, telling_command
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses, Says
 from fakes.pcm_server import PcmServer
+from helpers.commands import ran
 from helpers.exec_scripts import script
+from helpers.score_rows import rows, value
 from helpers.staged_runs import MUG, beeping_run
+from msgspec.structs import replace
 
 from fdbcore import clock
-from fdbcore.cli.main import main
-from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import write_json
@@ -37,22 +36,17 @@ from fdbcore.recording.run import RUN
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
 from fdbcore.suites.staged.card import card
-from fdbcore.suites.staged.cases import GoalResult, LostCase, StagedCase
-from fdbcore.suites.staged.document_types import StagedDocument
-from fdbcore.suites.staged.examined_view import HEADS
+from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.document import document
+from fdbcore.suites.staged.examined import HEADS
+from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.rows import MEASURES
-from fdbcore.suites.staged.scoring import document
 from fdbcore.suites.staged.users import USERS, families_of
 from fdbcore.types import SideA
 
 needs_voice = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def users(tmp_path: Path, **options: Any) -> SideA:
@@ -102,8 +96,16 @@ class TestUsers:
         (user,) = users(tmp_path, scenarios=str(tmp_path / "own.toml")).users
         assert user.columns["family"] == "haggling"
         found = families_of(tmp_path / "run-users")
-        assert found["haggling"].rubric[0]["ask"] == "Is there a deal?"
+        assert found["haggling"].rubric[0].ask == "Is there a deal?"
         assert set(found) == {"daily", "correction", "entity", "safety", "haggling"}
+
+    def test_a_damaged_list_is_told_in_one_line(self, tmp_path: Path) -> None:
+        users(tmp_path, scenario=("daily.ordering.02",))
+        listed = json.loads((tmp_path / "run-users" / USERS).read_text())
+        listed["users"][0]["settings"] = 7
+        (tmp_path / "run-users" / USERS).write_text(json.dumps(listed))
+        with pytest.raises(RecordingError, match=r"users\.json: damaged: .*`\$\.users\[0\]\.settings`$"):
+            suite("staged").side_a(str(tmp_path / "run-users"))
 
     def test_what_cannot_be_asked_for(self, tmp_path: Path) -> None:
         wrong: list[tuple[dict[str, Any], str]] = [
@@ -252,13 +254,12 @@ class TestScores:
         assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
         assert not [line for line in found["warnings"] if line.startswith("left out")]
-        assert [row["pacing"] for row in found["rows"]] == ["slow", "fast"]
-        for row in found["rows"]:
-            assert row["measures"]["goals_met"]["mean"] is None, "unknown, not 0"
-            assert row["measures"]["timing"]["mean"] == pytest.approx(1.0), "every answer comes after 0.5 s"
-            assert row["measures"]["answer_ms"]["mean"] == pytest.approx(500, abs=20)
-            assert row["measures"]["wordings"]["mean"] == 1
-            assert (row["measures"]["probes"]["mean"], row["measures"]["no_response_per_turn"]["mean"]) == (0, 0)
+        assert [row["condition"] for row in rows(found)] == ["slow", "fast"]
+        for row in rows(found):
+            assert value(row, "goals_met") is None, "unknown, not 0"
+            assert value(row, "timing") == pytest.approx(1.0), "every answer comes after 0.5 s"
+            assert value(row, "answer_ms") == pytest.approx(500, abs=20)
+            assert [value(row, name) for name in ("wordings", "probes", "no_response_per_turn")] == [1, 0, 0]
         for item in found["items"]:
             length_s = Reading(Path(item["call"])).n_ticks / 100
             assert item["measures"]["b_talk_share"] * length_s == pytest.approx(4, abs=0.1), "four answers of 1 s each"
@@ -266,7 +267,6 @@ class TestScores:
             assert [goal["probes"] for goal in item["goals"]] == [0, 0]
         assert "examiner without ears" in found["warnings"][0]
         assert "told" not in found["warnings"][0], "the system tells no words"
-        msgspec.convert(found, StagedDocument, strict=True)
         page = (tmp_path / "scores" / "report.html").read_text()
         shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
         assert "timing score" in shown.stdout
@@ -308,8 +308,8 @@ class TestScores:
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--system", "echo")
         assert ran(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
-        (row,) = json.loads(ran(*score, "--json").stdout)["rows"]
-        assert (row["only_echo"], row["measures"]["timing"]["mean"]) == (1, 0.0)
+        (row,) = rows(json.loads(ran(*score, "--json").stdout))
+        assert (row["counts"]["only_echo"], value(row, "timing")) == (1, 0.0)
         (told,) = (line for line in ran(*score).stdout.splitlines() if line.startswith("echo: "))
         assert "1 only echo of the" in told
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
@@ -327,9 +327,9 @@ class TestScores:
             hears = f"openai:whisper-1?{hearing.settings}"
             score = ("score", "--suite", "staged", tmp_path / "run", "--transcriber", hears, "--judge", asks)
             found = json.loads(ran(*score, "--out", tmp_path / "s", "--json").stdout)
-        (item,), (row,) = found["items"], found["rows"]
+        (item,), (row,) = found["items"], rows(found)
         assert (item["only_echo"], item["task"], item["events"], judges.asked) == (True, None, [], [])
-        assert row["measures"]["task_score"]["n"] == 0
+        assert value(row, "task_score") is None
         assert hearing.wavs == []
 
     def test_words_that_are_missing_are_told_with_what_mends_it(
@@ -373,7 +373,7 @@ class TestScores:
         found = json.loads((tmp_path / "run-scores" / "scores.json").read_text())
         verdicts = {item["system"]: [goal["verdict"] for goal in item["goals"]] for item in found["items"]}
         assert verdicts == {"socket": ["met", "met"], "command": ["met", "met"], "mute": ["not heard"] * 2}
-        marked = {row["system"]: row["measures"]["turn_taking"]["mean"] for row in found["rows"]}
+        marked = {row["system"]: value(row, "turn_taking") for row in rows(found)}
         assert (marked, found["problems"]) == ({"socket": 4.0, "command": 4.0, "mute": None}, [])
         why = f"told: no words of B in {out / 'daily.ordering.90.slow-mute'}: it did not tell what it said"
         assert [line for line in found["warnings"] if line.startswith("told")] == [why]
@@ -414,9 +414,9 @@ class TestScores:
         shutil.rmtree(run / gone["name"])
         found = json.loads(ran("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)
         assert found["warnings"][-1] == f"left out of {run}: safety.9: no voice"
-        counts = {(row["examiner"], row["pacing"]): (row["n"], row["missing"]) for row in found["rows"]}
+        counts = {row["condition"]: (row["n"], row["counts"]["missing"]) for row in rows(found)}
         other = plan["cases"][1]["columns"]["pacing"]
-        assert counts == {("openai-realtime:m", gone["columns"]["pacing"]): (0, 1), ("scripted", other): (1, 0)}
+        assert counts == {f"{gone['columns']['pacing']}, openai-realtime:m": (0, 1), f"{other}, scripted": (1, 0)}
 
     def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
         hears = f"openai:whisper-1?{hearing.settings}"
@@ -425,8 +425,8 @@ class TestScores:
         found = json.loads(ran(*arguments).stdout)
         verdicts = [[goal["verdict"] for goal in item["goals"]] for item in found["items"]]
         assert verdicts == [["met", "unmet"], ["unmet", "met"]]
-        assert [row["measures"]["all_goals_met"]["mean"] for row in found["rows"]] == [0.5, 0.5]
-        assert [row["measures"]["goals_met"]["mean"] for row in found["rows"]] == [1, 0], "the user says mug, too"
+        assert [value(row, "all_goals_met") for row in rows(found)] == [0.5, 0.5]
+        assert [value(row, "goals_met") for row in rows(found)] == [1, 0], "the user says mug, too"
         assert [[goal["floors"] for goal in item["goals"]] for item in found["items"]] == [
             [["parrot", "reciter"], []]
         ] * 2
@@ -454,8 +454,7 @@ class TestScores:
             n = len(judges.asked)
             shown = ran(*arguments)
             assert (shown.exit_code, len(judges.asked)) == (0, n), "rescoring is free"
-        msgspec.convert(found, StagedDocument, strict=True)
-        assert [row["measures"]["turn_taking"]["mean"] for row in found["rows"]] == [3.0, 3.0]
+        assert [value(row, "turn_taking") for row in rows(found)] == [3.0, 3.0]
         moved = {
             (each["aspect"], row["measure"], row["pacing"]): (row["main"], row["other"], row["difference"])
             for each in found["variants"]
@@ -493,10 +492,10 @@ class TestScores:
         assert "fdbcore score: questions to judges: 0 asked now, 6 answered before" in shown.stderr.splitlines()
         wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
         assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
-        for option, value in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
-            alone = ran("score", "--suite", "staged", held, option, value)
+        for option in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
+            alone = ran("score", "--suite", "staged", held, *option)
             assert (alone.exit_code, alone.stdout) == (2, "")
-            assert f"{option}: expected --judge beside it, got none" in alone.stderr
+            assert f"{option[0]}: expected --judge beside it, got none" in alone.stderr
 
     def test_a_repeat_that_was_refused_is_paid_for_and_told_as_one_of_three(
         self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
@@ -517,7 +516,7 @@ class TestScores:
             arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--judge", asks]
             shown = ran(*arguments, "--repeats", 3, "--jobs", 1, "--out", tmp_path / "s", "--json")
         found = json.loads(shown.stdout)
-        assert [row["measures"]["turn_taking"]["mean"] for row in found["rows"]] == [4.0, 4.0]
+        assert [value(row, "turn_taking") for row in rows(found)] == [4.0, 4.0]
         assert found["judging"]["requests"] == len(judges.asked) == 7
         assert found["judging"]["counts"] == {"text_in_tokens": 7000, "text_out_tokens": 70}
         (problem,) = found["problems"]
@@ -663,8 +662,8 @@ def planted(system: str, pacing: str, met: Sequence[Sequence[float]], timing: fl
     """Cases of a system: for each scenario the goals met in each trial."""
     return [
         StagedCase(
-            Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, f"daily.ordering.{scenario}", "daily",
-            "ordering", pacing, "en", [GoalResult("g", "met", 1, 0, 100)],
+            f"{system}-{pacing}-{scenario}-{trial}", system, trial, f"daily.ordering.{scenario}", "daily",
+            "ordering", pacing, "en", [GoalResult("g", "met", 1, 0.0, 1.0)],
             values={"goals_met": share, "timing": timing},
         )
         for scenario, of_trials in enumerate(met)
@@ -677,13 +676,12 @@ def test_means_and_paired_differences_are_those_of_numpy() -> None:
     bad = [[0.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.0, 0.0]]
     cases = [*planted("good", "slow", good), *planted("bad", "slow", bad), *planted("good", "fast", bad)]
     found = document(cases, [])
-    means = {(row["system"], row["pacing"]): row["measures"]["goals_met"]["mean"] for row in found["rows"]}
+    means = {(row["system"], row["condition"]): value(row, "goals_met") for row in rows(found)}
     assert means == {("good", "slow"): np.mean(good), ("bad", "slow"): np.mean(bad), ("good", "fast"): np.mean(bad)}
-    assert set(found["rows"][0]["measures"]) == set(MEASURES)
     expected = float(np.mean(np.mean(good, axis=1) - np.mean(bad, axis=1)))
-    compared = {(one["between"], one["a"], one["b"]): one for one in found["comparisons"] if one["measure"] != "timing"}
-    assert compared["systems", "bad", "good"]["difference"] == pytest.approx(-expected)
-    assert compared["pacings", "good, slow", "good, fast"]["difference"] == pytest.approx(expected)
+    compared = {(one["a"], one["b"]): one for one in found["differences"] if one["measure"] != "timing"}
+    assert compared["bad", "good"]["difference"] == pytest.approx(-expected)
+    assert compared["good, slow", "good, fast"]["difference"] == pytest.approx(expected)
     assert len(compared) == 2
     assert all(one["p"] == pytest.approx(2 / 2**4) for one in compared.values()), "the exact test of 4 pairs"
 
@@ -692,11 +690,10 @@ def test_dialogues_of_different_examiners_are_never_put_together() -> None:
     scripted = planted("s", "slow", [[1.0], [0.5]])
     by_model = [replace(case, examiner="llm:local:smollm2") for case in planted("s", "slow", [[0.0], [0.5]])]
     found = document([*scripted, *by_model], [])
-    means = {row["examiner"]: row["measures"]["goals_met"]["mean"] for row in found["rows"]}
-    assert means == {"llm:local:smollm2": 0.25, "scripted": 0.75}
-    assert found["comparisons"] == []
-    rows = card(found).rows
-    assert [row.condition for row in rows] == ["slow, llm:local:smollm2", "slow, scripted"]
+    means = {row["condition"]: value(row, "goals_met") for row in rows(found)}
+    assert means == {"slow, llm:local:smollm2": 0.25, "slow, scripted": 0.75}
+    assert found["differences"] == []
+    assert [row.condition for row in card(found).rows] == ["slow, llm:local:smollm2", "slow, scripted"]
 
 
 def test_what_is_not_scored_is_counted_beside_the_means() -> None:
@@ -706,9 +703,10 @@ def test_what_is_not_scored_is_counted_beside_the_means() -> None:
     ]
     gone = LostCase(Path("y"), "gone", "daily.ordering.7", "daily", "slow", "scripted", "failed", "it hung up")
     found = document(planted("s", "slow", [[1.0, 0.5], [0.5]]), [], lost=[*lost, gone])
-    counts = {row["system"]: (row["n"], row["dialogues"], row["failed"], row["invalid"]) for row in found["rows"]}
-    assert counts == {"gone": (0, 0, 1, 0), "s": (2, 3, 2, 1)}
-    assert found["rows"][0]["measures"]["goals_met"]["mean"] is None
+    told = {row["system"]: (row["n"], *(row["counts"][name] for name in ("dialogues", "failed", "invalid")))
+            for row in rows(found)}  # fmt: skip
+    assert told == {"gone": (0, 0, 1, 0), "s": (2, 3, 2, 1)}
+    assert found["rows"][0]["measures"] == {}
     assert card(found).rows[1].note == "3 dialogues, 2 failed, not scored, 1 invalid, not scored, 1 missing"
 
 
@@ -723,12 +721,12 @@ def test_each_scenario_has_the_same_weight_and_intervals_are_over_those_that_are
     cases: list[StagedCase] = []
     for scenario, marks in trials.items():
         for number, mark in enumerate(marks, 1):
-            path, family = Path("run") / f"{scenario}-{number}", scenario.partition(".")[0]
+            path, family = f"run/{scenario}-{number}", scenario.partition(".")[0]
             case = StagedCase(path, "s", number, scenario, family, "", "slow", "en", [])
             case.values = {} if mark is None else {"task_score": mark}
             cases.append(case)
-    (row,) = (row for row in document(cases, [])["rows"] if row["family"] is None)
+    (row,) = rows(document(cases, []))
     found = row["measures"]["task_score"]
-    assert found["mean"] == pytest.approx((2 + 4 + 5) / 3)  # over dialogues it would be 13 / 4
+    assert found["value"] == pytest.approx((2 + 4 + 5) / 3)  # over dialogues it would be 13 / 4
     assert found["ci95"] is not None
     assert 2 <= found["ci95"][0] <= 11 / 3 <= found["ci95"][1] <= 5

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from fakes.browser import opened_page
+from helpers.commands import ran
 
-from fdbcore.cli.main import main
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.suites.staged.view import picture, remarks
+from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.document import document
 from fdbcore.types.scorecard import ScoredCase
 
 SCENARIO = "correction.next-turn.01"
+
+VIEWS = card(document([], [])).views
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +28,10 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs a voice: fdbcore models get hibari")
     folder = tmp_path_factory.mktemp("view")
     run, scores = str(folder / "run"), str(folder / "scores")
-    held = [
-        "run",
-        "--suite",
-        "staged",
-        "--scenario",
-        SCENARIO,
-        "--pacing",
-        "both",
-        "--system",
-        "echo",
-        "--vad",
-        "energy",
-    ]
-    for arguments in (
-        [*held, "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet"],
-        ["score", "--suite", "staged", run, "--out", scores],
-    ):
-        done = CliRunner().invoke(main, arguments)
+    held = ("run", "--suite", "staged", "--scenario", SCENARIO, "--pacing", "both", "--system", "echo")
+    how = ("--vad", "energy", "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet")
+    for arguments in ((*held, *how), ("score", "--suite", "staged", run, "--out", scores)):
+        done = ran(*arguments)
         assert done.exit_code == 0, done.output
     return folder
 
@@ -94,19 +82,19 @@ def item(*verdicts: str) -> dict[str, Any]:
     ]
     return {
         "call": "run/call", "system": "s", "trial": 1, "scenario": "daily.ordering.90", "family": "daily",
-        "class_": "ordering", "pacing": "slow", "language": "en", "reason": None, "spoke_first": False,
-        "only_echo": False,
+        "class_": "ordering", "pacing": "slow", "examiner": "scripted", "language": "en", "reason": None,
+        "spoke_first": False, "only_echo": False,
         "goals": goals, "measures": {"turn_taking": 3.5},
         "events": [
             {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,
              "marks": {"turn_taking": 2, "turn_taking_reason": "late", "instruction_following": None}},
         ],
-        "task": {"score": None, "reason": "nothing was said"},
+        "task": {"score": None, "reason": "nothing was said"}, "examined": None,
     }  # fmt: skip
 
 
 def told(*verdicts: str) -> Any:
-    return remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
+    return VIEWS.remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
 
 
 def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
@@ -118,8 +106,8 @@ def test_goals_that_a_reciter_meets_are_left_out() -> None:
     shown = item("met", "met", "unmet")
     shown["goals"][1]["floors"] = ["reciter"]
     case = ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=shown)
-    assert dict(remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
-    assert "met (left out: a reciter meets it)" in picture(case)
+    assert dict(VIEWS.remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
+    assert "met (left out: a reciter meets it)" in VIEWS.picture(case)
 
 
 def test_marks_stand_at_their_events_with_their_reasons() -> None:

@@ -1,51 +1,45 @@
-"""One dialogue of a run, as it is scored: what became of each goal, and how the system was timed."""
+"""The dialogues of runs, as they are scored: none counts twice, and a name means one system."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from fdbcore.analysis.order import planned_cases
-from fdbcore.endpoints.examiner.agenda import Verdict
+from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.examined import Examined, examined
+from fdbcore.measures.examiner_rule import fault
 from fdbcore.measures.labelled import stop_share, stops
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.sayings import sayings_of
 from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import ScoredMoment, timing_scores
 from fdbcore.recording.form import converted, one_call
 from fdbcore.recording.labels import KeptLabels
-from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import said_nothing
-from fdbcore.suites.staged.floors import RECITER, met_by_floors
-from fdbcore.suites.staged.intact import refuse_damaged_events
-from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.types import TICKS_PER_S, Problem
-from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
+from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of, refuse_damaged_events
+from fdbcore.types import Problem
+from fdbcore.types.examiner_events import SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
 
 TIMING: Final = (
-    "answered_per_turn",
-    "premature_per_turn",
-    "no_response_per_turn",
-    "b_stopped_within_2s_per_long_a_onset",
-    "b_onset_in_overlap_per_a_speech_min",
-    "b_backchannel_like_per_a_speech_min",
-    "b_talk_share",
-    "overlap_s_per_min",
-)
+    "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",
+    "b_onset_in_overlap_per_a_speech_min", "b_backchannel_like_per_a_speech_min", "b_talk_share", "overlap_s_per_min",
+)  # fmt: skip
 """The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
 
 PLANTED: Final = {
@@ -62,55 +56,44 @@ BY_CHANCE: Final = {
 }
 """How often a system that hears nothing would stop, each with the measure that it stands beside."""
 
-MET: Final = "met"
-UNMET: Final = "unmet"
-NOT_HEARD: Final = "not heard"
-NOT_REACHED: Final = "not reached"
-
-SCRIPTED: Final = "scripted"
-"""The examiner that says the words of the scenarios."""
+PROVEN: Final = (
+    "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
+    "contradicted", "deaf", "stalled", "muted",
+)  # fmt: skip
+"""What is counted of an examiner, each with its proof; fields of `Examined`."""
 
 Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 """Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
 
 
-@dataclass(slots=True)
-class GoalResult:
-    """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
+class ExaminerProof(Struct, frozen=True):
+    """Where something shows in a recording. what: the event, in words."""
 
-    words: what a recogniser heard of B after the call, where nobody listened during it. probes: how often the scripted
-    examiner asked for what was missing; None if it is not known which of its words do. floors: which of FLOORS meet it;
-    None where words do not decide it. stated_tick: when the first wording began that was heard by half or more; None if
-    none was. Others count as no sayings and no probes.
-    """
-
-    goal: str
-    verdict: Verdict
-    sayings: int = 0
-    start_tick: int | None = None
-    end_tick: int | None = None
-    words: str | None = None
-    probes: int | None = None
-    floors: Sequence[str] | None = None
-    stated_tick: int | None = None
-
-    @property
-    def is_recited(self) -> bool:
-        """Whether a reciter meets it: it does not count in goals met."""
-        return RECITER in (self.floors or ())
+    tick: int
+    what: str
 
 
-@dataclass(slots=True)
-class StagedCase:
-    """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
+class StagedExamined(Struct, frozen=True):
+    """What the examiner of a dialogue did."""
 
-    examiner: who plays side A; dialogues of different ones are never put together. seed: of the examiner. examined:
-    what it did, if that can be told. has_task_score: a judge was asked for the score of its family, and may have left
-    it out. only_echo: B spoke, and all of it is echo of A. draws: of one that was judged several times, its judged
-    values by other sets of repeats, which its interval draws from.
-    """
+    opened: Annotated[bool | None, Meta(description="it spoke before the system; null if neither spoke")]
+    sayings: Annotated[int, Meta(description="what it said for goals, and its closing statement")]
+    reactions_ms: list[int]
+    fault: Annotated[str | None, Meta(description="why the call is invalid by the rule, if it is not held to it")]
+    proofs: Annotated[dict[str, list[ExaminerProof]], Meta(description="by what is counted of an examiner")]
 
-    path: Path
+    @classmethod
+    def of(cls, found: Examined) -> StagedExamined:
+        """An examiner in one call."""
+        proofs = {name: [ExaminerProof(each.tick, each.what) for each in getattr(found, name)] for name in PROVEN}
+        given = {name: own for name, own in proofs.items() if own}
+        return cls(found.opened, found.sayings, list(found.reactions_ms), fault(found), given)
+
+
+class StagedItem(Struct):
+    """A dialogue."""
+
+    call: Annotated[str, Meta(description="folder of its recording")]
     system: str
     trial: int
     scenario: str
@@ -119,17 +102,43 @@ class StagedCase:
     pacing: str
     language: str
     goals: Sequence[GoalResult]
-    examiner: str = SCRIPTED
-    reason: str | None = None
-    spoke_first: bool = False
-    only_echo: bool = False
+    examiner: Annotated[str, Meta(description="who plays side A; different ones are never put together")] = SCRIPTED
+    reason: Annotated[str | None, Meta(description="why it ended early")] = None
+    spoke_first: Annotated[bool, Meta(description="the system spoke before the examiner had opened")] = False
+    only_echo: Annotated[bool, Meta(description="all that the system said is echo of the examiner")] = False
+    examined: Annotated[StagedExamined | None, Meta(description="null: it cannot be told")] = None
+    values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")] = field(
+        name="measures", default_factory=dict
+    )
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")] = []
+    task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")] = (
+        None
+    )
+
+
+class StagedCase(StagedItem):
+    """A dialogue while it is scored.
+
+    seed: of the examiner; examination: what it did. has_task_score: a judge was asked for the score of its family, and
+    may have left it out. draws: of one that was judged several times, its judged values by other sets of repeats, which
+    its interval draws from.
+    """
+
     seed: int = 0
-    examined: Examined | None = None
-    judged: DialogueMarks | None = None
+    examination: Examined | None = None
     has_task_score: bool = False
-    values: dict[str, float] = field(default_factory=dict)
-    draws: Sequence[Mapping[str, float]] = ()
+    draws: Sequence[dict[str, float]] = ()
     moments: Sequence[ScoredMoment] = ()
+
+    @property
+    def path(self) -> Path:
+        """The folder of its recording."""
+        return Path(self.call)
+
+    @property
+    def item(self) -> StagedItem:
+        """The dialogue as it was scored."""
+        return StagedItem(*(getattr(self, name) for name in StagedItem.__struct_fields__))
 
     @property
     def is_recited(self) -> bool:
@@ -150,17 +159,72 @@ class LostCase:
     kind: Loss
     reason: str
 
-    @property
-    def problem(self) -> Problem:
-        """It, as a user reads it."""
-        return Problem(str(self.path), self.reason)
+
+def dialogues_of(
+    runs: Sequence[Path], show: Callable[[str], None]
+) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+    """The dialogues of runs that are scored, the others, and copies. InputError for two systems of one name."""
+    _refuse_namesakes(runs)
+    cases: list[StagedCase] = []
+    lost: list[LostCase] = []
+    for run in runs:
+        own, own_lost = cases_of(run, show)
+        cases += own
+        lost += own_lost
+    return _without_copies(cases, lost)
+
+
+def _refuse_namesakes(runs: Sequence[Path]) -> None:
+    """InputError if runs of a scenario call different systems by one name; over others they may differ in part."""
+    plans = {run: read_plan(run) for run in runs}
+    systems = {run: plan["plan"]["systems"] for run, plan in plans.items()}
+    scenarios = {
+        run: {case.get("columns", {}).get("scenario") for case in plan["cases"]} for run, plan in plans.items()
+    }
+    for one, other in combinations(runs, 2):
+        if not scenarios[one] & scenarios[other]:
+            continue
+        for name in systems[one].keys() & systems[other].keys():
+            a, b = _what_decides(systems[one][name]), _what_decides(systems[other][name])
+            if a != b:
+                differs = ", ".join(sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key)))
+                raise InputError(
+                    f"{one}, {other}: expected one system named {name}, got two that differ ({differs}):"
+                    " score each run alone, or hold one again under another name (--system NAME=ADDRESS)"
+                )
+
+
+def _what_decides(value: Any) -> Any:  # noqa: ANN401
+    """A description without versions of software, and without where a file lies whose content is known."""
+    if isinstance(value, dict):
+        left_out = {"versions", *(["path"] if "sha256" in value else [])}
+        return {key: _what_decides(each) for key, each in value.items() if key not in left_out}
+    return [_what_decides(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_copies(
+    cases: Sequence[StagedCase], lost: Sequence[LostCase]
+) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+    """The calls without copies of a recording that is among them, and what is left out by this."""
+    first: dict[tuple[str, str, str], Path] = {}
+    problems = []
+    calls: list[StagedCase | LostCase] = [*cases, *lost]
+    for each in calls:
+        meta = state_of_case(each.path)
+        if "created" in meta:
+            kept = first.setdefault((each.system, each.path.name, meta["created"]), each.path)
+            if kept != each.path:
+                problems.append(Problem(str(each.path), f"left out: it is the same recording as {kept}"))
+    left_out = {problem.where for problem in problems}
+    return (
+        [case for case in cases if str(case.path) not in left_out],
+        [case for case in lost if str(case.path) not in left_out],
+        problems,
+    )
 
 
 def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCase]]:
-    """The dialogues of a run that can be scored, and the others. RecordingError if there is no run.
-
-    A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is lost.
-    """
+    """The dialogues of a run that are scored, silent ones too, and the others. RecordingError if there is no run."""
     found: list[StagedCase] = []
     lost: list[LostCase] = []
     for planned in planned_cases(read_plan(run)):
@@ -178,16 +242,9 @@ def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
     """A call that is not scored: what was planned is known, also if nothing of it can be read."""
     columns, outcome = planned.get("columns", {}), outcome_in(path)
     kind: Loss = "missing" if outcome is None or outcome["kind"] == "done" else outcome["kind"]
-    return LostCase(
-        path,
-        planned["system"],
-        columns.get("scenario", ""),
-        columns.get("family", ""),
-        columns.get("pacing", ""),
-        columns.get("examiner", SCRIPTED),
-        kind,
-        reason,
-    )
+    scenario, family, pacing = (columns.get(name, "") for name in ("scenario", "family", "pacing"))
+    examiner = columns.get("examiner", SCRIPTED)
+    return LostCase(path, planned["system"], scenario, family, pacing, examiner, kind, reason)
 
 
 def examiner_of(party: Mapping[str, Any]) -> str:
@@ -215,9 +272,9 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
-    columns = planned.get("columns", {})
+    columns, examination = planned.get("columns", {}), examined(recording)
     case = StagedCase(
-        path=path,
+        call=str(path),
         system=planned["system"],
         trial=planned["trial"],
         scenario=brief.id,
@@ -225,13 +282,14 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         class_=columns.get("class", ""),
         pacing=examiner["pacing"]["name"],
         language=brief.language,
-        goals=list(_goals(brief, events, recording.n_ticks, _actor_of(examiner))),
+        goals=list(goals_of(brief, events, recording.n_ticks, _actor_of(examiner))),
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
         only_echo=bool(recording.suspect_spans["B"]) and not len(recording.dialogue.ipus["B"]),
         seed=examiner["seed"],
-        examined=examined(recording),
+        examined=None if examination is None else StagedExamined.of(examination),
+        examination=examination,
     )
     case.values.update(goal_values(case.goals))
     _time(case, recording.dialogue)
@@ -248,43 +306,6 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
         raise InputError(f"expected a conversation, got an invalid one: {reason}")
     if outcome["kind"] == "failed" and not said_nothing(outcome):
         raise InputError(f"expected a conversation, got a failed one: {reason}")
-
-
-def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int, examiner: str) -> Iterator[GoalResult]:
-    """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
-    said = [event for event in events if event["kind"] == SAYS and "goal" in event]
-    left = {event["goal"]: event for event in events if event["kind"] == GOAL}
-    unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
-    known = met_by_floors(brief) if examiner == SCRIPTED else [None] * len(brief.goals)
-    for number, (goal, floors) in enumerate(zip(brief.goals, known, strict=True), 1):
-        own = [event for event in said if event["goal"] == number]
-        start = own[0]["tick"] if own else None
-        heard = [event for event in own if event["tick"] not in unheard]
-        stated = heard[0]["tick"] if heard else None
-        probes = None
-        if goal.probes and examiner == SCRIPTED:
-            probes = sum(event["saying"] == len(goal.sayings) for event in heard)
-        if own or number in left:
-            event = left.get(number, {"verdict": UNMET, "sayings": len(heard), "tick": n_ticks})
-            end = event["tick"] if own else None
-            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, end, None, probes, floors, stated)
-        else:
-            yield GoalResult(goal.goal, NOT_REACHED, floors=floors)
-
-
-def goal_values(goals: Sequence[GoalResult]) -> dict[str, float]:
-    """Shares of goals met, where all are known; wordings, probes and seconds a goal that was said."""
-    found: dict[str, float] = {}
-    if all(goal.verdict != NOT_HEARD for goal in goals):
-        shared = {"goals_met": [goal for goal in goals if not goal.is_recited], "all_goals_met": goals}
-        found |= {name: sum(goal.verdict == MET for goal in own) / len(own) for name, own in shared.items() if own}
-    said = [goal for goal in goals if goal.start_tick is not None and goal.end_tick is not None]
-    if said:
-        found["wordings"] = float(np.mean([goal.sayings for goal in said]))
-        if probes := [goal.probes for goal in said if goal.probes is not None]:
-            found["probes"] = float(np.mean(probes))
-        found["goal_s"] = float(np.mean([((g.end_tick or 0) - (g.start_tick or 0)) / TICKS_PER_S for g in said]))
-    return found
 
 
 def _time(case: StagedCase, dialogue: Dialogue) -> None:
@@ -306,13 +327,11 @@ def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]
     for scale, name in BY_CHANCE.items():
         quantity = quantities.get(name)
         if isinstance(quantity, Share) and quantity.n and quantity.chance is not None:
-            yield scale, quantity.chance
+            yield scale, float(quantity.chance)
 
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
-    """How B takes the interruptions and backchannels of the examiner: whether it stops for each, the difference of both
-    shares, and when it speaks again.
-    """
+    """How B takes what the examiner planted: its stops, their difference, and when it speaks again."""
     quantities = stops(dialogue, labels) | recoveries(dialogue, labels, None)
     found = {name: value for name in PLANTED if name in quantities and (value := _figure(quantities[name])) is not None}
     interruption, distraction, selectivity, _ = PLANTED
@@ -327,6 +346,6 @@ def _figure(quantity: Quantity) -> float | None:
         case Values():
             return float(np.median(quantity.values)) if quantity.values else None
         case Share():
-            return quantity.count / quantity.n if quantity.n else None
+            return float(quantity.count / quantity.n) if quantity.n else None
         case Ratio():
-            return quantity.total / quantity.exposure if quantity.exposure else None
+            return float(quantity.total / quantity.exposure) if quantity.exposure else None

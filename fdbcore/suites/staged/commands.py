@@ -77,8 +77,7 @@ def _json(found: ScenarioSet) -> str:
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.checks import by_reason, lacks, near_duplicates
-    from fdbcore.suites.staged.reading import look_at
+    from fdbcore.suites.staged.reading import by_reason, lacks, look_at, near_duplicates
     from fdbcore.suites.staged.screen import summary
 
     found, faults = look_at(options["file"])
@@ -96,6 +95,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 
 
 def _import(options: Mapping[str, Any], console: Console) -> bool:
+    from msgspec import to_builtins
+
     from fdbcore.runtime.whole_files import whole_file
     from fdbcore.suites.staged.reading import read_set
     from fdbcore.suites.staged.released import import_released, toml_text
@@ -106,8 +107,8 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
         raise SettingsError(f"--out {out}: expected a new file, got one that exists")
     content = import_released(options["path"])
     with whole_file(out) as file:
-        file.write(toml_text(content).encode())
-    console.say(f"{summary(read_set(str(out)).scenarios)}\ncredit: {content['credit']}\n{out}")
+        file.write(toml_text(to_builtins(content)).encode())
+    console.say(f"{summary(read_set(str(out)).scenarios)}\ncredit: {content.credit}\n{out}")
     return True
 
 

@@ -3,44 +3,56 @@
 Full-Duplex-Bench v2 (arXiv 2510.07838) gives both marks per event, and leaves it to the judge what an event is. Here
 events are those of the measures: every turn of the system, and every opportunity that it let pass. A judge may say
 that it cannot tell. What cannot be used is asked again with the error, and is then unscored, never a zero.
+
+The rubrics ask that reasons quote words that were said, or a time. Words count in quotation marks, or three in a row
+without them. Which time a reason should name is not checked.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import UNSET
 
 from fdbcore.errors import InputError
 from fdbcore.runs.asking import JudgeAnswer, JudgeQuestion
-from fdbcore.suites.staged.families import LEVELS, Family
-from fdbcore.suites.staged.fdb2.scores import EARLY_BINS, binned_means
-from fdbcore.suites.staged.quoting import quotes
-from fdbcore.suites.staged.rubrics import MARKS, rubric_of_events, rubric_of_family
+from fdbcore.stats.bootstrap import Floats
+from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
+BINS: Final = tuple((start_s, start_s + 15.0) for start_s in np.arange(0.0, 120.0, 15.0).tolist())
+"""The bins of Full-Duplex-Bench v2, in seconds."""
+EARLY_BINS: Final = 5
+"""Its published tables have the bins up to 75 s alone."""
+WORDS_IN_A_ROW: Final = 3
+"""So many of what was said are a quotation without marks; fewer may be chance."""
 
-Scores: TypeAlias = npt.NDArray[np.float64]
+_TIME: Final = re.compile(r"\d\s*(?:(?:m?s|sec|seconds?)\b|秒)|\d\.\d|\d:\d\d")
+_QUOTED: Final = re.compile(
+    r"\"([^\"]+)\"|“([^“”]+)”|「([^「」]+)」|『([^『』]+)』|«([^«»]+)»|(?<!\w)['‘]((?:(?!(?<!\w)['‘]).)+?)['’](?!\w)"
+)
+"""No mark of its own opens within a quotation: so a long reason is read in one go."""
+_WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def questions_of(
     evidence: Mapping[str, Any], events: Sequence[Mapping[str, Any]], family: Family | None, wording: int
 ) -> list[JudgeQuestion]:
-    """What a judge is asked of one dialogue. evidence, events: as of `turns`. family: None if it is not known. wording:
-    of the rubrics, from 0.
-    """
+    """What a judge is asked of one dialogue, see `marking`. family: None if unknown. wording: of rubrics, from 0."""
     found = []
     if events:
         rubric = rubric_of_events(wording, events)
         found.append(JudgeQuestion(rubric, {**evidence, "events": events}, _check_events))
-    if family is not None and family.rubric:
-        rubric = rubric_of_family(family, wording)
+    if family is not None and family.score is not UNSET:
+        rubric = rubric_of_score(family.score, wording)
         points = [point for kind, point in (each.where for each in rubric.questions if len(each.where) == 2)]
         found.append(JudgeQuestion(rubric, evidence, partial(_check_task, points)))
     return found
@@ -58,7 +70,7 @@ class DialogueMarks:
 
     events: list[dict[str, Any]]
     task: dict[str, Any] | None = None
-    repeats: dict[str, Scores] = field(default_factory=dict)
+    repeats: dict[str, Floats] = field(default_factory=dict)
     unscored: list[str] = field(default_factory=list)
     partly: list[tuple[str, str]] = field(default_factory=list)
     reasons: int = 0
@@ -87,7 +99,7 @@ class DialogueMarks:
         self.unquoted += len(unquoted)
         return {**marks, "unquoted": unquoted} if unquoted else marks
 
-    def _means(self, medians: Mapping[str, Scores]) -> dict[str, float]:
+    def _means(self, medians: Mapping[str, Floats]) -> dict[str, float]:
         found: dict[str, float] = {}
         for mark in MARKS:
             marks = medians.get(mark, np.zeros(0))
@@ -95,18 +107,45 @@ class DialogueMarks:
                 found[mark] = float(marks[known].mean())
                 found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
         if set(MARKS) <= {*medians}:
-            early = self._early(np.stack([medians[mark] for mark in MARKS], axis=1))
-            found |= {f"{mark}_75_s": mean for mark, mean in zip(MARKS, early, strict=True) if not np.isnan(mean)}
+            binned = binned_means(spans_of(self.events), np.stack([medians[mark] for mark in MARKS], axis=1))
+            found |= early_means(binned)
         if "task_score" in medians and not np.isnan(medians["task_score"][0]):
             found["task_score"] = float(medians["task_score"][0])
         return found
 
-    def _early(self, marks: Scores) -> list[float]:
-        """The means over those bins up to 75 s in which an event with both marks lies; NaN if there is none."""
-        spans = np.array([(event["from_s"], event["to_s"]) for event in self.events], float).reshape(-1, 2)
-        bins = binned_means(spans, marks)[:EARLY_BINS]
-        known = bins[~np.isnan(bins[:, 0])]
-        return known.mean(axis=0).tolist() if len(known) else [np.nan, np.nan]
+
+def spans_of(events: Sequence[Mapping[str, Any]]) -> Floats:
+    """(events, 2): where each begins and ends, in seconds."""
+    return np.array([(event["from_s"], event["to_s"]) for event in events], float).reshape(-1, 2)
+
+
+def marks_of_events(events: Sequence[Mapping[str, Any]]) -> Floats:
+    """(events, 2): MARKS of each; NaN where one is missing."""
+    found = [[_number(event["marks"].get(name)) for name in MARKS] for event in events]
+    return np.array(found, float).reshape(-1, 2)
+
+
+def binned_means(spans_s: Floats, marks: Floats) -> Floats:
+    """The means of MARKS in each of BINS, (bins, 2), weighted by how long an event lies in it; NaN where none does.
+
+    spans_s, marks: (n, 2); an event that lacks a mark is NaN, and counts nowhere, as one without length.
+    """
+    known, edges_s = ~np.isnan(marks).any(axis=1), np.array(BINS)
+    starts_s, ends_s = spans_s[known].T
+    overlaps_s = np.maximum(np.minimum(ends_s, edges_s[:, 1:]) - np.maximum(starts_s, edges_s[:, :1]), 0.0)
+    total_s = overlaps_s.sum(axis=1, keepdims=True)
+    found: Floats = np.divide(
+        overlaps_s @ marks[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
+    )
+    return found
+
+
+def early_means(binned: Floats) -> dict[str, float]:
+    """The means over those bins up to 75 s in which an event with both marks lies, by the ids of their scales."""
+    early = binned[:EARLY_BINS]
+    known = early[~np.isnan(early[:, 0])]
+    means = known.mean(axis=0).tolist() if len(known) else []
+    return {f"{mark}_75_s": mean for mark, mean in zip(MARKS, means, strict=False)}
 
 
 def marks_of(
@@ -151,7 +190,7 @@ def _tell_missing(found: DialogueMarks, question: JudgeQuestion, answers: Sequen
 
 
 def _event_marks(
-    number: int, given: Sequence[Mapping[int, dict[str, Any]] | None], scores: Mapping[str, Scores]
+    number: int, given: Sequence[Mapping[int, dict[str, Any]] | None], scores: Mapping[str, Floats]
 ) -> dict[str, Any]:
     """The marks of an event: those that were given, or of several repeats the medians, each with a reason for it."""
     own = [marks[number] for marks in given if marks is not None]
@@ -165,7 +204,7 @@ def _event_marks(
     return found
 
 
-def _task(given: Sequence[Mapping[str, Any] | None], scores: Scores) -> dict[str, Any] | None:
+def _task(given: Sequence[Mapping[str, Any] | None], scores: Floats) -> dict[str, Any] | None:
     """The score of a dialogue, as it was given, or of several repeats the median, with the answer nearest to it."""
     own = [{**marks, "score": _task_score(marks)} for marks in given if marks is not None]
     if not own:
@@ -182,12 +221,12 @@ def _nearest(given: Sequence[dict[str, Any]], name: str, value: float | None) ->
     return None if value is None or not known else min(known, key=lambda each: abs(each[name] - value))
 
 
-def _medians(scores: Scores) -> Scores:
+def _medians(scores: Floats) -> Floats:
     """The median of each row (n, repeats) of the marks there are; NaN if there is none."""
     ordered, counts = np.sort(scores, axis=1), (~np.isnan(scores)).sum(axis=1)  # NaN comes last
     rows = np.arange(len(scores))
     lower, upper = (np.clip(at, 0, scores.shape[1] - 1) for at in ((counts - 1) // 2, counts // 2))
-    medians: Scores = np.where(counts > 0, (ordered[rows, lower] + ordered[rows, upper]) / 2, np.nan)
+    medians: Floats = np.where(counts > 0, (ordered[rows, lower] + ordered[rows, upper]) / 2, np.nan)
     return medians
 
 
@@ -250,3 +289,30 @@ def _task_score(marks: Mapping[str, Any]) -> float | None:
         return score
     answers = list(marks["checks"].values())
     return None if None in answers else max(1, sum(answers))
+
+
+def quotes(reason: str, evidence: Mapping[str, Any]) -> bool:
+    """Whether a reason quotes what a judge has read. evidence: as of `marking.evidence_of`."""
+    if _TIME.search(reason):
+        return True
+    said = [_words(each["words"]) for each in evidence["said"]]
+    spaced, close = [f" {' '.join(words)} " for words in said], ["".join(words) for words in said]
+    for groups in _QUOTED.findall(reason):
+        words = _words("".join(groups))
+        has_spaces = all(character < "\u2e80" for character in "".join(words))
+        if words and (
+            any(f" {' '.join(words)} " in line for line in spaced)
+            if has_spaces
+            else any("".join(words) in line for line in close)
+        ):
+            return True
+    own = _words(reason)
+    return not _rows(own).isdisjoint(row for words in said for row in _rows(words))
+
+
+def _rows(words: Sequence[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + WORDS_IN_A_ROW]) for at in range(len(words) - WORDS_IN_A_ROW + 1)}
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
@@ -16,25 +16,14 @@ from fdbcore.report.scorecard.screen import interval_text, number_text, rows_tab
 from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 from fdbcore.report.terminal import filled
-from fdbcore.suites.staged.card import LABELS, card, heading
-from fdbcore.suites.staged.fdb2.published import SCALES
-from fdbcore.suites.staged.passes import JUDGED
-from fdbcore.suites.staged.rows import BOUNDS
-from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN
-from fdbcore.suites.staged.variants import ASPECTS, difference_text
-from fdbcore.types.scorecard import NO_FIGURE, Scale, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import (
-        StagedCurve,
-        StagedCurvePoint,
-        StagedDocument,
-        StagedOrder,
-        StagedPasses,
-        StagedSettings,
-        StagedVariant,
-        StagedVariantRow,
-    )
+from fdbcore.suites.staged import examined
+from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
+from fdbcore.suites.staged.document import StagedDocument, StagedSettings
+from fdbcore.suites.staged.released import SCALES
+from fdbcore.suites.staged.rows import JUDGED
+from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS
+from fdbcore.suites.staged.variants import ASPECTS, StagedVariant, VariantRow, difference_text
+from fdbcore.types.scorecard import NO_FIGURE, Passes, PassesOfK, Scale, Scorecard, ScoreRow
 
 MEANS: Final = {
     FAMILIES_MEAN: "each family that has the score counts the same",
@@ -43,52 +32,53 @@ MEANS: Final = {
 _SHARE = Scale("", "", decimals=2)
 
 
-def details(document: StagedDocument, width: int) -> list[list[str]]:
-    """Blocks of lines in at most `width` columns (60 or more)."""
+def details(document: StagedDocument, found: Scorecard, width: int) -> list[list[str]]:
+    """Blocks of lines in at most `width` columns (60 or more). found: the scorecard of the document."""
     return [
-        list(_families(document, width)),
-        list(_beside_published(document, width)),
+        list(_families(found, width)),
+        list(_beside_published(found, width)) if document.published else [],
         list(_passes(document, width)),
         list(_curves(document, width)),
-        *(_variant_lines(variant, width) for variant in document["variants"] if variant["rows"]),
+        *(_variant_lines(variant, width) for variant in document.variants if variant.rows),
+        *(examined.lines(each, width) for each in examined.tables_of(document.examiners, document.variance)),
     ]
 
 
 def section(document: StagedDocument) -> str:
-    """How often systems pass, how scores move over time and from goal to goal, and by other setups, as HTML; "" if
-    nothing is known.
-    """
-    whole = [one for one in document["passes"] if one["family"] is None]
-    n_bins = _bins_reached(document["curves"])
+    """Passing, curves, other setups and the examiners themselves as HTML; "" if nothing is known."""
+    n_bins = _bins_reached(document.curves)
     results = render(
         "results.html",
         __package__,
-        rule=rule_text(document["settings"]),
-        passes=[row for one in whole for row in _pass_rows(one)],
-        slopes=[_slope_row(curve) for curve in document["curves"]],
-        charts=[
+        rule=rule_text(document.settings),
+        passes=[row for one in document.passes if not one.subset for row in _pass_rows(document, one)],
+        slopes=[
             (
-                f"{curve['system']}, {heading(curve['pacing'], curve['examiner'])}: {LABELS[curve['measure']]}",
-                _charts(curve, n_bins),
+                Cell("", curve.heading, names=(curve.system,)),
+                [LABELS[curve.measure], _strong(curve.slope_per_min, curve.slope_ci95, "+")],
             )
-            for curve in document["curves"]
+            for curve in document.curves
+        ],
+        charts=[
+            (f"{curve.system}, {curve.heading}: {LABELS[curve.measure]}", _charts(curve, n_bins))
+            for curve in document.curves
         ],
     )
-    variants = list(map(_variant_tables, document["variants"]))
-    return results + (render("variants.html", __package__, variants=variants) if variants else "")
+    if variants := list(map(_variant_tables, document.variants)):
+        results += render("variants.html", __package__, variants=variants)
+    return results + examined.section(examined.tables_of(document.examiners, document.variance))
 
 
 def rule_text(settings: StagedSettings) -> str:
     """What a dialogue needs to pass, in words; without a judge, nobody gives what a judge gives."""
-    rule = {name: least for name, least in settings["passes"].items() if settings["judge"] or name not in JUDGED}
+    rule = {name: least for name, least in settings.passes.items() if settings.judge or name not in JUDGED}
     texts = [f"{name.replace('_', ' ')} of {least:g} or more" for name, least in rule.items()]
     told = " and ".join(texts)
     return f"{told}, where its family has one" if "task_score" in rule else told
 
 
-def _families(document: StagedDocument, width: int) -> Iterator[str]:
+def _families(found: Scorecard, width: int) -> Iterator[str]:
     """The rows over families and over events, below those over all dialogues."""
-    found = card(document)
     for name, means in MEANS.items():
         rows = [row for row in found.subsets if row.subset == name]
         yield from wrapped(f"{name}: {means}", width, 2) if rows else ()
@@ -98,14 +88,12 @@ def _families(document: StagedDocument, width: int) -> Iterator[str]:
             yield from rows_table([scale for scale in scales_of(found, shown) if scale.main], shown, width)
 
 
-def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
+def _beside_published(found: Scorecard, width: int) -> Iterator[str]:
     """What was published, and our own figures of the same measures, by family; slow and fast for themselves."""
-    if document["published"] is None:
-        return
-    found = card(document)
     shown = [row for row in found.subsets if row.group in ("system", "published")]
     for name, speed in product(SCALES.values(), ("slow", "fast")):
-        rows = [row for row in shown if name in row.measures and speed in row.condition]
+        own_too = [row for row in shown if name in row.measures or row.group == "system"]
+        rows = [row for row in own_too if speed in row.condition]
         families, scale = list(dict.fromkeys(row.subset for row in rows)), found.scale(name)
         by_system: dict[str, list[ScoreRow]] = {}
         for row in rows:
@@ -120,53 +108,44 @@ def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
 
 def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
     """The figure of a family, with its interval if it has one."""
-    figure = next((row.measures[scale.id] for row in rows if row.subset == family), NO_FIGURE)
+    figure = next((row.figure(scale) for row in rows if row.subset == family), NO_FIGURE)
     text = number_text(figure.value, scale)
     return f"{text} {interval_text(figure.ci95)}" if figure.ci95 else text
 
 
 def _passes(document: StagedDocument, width: int) -> Iterator[str]:
-    whole = [one for one in document["passes"] if one["family"] is None]
+    whole = [one for one in document.passes if not one.subset]
     if whole:
-        rule = rule_text(document["settings"])
-        several = max(len(one["by_k"]) for one in whole) > 1
+        rule = rule_text(document.settings)
+        several = max(len(one.by_k) for one in whole) > 1
         means = "; pass@k: once in k trials; pass^k: in all of k trials" if several else ""
         yield from wrapped(f"passing: {rule}{means}", width, 2)
-    for (pacing, examiner), found in groupby(whole, lambda one: (one["pacing"], one["examiner"])):
-        yield from wrapped(heading(pacing, examiner), width, 2)
+    for condition, found in groupby(whole, lambda one: one.condition):
+        yield from wrapped(document.conditions[condition].heading, width, 2)
         own = list(found)
-        counts = [[str(one["dialogues"]), str(one["passed"])] for one in own]
+        counts = [[str(one.trials), str(one.passed)] for one in own]
         groups = [ColumnGroup("", ["dialogues", "pass"], [9, 4], counts)]
-        for place in range(max(len(one["by_k"]) for one in own)):
-            cells = [_cells(one, place) for one in own]
+        for place in range(max(len(one.by_k) for one in own)):
+            cells = [_cells(one.by_k[place]) if place < len(one.by_k) else ["0", NONE, NONE] for one in own]
             if place:
                 heads = ["n", f"pass@{place + 1}", f"pass^{place + 1}"]
                 groups.append(ColumnGroup(f"{place + 1} trials", heads, [4, 16, 16], cells))
             else:  # pass@1 and pass^1 are the same
                 groups.append(ColumnGroup("1 trial", ["n", "pass@1"], [4, 16], [row[:2] for row in cells]))
-        yield from table([fitted(one["system"], NAME_COLUMNS) for one in own], groups, width)
+        yield from table([fitted(one.system, NAME_COLUMNS) for one in own], groups, width)
 
 
-def _cells(one: StagedPasses, place: int) -> Sequence[str]:
-    if place >= len(one["by_k"]):
-        return ["0", NONE, NONE]
-    of = one["by_k"][place]
-    return [
-        str(of["n"]),
-        f"{number_text(of['pass_at_k'], _SHARE)} {interval_text(of['pass_at_k_ci95']):>11}",
-        f"{number_text(of['pass_all_k'], _SHARE)} {interval_text(of['pass_all_k_ci95']):>11}",
-    ]
+def _cells(of: PassesOfK) -> Sequence[str]:
+    figures = (of.pass_at_k, of.pass_all_k)
+    return [str(of.n), *(f"{number_text(each.value, _SHARE)} {interval_text(each.ci95):>11}" for each in figures)]
 
 
-def _pass_rows(one: StagedPasses) -> Iterator[Row]:
-    unknown = f", {one['unknown']} unknown" if one["unknown"] else ""
-    head = Cell("", f"{heading(one['pacing'], one['examiner'])}{unknown}", names=(one["system"],))
-    for of in one["by_k"]:
-        counts = [str(one["dialogues"]), str(one["passed"]), str(of["k"]), str(of["n"])]
-        yield (
-            head,
-            [*counts, _strong(of["pass_at_k"], of["pass_at_k_ci95"]), _strong(of["pass_all_k"], of["pass_all_k_ci95"])],
-        )
+def _pass_rows(document: StagedDocument, one: Passes) -> Iterator[Row]:
+    unknown = f", {one.unknown} unknown" if one.unknown else ""
+    head = Cell("", f"{document.conditions[one.condition].heading}{unknown}", names=(one.system,))
+    for of in one.by_k:
+        counts = [str(one.trials), str(one.passed), str(of.k), str(of.n)]
+        yield head, [*counts, *(_strong(each.value, each.ci95) for each in (of.pass_at_k, of.pass_all_k))]
 
 
 def _strong(value: float | None, limits: Sequence[float] | None, sign: str = "") -> Cell:
@@ -174,7 +153,7 @@ def _strong(value: float | None, limits: Sequence[float] | None, sign: str = "")
 
 
 def _curves(document: StagedDocument, width: int) -> Iterator[str]:
-    found = document["curves"]
+    found = document.curves
     if found:
         text = (
             "over time: slope a minute, and means of bins of 15 s by where they begin; by goal: means with the effects "
@@ -182,97 +161,81 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
         )
         yield from wrapped(text, width, 2)
     n_bins = _bins_reached(found)
-    examiners = list(dict.fromkeys((one["pacing"], one["examiner"]) for one in found))
-
-    def table_of(one: StagedCurve) -> tuple[int, str]:
-        return examiners.index((one["pacing"], one["examiner"])), one["measure"]
-
-    for (place, measure), curves in groupby(sorted(found, key=table_of), table_of):
-        yield from wrapped(f"{heading(*examiners[place])}, {LABELS[measure]}", width, 2)
-        own = list(curves)
+    places = dict.fromkeys(one.heading for one in found)
+    for place, measure in product(places, sorted({one.measure for one in found})):
+        own = [one for one in found if (one.heading, one.measure) == (place, measure)]
+        if not own:
+            continue
+        yield from wrapped(f"{place}, {LABELS[measure]}", width, 2)
         slopes = [
-            f"{number_text(one['slope_per_min'], _SHARE, '+')} {interval_text(one['slope_ci95'], '+'):>13}"
-            for one in own
+            f"{number_text(one.slope_per_min, _SHARE, '+')} {interval_text(one.slope_ci95, '+'):>13}" for one in own
         ]
         groups = [ColumnGroup("", ["a minute [95 %]"], [19], [[slope] for slope in slopes])]
-        goals = max(len(one["goals"]) for one in own)
+        goals = max(len(one.goals) for one in own)
         for title, points, ends in (
-            ("over time", [one["bins"][:n_bins] for one in own], [f"{of['at']:g} s" for of in own[0]["bins"][:n_bins]]),
-            ("by goal", [one["goals"] for one in own], [str(number + 1) for number in range(goals)]),
+            ("over time", [one.bins[:n_bins] for one in own], [f"{of.at:g} s" for of in own[0].bins[:n_bins]]),
+            ("by goal", [one.goals for one in own], [str(number + 1) for number in range(goals)]),
         ):
-            cells = [
-                [number_text(of["mean"], _SHARE) for of in row] + [NONE] * (len(ends) - len(row)) for row in points
-            ]
+            cells = [[number_text(of.mean, _SHARE) for of in row] + [NONE] * (len(ends) - len(row)) for row in points]
             groups.append(ColumnGroup(title, ends, [5] * len(ends), cells))
-        yield from table([fitted(one["system"], NAME_COLUMNS) for one in own], groups, width)
+        yield from table([fitted(one.system, NAME_COLUMNS) for one in own], groups, width)
 
 
 def _bins_reached(curves: Sequence[StagedCurve]) -> int:
     """How many bins there are up to the last in which any of these curves has a dialogue."""
-    return max((number for one in curves for number, of in enumerate(one["bins"], 1) if of["n"]), default=0)
-
-
-def _slope_row(curve: StagedCurve) -> Row:
-    head = Cell("", f"{heading(curve['pacing'], curve['examiner'])}", names=(curve["system"],))
-    return head, [LABELS[curve["measure"]], _strong(curve["slope_per_min"], curve["slope_ci95"], "+")]
+    return max((number for one in curves for number, of in enumerate(one.bins, 1) if of.n), default=0)
 
 
 def _charts(curve: StagedCurve, n_bins: int) -> list[Chart]:
     """The first bins, and the goals."""
-    label = LABELS[curve["measure"]]
+    label = LABELS[curve.measure]
     places = {
-        f"{label} over time": [(f"{of['at']:g} s", of) for of in curve["bins"][:n_bins]],
-        f"{label} by goal": [(f"goal {of['at']:g}", of) for of in curve["goals"]],
+        f"{label} over time": [(f"{of.at:g} s", of) for of in curve.bins[:n_bins]],
+        f"{label} by goal": [(f"goal {of.at:g}", of) for of in curve.goals],
     }
-    bounds = BOUNDS[curve["measure"]]
-    return [trend(title, "", [_point(*each) for each in points], bounds) for title, points in places.items()]
+    return [
+        trend(title, "", [_point(*each) for each in points], COMPARED[curve.measure])
+        for title, points in places.items()
+    ]
 
 
-def _point(name: str, of: StagedCurvePoint) -> TrendPoint:
-    told = f"{name}: {number_text(of['mean'], _SHARE)} {interval_text(of['ci95'])}, n = {of['n']}"
-    return TrendPoint(name, of["at"], of["mean"], of["ci95"], f"n {of['n']}", told)
+def _point(name: str, of: CurvePoint) -> TrendPoint:
+    told = f"{name}: {number_text(of.mean, _SHARE)} {interval_text(of.ci95)}, n = {of.n}"
+    return TrendPoint(name, of.at, of.mean, of.ci95, f"n {of.n}", told)
 
 
 def _variant_lines(variant: StagedVariant, width: int) -> list[str]:
-    head = f"{ASPECTS[variant['aspect']]}: {variant['other']} in place of {variant['main']}; * its interval excludes 0"
-    rows = [("", "score", "main", "other", "difference [95 %]", "n"), *(_variant_cells(row) for row in variant["rows"])]
+    head = f"{ASPECTS[variant.aspect]}: {variant.other} in place of {variant.main}; * its interval excludes 0"
+    rows = [["", "score", "main", "other", "difference [95 %]", "n"]]
+    rows += [[f"{row.system}, {row.pacing}", *_scores(row), difference_text(row), str(row.n)] for row in variant.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return [*filled(head, width).splitlines(), *(line[:width] for line in lines)]
 
 
-def _variant_cells(row: StagedVariantRow) -> Sequence[str]:
-    return (
-        f"{row['system']}, {row['pacing']}",
-        LABELS[row["measure"]],
-        f"{row['main']:.2f}",
-        f"{row['other']:.2f}",
-        difference_text(row),
-        str(row["n"]),
-    )
+def _scores(row: VariantRow) -> Sequence[str]:
+    return LABELS[row.measure], f"{row.main:.2f}", f"{row.other:.2f}"
 
 
 def _variant_tables(variant: StagedVariant) -> dict[str, Any]:
     """The table of its scores, and that of the orders of systems, for the page."""
     return {
-        "title": f"{ASPECTS[variant['aspect']].capitalize()}: {variant['other']} in place of {variant['main']}",
-        "main": variant["main"],
-        "other": variant["other"],
-        "rows": list(map(_variant_row, variant["rows"])),
-        "orders": list(map(_order_row, variant["orders"])),
+        "title": f"{ASPECTS[variant.aspect].capitalize()}: {variant.other} in place of {variant.main}",
+        "main": variant.main,
+        "other": variant.other,
+        "rows": list(map(_variant_row, variant.rows)),
+        "orders": [
+            (
+                Cell(LABELS[order.measure], order.heading),
+                [", ".join(order.main), ", ".join(order.other), "changes" if order.changes else "the same"],
+            )
+            for order in variant.orders
+        ],
     }
 
 
-def _variant_row(row: StagedVariantRow) -> Row:
-    head = Cell("", heading(row["pacing"], row["examiner"]), names=(row["system"],))
-    limits = "" if row["ci95"] is None else interval_text(row["ci95"], "+")
-    difference = Cell(f"{row['difference']:+.2f}", limits, is_strong=True)
-    verdict = "moves" if row["moves"] else "cannot be told"
-    scores = (f"{row['main']:.2f}", f"{row['other']:.2f}")
-    return head, [LABELS[row["measure"]], *scores, difference, str(row["n"]), verdict]
-
-
-def _order_row(order: StagedOrder) -> Row:
-    place = heading(order["pacing"], order["examiner"])
-    orders = (", ".join(order["main"]), ", ".join(order["other"]))
-    return Cell(LABELS[order["measure"]], place), [*orders, "changes" if order["changes"] else "the same"]
+def _variant_row(row: VariantRow) -> Row:
+    head = Cell("", row.heading, names=(row.system,))
+    limits = "" if row.ci95 is None else interval_text(row.ci95, "+")
+    difference = Cell(f"{row.difference:+.2f}", limits, is_strong=True)
+    return head, [*_scores(row), difference, str(row.n), "moves" if row.moves else "cannot be told"]

@@ -1,312 +1,290 @@
-"""The rows of a scores document: means over scenarios with intervals, of systems under pacings; and comparisons."""
+"""The rows, differences and passes of a scores document: of systems with one examiner under one pacing each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
+from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.stats.bootstrap import Estimate, bootstrap_ci, bootstrap_columns
-from fdbcore.stats.significance import detectable_difference, holm, pairs_needed, sign_flip_p, spread_of
+from fdbcore.errors import SettingsError
+from fdbcore.results.comparing import Pair, differences
+from fdbcore.results.passing import passes_of
+from fdbcore.results.pooling import ScoredItem, draws_of_ids, figure_of_ids, means_of_ids
+from fdbcore.runtime.numbers import number_of
+from fdbcore.stats.bootstrap import bootstrap_ci
 from fdbcore.stats.strata import mean_of_means
-from fdbcore.suites.staged.cases import BY_CHANCE, MET, PLANTED, TIMING, UNMET, LostCase, StagedCase, goal_values
-from fdbcore.suites.staged.floors import FLOORS
+from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replied import UNKNOWN
-from fdbcore.suites.staged.rubrics import MARKS
+from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES
+from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.users import BOTH
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import (
-        StagedComparison,
-        StagedEventMean,
-        StagedEventMeans,
-        StagedFloor,
-        StagedMean,
-        StagedOverall,
-        StagedPlace,
-        StagedRow,
-    )
-
-MEASURES: Final = (
-    "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
-    "turn_taking_75_s", "instruction_following_75_s",
-    "goals_met", "timing", "all_goals_met", "wordings", "probes", "goal_s", "answer_ms", *TIMING, "talked_over",
-    *PLANTED, *BY_CHANCE,
-)  # fmt: skip
-GOALS: Final = ("goals_met", "all_goals_met")
-COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
-"""The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
-BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    **dict.fromkeys(("turn_taking", "instruction_following", "task_score"), (1.0, 5.0)),
-    **dict.fromkeys(("goals_met", "all_goals_met", "timing"), (0.0, 1.0)),
-}
-"""The least and the most that a compared measure can be, or one that a rule of passing may name."""
+from fdbcore.types.scorecard import Difference, Figure, Passes, Scale, ScoreRow
 
 ORDER: Final = (*PACINGS, UNKNOWN)
+RULE: Final = "goals_met=1,task_score=4"
+"""What passes unless the user says otherwise. Where there is no task score, goals are enough; where a reciter meets all
+goals, the task score is."""
+ALLOWED: Final = {
+    name: COMPARED["goals_met" if name == "all_goals_met" else name]
+    for name in ("goals_met", "all_goals_met", "task_score", "turn_taking", "instruction_following", "timing")
+}
+"""The measures that a rule may name, with their bounds; more is better of all of them."""
+JUDGED: Final = ("task_score", *MARKS)
 
-Values = npt.NDArray[np.float64]
 
-
-class Group(NamedTuple):
-    """The dialogues of a system with one examiner under one pacing, by scenario; and its calls that are not scored."""
+class StagedCondition(Struct, frozen=True):
+    """A condition: an examiner, who plays side A, under one pacing. Different ones are never put together."""
 
     pacing: str
     examiner: str
+
+    @property
+    def heading(self) -> str:
+        """It in words; the scripted examiner has no name."""
+        paced = "examiner of unknown pacing" if self.pacing == UNKNOWN else f"{self.pacing} examiner"
+        return paced if self.examiner == SCRIPTED else f"{paced}: {self.examiner}"
+
+
+class StagedPlace(StagedCondition, frozen=True):
+    """Whose figures they are: those of a system under a condition."""
+
     system: str
-    cases: Mapping[str, Sequence[StagedCase]]
+
+
+class Group(NamedTuple):
+    """A system's dialogues under a condition, by scenario and trial; and its calls that are not scored."""
+
+    condition: str
+    pacing: str
+    examiner: str
+    system: str
+    cases: Sequence[StagedCase]
     lost: Sequence[LostCase] = ()
 
     @property
-    def place(self) -> StagedPlace:
-        """Whose figures it gives."""
-        return {"pacing": self.pacing, "examiner": self.examiner, "system": self.system}
+    def place(self) -> tuple[str, str, str]:
+        """Whose figures it gives: the fields of a `StagedPlace`."""
+        return self.pacing, self.examiner, self.system
 
-    def of_family(self, family: str | None) -> Group:
-        """The part that belongs to a family; None: all of it."""
-        if family is None:
+    @property
+    def items(self) -> list[ScoredItem]:
+        """The dialogues, ready to be pooled."""
+        return [
+            ScoredItem(
+                self.condition, self.system, case.scenario, {k: (v,) for k, v in case.values.items()}, draws=case.draws
+            )
+            for case in self.cases
+        ]
+
+    @property
+    def scenarios(self) -> list[list[StagedCase]]:
+        """The dialogues of each scenario."""
+        found: dict[str, list[StagedCase]] = {}
+        for case in self.cases:
+            found.setdefault(case.scenario, []).append(case)
+        return list(found.values())
+
+    def of_family(self, family: str) -> Group:
+        """The part that belongs to a family; "": all of it."""
+        if not family:
             return self
-        cases = {name: own for name, own in self.cases.items() if own[0].family == family}
+        cases = [case for case in self.cases if case.family == family]
         return self._replace(cases=cases, lost=[each for each in self.lost if each.family == family])
-
-    def values(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
-        """(scenarios, trials, measures), one row at least; NaN where a measure is not known."""
-        return self._cells(scenarios, measures, 0)[:, :, 0]
-
-    def draws(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
-        """(scenarios, trials, draws, measures): what intervals draw from; the values if there are no draws."""
-        own = [case for each in scenarios for case in self.cases[each]]
-        return self._cells(scenarios, measures, max((len(case.draws) for case in own), default=0))
-
-    def means(self, scenarios: Sequence[str]) -> Values:
-        """(scenarios, compared measures), over trials."""
-        return mean_of_known(self.values(scenarios, COMPARED), axis=1)
-
-    def drawn_means(self, scenarios: Sequence[str], measures: Sequence[str] = COMPARED) -> Values:
-        """(scenarios, draws, measures), over trials: what intervals draw from."""
-        return mean_of_known(self.draws(scenarios, measures), axis=1)
-
-    def _cells(self, scenarios: Sequence[str], measures: Sequence[str], draws: int) -> Values:
-        """The values of draws; of the values themselves if there are none."""
-        trials = max((len(self.cases[each]) for each in scenarios), default=1)
-        found = np.full((max(len(scenarios), 1), trials, max(draws, 1), len(measures)), np.nan)
-        for row, scenario in enumerate(scenarios):
-            for trial, case in enumerate(self.cases[scenario]):
-                found[row, trial] = [case.values.get(measure, np.nan) for measure in measures]
-                for draw, drawn in enumerate(case.draws[:draws]):
-                    found[row, trial, draw] = [{**case.values, **drawn}.get(each, np.nan) for each in measures]
-        return found
-
-
-def mean_of_known(values: Values, axis: int) -> Values:
-    """The mean over an axis of what is not NaN; NaN where nothing is."""
-    counts = (~np.isnan(values)).sum(axis=axis)
-    means: Values = np.divide(np.nansum(values, axis=axis), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    return means
-
-
-def intervals_over_scenarios(drawn: Values) -> list[Estimate]:
-    """`bootstrap_columns` of (scenarios, draws, columns), each column over the scenarios where it is known."""
-    measured: npt.NDArray[np.bool_] = ~np.all(np.isnan(drawn), axis=1)
-    return [
-        bootstrap_columns(drawn[measured[:, k] if measured[:, k].any() else slice(None)][..., k : k + 1])[0]
-        for k in range(drawn.shape[-1])
-    ]
-
-
-def _mean_of_scenarios(values: Values) -> Values:
-    """Of (scenarios, trials, measures) the mean over scenarios of their means: each scenario has the same weight."""
-    return mean_of_known(mean_of_known(values, axis=1), axis=0)
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
-    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system.
-
-    Scenarios are in the order of their names, and dialogues of one in that of their trials.
-    """
-    found: dict[tuple[str, str, str], dict[str, list[StagedCase]]] = {}
+    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system."""
+    found: dict[tuple[str, str, str], tuple[list[StagedCase], list[LostCase]]] = {}
     for case in sorted(cases, key=lambda case: (case.scenario, case.trial)):
-        found.setdefault((case.pacing, case.examiner, case.system), {}).setdefault(case.scenario, []).append(case)
-    lost_by: dict[tuple[str, str, str], list[LostCase]] = {}
+        found.setdefault((case.pacing, case.examiner, case.system), ([], []))[0].append(case)
     for each in lost:
         if each.pacing in ORDER:  # otherwise it is a call of another kind
-            lost_by.setdefault((each.pacing, each.examiner, each.system), []).append(each)
-    keys = sorted({**found, **lost_by}, key=lambda key: (ORDER.index(key[0]), key))
-    return [Group(*key, found.get(key, {}), lost_by.get(key, ())) for key in keys]
+            found.setdefault((each.pacing, each.examiner, each.system), ([], []))[1].append(each)
+    several = len({examiner for _, examiner, _ in found}) > 1
+    return [
+        Group(f"{key[0]}, {key[1]}" if several else key[0], *key, *found[key])
+        for key in sorted(found, key=lambda key: (ORDER.index(key[0]), key))
+    ]
 
 
-def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
-    """The mean over families of their means, each with the same weight; None with fewer than two families."""
-    parts = [group.of_family(family) for family in families]
-    parts = [part for part in parts if part.cases]
-    if len(parts) < 2:
-        return None
-    values = [part.values(list(part.cases)) for part in parts]
-    drawn = [part.drawn_means(list(part.cases), MEASURES) for part in parts]
-    means = mean_of_known(np.array([_mean_of_scenarios(own) for own in values]), 0)
-    present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
-    return {
-        **group.place,
-        "families": [next(iter(part.cases.values()))[0].family for part in parts],
-        "n": len(group.cases),
-        "measures": {
-            measure: {"mean": mean, "ci95": estimate.interval, "families": sum(there)}
-            for measure, mean, estimate, there in zip(
-                MEASURES, map(_or_none, means.tolist()), mean_of_means(drawn), present, strict=True
-            )
-        },
-    }
-
-
-def event_means_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedEventMeans]:
-    """The marks over all events of the group, and of each of these families; none without a judge."""
-    for family in families:
-        part = group.of_family(family)
-        marked = [
-            (scenario, event["marks"])
-            for scenario, own in part.cases.items()
-            for case in own
-            if case.judged is not None
-            for event in case.judged.events
-        ]
-        known = {
-            name: [(each[name], scenario) for scenario, each in marked if each.get(name) is not None] for name in MARKS
-        }
-        if any(known.values()):
-            yield {
-                **group.place,
-                "family": family,
-                "measures": {name: _event_mean(own) for name, own in known.items() if own},
-            }
-
-
-def _event_mean(marked: Sequence[tuple[float, str]]) -> StagedEventMean:
-    marks, scenarios = zip(*marked, strict=True)
-    estimate = bootstrap_ci(np.array(marks, float), np.unique(scenarios, return_inverse=True)[1])
-    return {"mean": float(np.mean(marks)), "ci95": estimate.interval, "n": len(marks)}
-
-
-def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]:
-    """A row for each of these families that the group has; None: all families."""
-    for family in families:
-        part = group.of_family(family)
-        if not part.cases and not part.lost:
-            continue
-        own = [case for of_scenario in part.cases.values() for case in of_scenario]
-        goals = [goal for of_scenario in part.cases.values() for goal in of_scenario[0].goals]
-        yield {
-            **group.place,
-            "family": family,
-            "n": len(part.cases),
-            "dialogues": len(own),
-            "silent": sum(case.reason is not None for case in own),
-            "failed": sum(each.kind == "failed" for each in part.lost),
-            "invalid": sum(each.kind == "invalid" for each in part.lost),
-            "missing": sum(each.kind == "missing" for each in part.lost),
-            "only_echo": sum(case.only_echo for case in own),
-            "spoke_first": sum(case.spoke_first for case in own),
-            "goals": len(goals),
-            "recited": sum(goal.is_recited for goal in goals),
-            "measures": _means_of(part, MEASURES),
-        }
-
-
-def _means_of(group: Group, measures: Sequence[str]) -> dict[str, StagedMean]:
-    scenarios = list(group.cases)
-    values = group.values(scenarios, measures)
-    means = _mean_of_scenarios(values).tolist()
-    estimates = intervals_over_scenarios(group.drawn_means(scenarios, measures))
-    there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(measures))]
-    return {
-        measure: {
-            "mean": _or_none(mean),
-            "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
-            "ci95": estimate.interval,
-            "n": len(known),
-        }
-        for measure, mean, estimate, known in zip(measures, means, estimates, there, strict=True)
-    }
-
-
-def floors_of(cases: Sequence[StagedCase], families: Sequence[str | None]) -> Iterator[StagedFloor]:
-    """What each of FLOORS would have of the scenarios whose goals words decided, in each of these families (None: all).
-
-    They hang on the briefs alone: one dialogue of a scenario tells them.
+def rows_of(groups: Sequence[Group], families: Sequence[str]) -> Iterator[ScoreRow]:
+    """For each group the row of all its dialogues, one for each family that it has any of, and the means over families
+    and over events; then what each of FLOORS would have under the same conditions.
     """
+    parts = ["", *(families if len(families) > 1 else [])]
+    for group in groups:
+        own = [(family, part) for family in parts if (part := group.of_family(family)).cases or part.lost]
+        yield from (_row(part, family) for family, part in own)
+        yield from _over_families([part for family, part in own if family and part.cases])
+        yield from (row for family, part in own for row in _over_events(part, family))
+    for condition in dict.fromkeys(group.condition for group in groups):
+        yield from _floors([group for group in groups if group.condition == condition], parts)
+
+
+def _row(part: Group, family: str) -> ScoreRow:
+    goals = [goal for first, *_ in part.scenarios for goal in first.goals]
+    lost = Counter(each.kind for each in part.lost)
+    counts = {
+        "dialogues": len(part.cases),
+        "silent": sum(case.reason is not None for case in part.cases),
+        "only_echo": sum(case.only_echo for case in part.cases),
+        "spoke_first": sum(case.spoke_first for case in part.cases),
+        **{kind: lost[kind] for kind in ("failed", "invalid", "missing")},
+        "goals": len(goals),
+        "recited": sum(goal.is_recited for goal in goals),
+    }
+    n, measures = len(part.scenarios), _figures(part)
+    note = ", ".join(_counted(counts, n, measures))
+    return ScoreRow(part.condition, "system", part.system, n, measures, note, family, counts)
+
+
+def _figures(part: Group, scales: Sequence[Scale] = SCALES) -> dict[str, Figure]:
+    items = part.items
+    found = {scale.id: figure_of_ids(items, scale) for scale in scales}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _counted(counts: Mapping[str, int], n: int, measures: Mapping[str, Figure]) -> Iterator[str]:
+    """What stands beside the means of n scenarios: dialogues that say little, and calls that are not among them."""
+    if counts["dialogues"] != n:
+        yield f"{counts['dialogues']} dialogues"
+    for name in COMPARED:
+        if name in measures and (known := measures[name].n) != counts["dialogues"]:
+            yield f"{LABELS[name]} of {known}"
+    if counts["recited"] and "all_goals_met" in measures:
+        yield f"{counts['recited']} of {counts['goals']} goals that a reciter meets are left out"
+    told = {
+        "silent": "silent",
+        "only_echo": "only echo of the examiner",
+        "spoke_first": "opened by the system",
+        "failed": "failed, not scored",
+        "invalid": "invalid, not scored",
+        "missing": "missing",
+    }
+    yield from (f"{counts[name]} {what}" for name, what in told.items() if counts[name])
+
+
+def _over_families(parts: Sequence[Group]) -> Iterator[ScoreRow]:
+    """The mean over the means of two families or more. The n of a figure is that of the families that have it."""
+    if len(parts) < 2:
+        return
+    parts = sorted(parts, key=lambda part: part.cases[0].family)
+    items, measures = [part.items for part in parts], {}
+    drawn = [
+        np.stack([np.array([*draws_of_ids(own, scale.id).values()]) for scale in SCALES], axis=-1) for own in items
+    ]
+    for scale, estimate in zip(SCALES, mean_of_means(drawn), strict=True):
+        if found := [means.values() for own in items if (means := means_of_ids(own, scale.id))]:
+            mean = sum(sum(own) / len(own) for own in found) / len(found)
+            measures[scale.id] = Figure(mean, None, estimate.interval, len(found))
+    n = sum(len(part.scenarios) for part in parts)
+    yield ScoreRow(parts[0].condition, "overall", parts[0].system, n, measures, subset=FAMILIES_MEAN)
+
+
+def _over_events(part: Group, family: str) -> Iterator[ScoreRow]:
+    """The marks over all events, each with the same weight; none without a judge. Intervals resample scenarios."""
+    judged = [(case.scenario, each) for case in part.cases for each in case.events]
+    measures = {}
+    for name in MARKS:
+        known = [(each["marks"][name], scenario) for scenario, each in judged if each["marks"].get(name) is not None]
+        if known:
+            marks, scenarios = zip(*known, strict=True)
+            estimate = bootstrap_ci(np.array(marks, float), np.unique(scenarios, return_inverse=True)[1])
+            measures[name] = Figure(float(np.mean(marks)), None, estimate.interval, len(marks))
+    if measures:
+        subset = f"{EVENTS_MEAN}, {family}" if family else EVENTS_MEAN
+        yield ScoreRow(part.condition, "overall", part.system, len(part.scenarios), measures, subset=subset)
+
+
+def _floors(groups: Sequence[Group], families: Sequence[str]) -> Iterator[ScoreRow]:
+    """What FLOORS would have of a condition's scenarios whose goals words decided: the briefs alone tell it."""
     decided = {
-        (case.pacing, case.examiner, case.scenario): case
-        for case in cases
+        case.scenario: case
+        for group in groups
+        for case in group.cases
         if "all_goals_met" in case.values and all(goal.floors is not None for goal in case.goals)
     }
-    for group in groups_of([_of_floor(case, floor) for case in decided.values() for floor in FLOORS]):
+    scales = [scale for scale in SCALES if scale.id in ("goals_met", "all_goals_met")]
+    for floor, does in FLOORS.items():
+        whole = groups[0]._replace(system=floor, cases=[_of_floor(decided[name], floor) for name in sorted(decided)])
         for family in families:
-            part = group.of_family(family)
-            goals = [goal for (case,) in part.cases.values() for goal in case.goals]
+            part = whole.of_family(family)
+            goals = [goal for case in part.cases for goal in case.goals]
+            counts = {"goals": len(goals), "met": sum(goal.verdict == MET for goal in goals)}
+            note = f"{does}; {counts['met']} of all {counts['goals']} goals met"
             if goals:
-                yield {
-                    "pacing": group.pacing,
-                    "examiner": group.examiner,
-                    "floor": group.system,
-                    "family": family,
-                    "n": len(part.cases),
-                    "goals": len(goals),
-                    "met": sum(goal.verdict == MET for goal in goals),
-                    "measures": _means_of(part, GOALS),
-                }
+                n, measures = len(part.cases), _figures(part, scales)
+                yield ScoreRow(part.condition, "baseline", floor, n, measures, note, family, counts)
 
 
 def _of_floor(case: StagedCase, floor: str) -> StagedCase:
     goals = [replace(goal, verdict=MET if floor in (goal.floors or ()) else UNMET) for goal in case.goals]
-    return replace(case, system=floor, goals=goals, values=goal_values(goals), draws=())
+    return replace(case, goals=goals, values=goal_values(goals), draws=())
 
 
-def comparisons_of(groups: Sequence[Group]) -> list[StagedComparison]:
-    """Paired differences of systems under one pacing, and of the two pacings of one system, corrected together."""
-    found: list[StagedComparison] = []
+def differences_of(groups: Sequence[Group]) -> list[Difference]:
+    """Paired differences of systems under one condition, and of the two pacings of one system, corrected together."""
+    pairs = []
     for a, b in combinations(groups, 2):
         if a.examiner != b.examiner:
             continue
         if a.pacing == b.pacing:
-            found += _compared("systems", a, b)
+            pairs.append(Pair(a.condition, a.system, b.system, a.items, b.items))
         elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
             slow, fast = (a, b) if "slow" in a.pacing else (b, a)
-            found += _compared("pacings", slow, fast)
-    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    for one in found:
-        one["p_holm"] = next(corrected) if one["p"] is not None else None
+            one, other = (f"{each.system}, {each.pacing}" for each in (slow, fast))
+            pairs.append(Pair(slow.condition, one, other, slow.items, fast.items))
+    return differences(pairs, SCALES)
+
+
+def rule_of(text: str) -> dict[str, float]:
+    """The least value of each measure that a dialogue needs to pass: "goals_met=1,task_score=4". SettingsError."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        measure, equals, least = (each.strip() for each in part.partition("="))
+        if not equals or measure not in ALLOWED:
+            raise SettingsError(f"--passes: expected MEASURE=LEAST of {', '.join(ALLOWED)}, got {part.strip()!r}")
+        if measure in found:
+            raise SettingsError(f"--passes: {measure}: expected it once, got it again: {least!r}")
+        low, high = ALLOWED[measure]
+        try:
+            found[measure] = number_of(least)
+        except ValueError:
+            found[measure] = np.nan
+        if not low <= found[measure] <= high:
+            raise SettingsError(f"--passes: {measure}: expected a number from {low:g} to {high:g}, got {least!r}")
     return found
 
 
-def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Iterator[StagedComparison]:
-    scenarios = [name for name in a.cases if name in b.cases]
-    if not scenarios:
+def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
+    """Whether a dialogue passes; None if that cannot be told, because a measure that decides is not known."""
+    has_none = {"task_score": not case.has_task_score, "goals_met": case.is_recited}
+    needed = {name: least for name, least in rule.items() if not has_none.get(name)}
+    if any(case.values[name] < least for name, least in needed.items() if name in case.values):
+        return False
+    return None if not needed or any(name not in case.values for name in needed) else True
+
+
+def passes_of_group(group: Group, families: Sequence[str], rule: Mapping[str, float]) -> Iterator[Passes]:
+    """How often a group passes, in all and by family; nothing where a measure that decides is known of no dialogue."""
+    known = {name for case in group.cases for name in case.values}
+    if {*rule} - {*known, "task_score"}:
         return
-    differences = a.means(scenarios) - b.means(scenarios)
-    p_values, needed = sign_flip_p(differences), pairs_needed()
-    estimates = intervals_over_scenarios(a.drawn_means(scenarios) - b.drawn_means(scenarios))
-    for column, (measure, estimate) in enumerate(zip(COMPARED, estimates, strict=True)):
-        there = differences[~np.isnan(differences[:, column]), column]
-        if not len(there):
-            continue
-        yield {
-            "between": between,
-            "pacing": a.pacing,
-            "examiner": a.examiner,
-            "measure": measure,
-            "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
-            "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",
-            "n": len(there),
-            "difference": float(there.mean()),
-            "ci95": estimate.interval,
-            "p": p_values[column],
-            "p_holm": None,
-            "detectable": None if len(there) < needed else detectable_difference(spread_of(there), len(there)),
-        }
+    for family in ["", *(families if len(families) > 1 else [])]:
+        part = group.of_family(family)
+        verdicts = [passes(case, rule) for case in part.cases]
+        items = [
+            replace(item, values={} if verdict is None else {"passed": (float(verdict),)})
+            for item, verdict in zip(part.items, verdicts, strict=True)
+        ]
+        found = passes_of(items, lambda item: bool(item.values["passed"][0]) if item.values else None, family)
+        if found is not None:
+            yield found

@@ -7,18 +7,22 @@ Nothing at run time imports this module.
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints, is_typeddict
+from typing import Any, Final, get_args, get_type_hints
 
 from fdbcore.report.schemas import as_text, schema_of
-from fdbcore.suites.staged import scenario_types
-from fdbcore.suites.staged.document_types import StagedDocument
-from fdbcore.suites.staged.rating.rating_types import RatingAgreement, RatingKey
-from fdbcore.suites.staged.reading import SCHEMA
+from fdbcore.suites.staged.document import StagedDocument
+from fdbcore.suites.staged.rating.agreement import RatingAgreement
+from fdbcore.suites.staged.rating.ratings import RatingKey
+from fdbcore.suites.staged.scenarios import ScenarioFile
 
 SCENARIOS: Final = "scenarios"
-DOCUMENTS: Final = {"staged": StagedDocument, "rating_key": RatingKey, "rating_agreement": RatingAgreement}
+DOCUMENTS: Final = {
+    SCENARIOS: ScenarioFile,
+    "staged": StagedDocument,
+    "rating_key": RatingKey,
+    "rating_agreement": RatingAgreement,
+}
 """The type of each document, by the name of its schema."""
 
 
@@ -29,19 +33,10 @@ def schema_file(name: str) -> Path:
 
 def schema(name: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of a document, or of a file of scenarios."""
-    if name == SCENARIOS:
-        return _of_scenarios()
     stated = get_type_hints(DOCUMENTS[name])["schema"]
     return schema_of(DOCUMENTS[name], get_args(stated)[0], ())
 
 
-def _of_scenarios() -> dict[str, Any]:
-    """A field that it does not name is a fault."""
-    closed = [name for name, _ in inspect.getmembers(scenario_types, is_typeddict)]
-    made = schema_of(scenario_types.ScenarioFile, SCHEMA, closed)
-    return made | {"additionalProperties": False}
-
-
 if __name__ == "__main__":
-    for each in (SCENARIOS, *DOCUMENTS):
+    for each in DOCUMENTS:
         schema_file(each).write_text(as_text(schema(each)), encoding="utf-8")

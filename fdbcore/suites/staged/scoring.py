@@ -1,43 +1,49 @@
-"""Scores of staged dialogues: the document of everything that can be computed from runs."""
+"""Scores runs of staged dialogues: who is asked to hear and to judge them, what that costs, and what it says.
+
+What is expected are the questions that scoring asks. Where words are not known yet, speech has as many as people say on
+average. Nobody can foresee what has to be asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Any, Final, Self
 from zlib import crc32
 
-from fdbcore._version import __version__
-from fdbcore.errors import InputError, SettingsError, told_as
+from msgspec.structs import replace
+
+from fdbcore.analysis.told import Told
+from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words, seconds_to_hear
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.errors import InputError, MissingExtraError, SettingsError, told_as
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.form import converted
+from fdbcore.recording.words import Transcript
 from fdbcore.runs.asking import Desk
-from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.runs.expected_words import expected_hearing, usual_words
+from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runtime.redaction import redacted
 from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
-from fdbcore.stats.significance import POWER
-from fdbcore.suites.staged.cases import LostCase, StagedCase, goal_values
-from fdbcore.suites.staged.curves import curves_of
-from fdbcore.suites.staged.examined import examined_json, examiners_of, variance_of
-from fdbcore.suites.staged.fdb2.published import published_scores
-from fdbcore.suites.staged.findings import findings_of
-from fdbcore.suites.staged.hearing import Heard, goals_heard, hear, unheard_warnings
+from fdbcore.stats.bootstrap import SEED
+from fdbcore.suites.staged.cases import StagedCase, dialogues_of
+from fdbcore.suites.staged.document import StagedJudging, document
+from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, goal_values, heard_wordings
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import mark_all
-from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
-from fdbcore.suites.staged.pooling import dialogues_of
+from fdbcore.suites.staged.marking import Heard, mark_all, requests_of
 from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import comparisons_of, event_means_of, floors_of, groups_of, overall_of, rows_of
+from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import Aspect, OtherSetup, Setup, setups_of, variant_of
-from fdbcore.types import TICKS_PER_S, Problem
+from fdbcore.suites.staged.variants import OtherSetup, Setup, setups_of
+from fdbcore.types import SIDES, TICK_MS, Problem, Side
 from fdbcore.types.scorecard import Scored
+from fdbcore.types.usage import ExpectedUse
+from fdbcore.types.words import as_text
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedItem, StagedJudging
-
-SCHEMA: Final = "fdbcore.staged/1"
 DEFAULT_REQUESTS: Final = 4
+TOKENS_OF_A_MARK: Final = 60
+"""What a judge writes for a mark with its reason: about forty words."""
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
@@ -49,7 +55,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if replies and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
     cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
-    problems = [*(each.problem for each in lost), *copies]
+    problems = [*(Problem(str(each.path), each.reason) for each in lost), *copies]
     for each in replies:
         cases += each.cases
         problems += each.problems
@@ -61,19 +67,18 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
+    warnings += [f"left out of {run}: {id_}: {reason}" for run in runs for id_, reason in left_out_of(run).items()]
+    warnings += [line for each in replies for line in each.warnings]
     found = document(
         cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
     )
-    for run in runs:
-        found["warnings"] += [f"left out of {run}: {id_}: {reason}" for id_, reason in left_out_of(run).items()]
-    found["warnings"] += [line for each in replies for line in each.warnings]
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
-    return Scored(cast("Mapping[str, Any]", found), files, told)
+    return Scored(found, files, told)
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `passes.rule_of`."""
+    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `rows.rule_of`."""
 
     sources: Mapping[str, WordSource]
     judging: JudgeOptions
@@ -91,6 +96,11 @@ class Scoring:
             raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
         return cls(sources, judging, rule)
 
+    @property
+    def setups(self) -> list[Setup]:
+        """The main setup, and the others."""
+        return setups_of(list(self.sources), self.judging.judges, self.judging.wordings)
+
     def apply(
         self,
         cases: Sequence[StagedCase],
@@ -103,84 +113,73 @@ class Scoring:
 
         Returns what other recognisers, judges and wordings say, what judging took, and what was asked now, in words.
         """
-        heard = []
-        for source in self.sources.values():
-            found, failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
-            heard.append(found)
+        heard: dict[str, Mapping[Path, Heard]] = {}
+        by_words: dict[str, Mapping[Path, list[GoalResult]]] = {}
+        for name, source in self.sources.items():
+            heard[name], failed, missing = hear(cases, source, bool(self.judging.judges), jobs, show)
+            said = [(case, heard[name].get(case.path, {})) for case in cases]
+            by_words[name] = {case.path: goals_heard(case, own["B"]) for case, own in said if "B" in own}
             problems += failed
             unheard += missing
-        goals = [{path: each["B"] for path, each in own.items() if "B" in each} for own in heard]
-        by_words = [
-            {case.path: goals_heard(case, own[case.path]) for case in cases if case.path in own} for own in goals
-        ]
+        setups = self.setups
+        main, *others = setups
         for case in cases:
-            if by_words and case.path in by_words[0]:
-                case.goals = by_words[0][case.path]
-                case.values.update(goal_values(case.goals))
-        setups = setups_of(len(self.sources), len(self.judging.judges), self.judging.wordings)
+            if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
+                case.goals = goals
+                case.values.update(goal_values(goals))
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
         variants = []
-        for aspect, setup in setups[1:]:
-            assert aspect is not None
+        for setup in others:
+            assert setup.aspect is not None
             values = {path: each.values() for path, each in marked.get(setup, {}).items()}
-            if aspect == "transcriber":
+            if setup.aspect == "transcriber":
                 for path, own_goals in by_words[setup.transcriber].items():
                     values[path] = {**values.get(path, {}), **goal_values(own_goals)}
-            variants.append(OtherSetup(aspect, *self._named(aspect, setup), values))
+            judge = "" if main.judge is None else main.judge.name
+            names = {"transcriber": main.transcriber, "judge": judge, "rubrics": f"wording {main.wording + 1}"}
+            variants.append(OtherSetup(setup.aspect, names[setup.aspect], setup.name, values))
         return variants, judging, told
 
     def _judged(
         self,
         cases: Sequence[StagedCase],
-        heard: Sequence[Mapping[Path, Heard]],
-        setups: Sequence[tuple[Aspect | None, Setup]],
+        heard: Mapping[str, Mapping[Path, Heard]],
+        setups: Sequence[Setup],
         problems: list[Problem],
         jobs: int,
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
-        judges, repeats = self.judging.judges, self.judging.repeats
-        if not judges:
+        if not self.judging.judges:
             return {}, None, []
+        repeats = self.judging.repeats
         desk = Desk(self.judging.limit_usd)
-        wanted = [setup for _, setup in setups]
-        marked, spent, told = mark_all(cases, heard, judges, wanted, repeats, desk, jobs, show)
-        families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
+        marked, spent, told = mark_all(requests_of(cases, heard, setups, repeats), repeats, desk, jobs, show)
+        families = {run: families_of(run) for run in {case.path.parent for case in cases}}
+        main = marked.get(setups[0], {})
         for case in cases:
             family = families[case.path.parent].get(case.family)
             case.has_task_score = family is not None and bool(family.rubric)
-            if (judged := marked[wanted[0]].get(case.path)) is not None:
-                case.judged = judged
+            if (judged := main.get(case.path)) is not None:
+                case.events, case.task = judged.events, judged.task
                 case.values.update(judged.values())
                 case.draws = judged.draws([SEED, crc32(f"{case.system} {case.path.name}".encode())])
-            for aspect, setup in setups:
-                if (own := marked[setup].get(case.path)) is not None:
-                    by = "" if aspect is None else f" by {self._named(aspect, setup)[1]}"
-                    problems += [Problem(str(case.path), f"unscored{by}: {reason}") for reason in own.unscored]
-                    problems += [Problem(str(case.path), f"{n}{by}: {reason}") for n, reason in own.partly]
+            for setup in setups:
+                if (own := marked.get(setup, {}).get(case.path)) is not None:
+                    by = f" by {setup.name}" if setup.name else ""
+                    problems += [Problem(case.call, f"unscored{by}: {reason}") for reason in own.unscored]
+                    problems += [Problem(case.call, f"{n}{by}: {reason}") for n, reason in own.partly]
         judging: StagedJudging = {
             **spent,
             "rubrics": [wording + 1 for wording in self.judging.wordings],
-            "reasons": sum(case.judged.reasons for case in cases if case.judged is not None),
-            "unquoted": sum(case.judged.unquoted for case in cases if case.judged is not None),
+            "reasons": sum(each.reasons for each in main.values()),
+            "unquoted": sum(each.unquoted for each in main.values()),
         }
         return marked, judging, [told]
 
-    def _named(self, aspect: Aspect, setup: Setup) -> tuple[str, str]:
-        """What differs from the main setup, in words."""
-        if aspect == "transcriber":
-            names = list(self.sources)
-            return names[0], names[setup.transcriber]
-        if aspect == "judge":
-            return self.judging.judges[0].name, self.judging.judges[setup.judge].name
-        return f"wording {self.judging.wordings[0] + 1}", f"wording {setup.wording + 1}"
-
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
-    """The recognisers that the options name, by their addresses; without settings, unless they differ in these alone.
-
-    SettingsError for one that is unknown.
-    """
+    """The recognisers of the options by address, with settings where these alone differ. SettingsError if unknown."""
     addresses = list(dict.fromkeys(options["transcriber"]))
     short = [address.partition("?")[0] for address in addresses]
     with told_as("--transcriber", "asr"):
@@ -190,91 +189,115 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
         }
 
 
-def document(
-    cases: Sequence[StagedCase],
-    problems: Sequence[Problem],
-    hears: str | None = None,
-    marks: str | None = None,
-    lost: Sequence[LostCase] = (),
-    rule: Mapping[str, float] | None = None,
-    variants: Sequence[OtherSetup] = (),
-    judging: StagedJudging | None = None,
-    with_published: bool = False,
-    warnings: Sequence[str] = (),
-) -> StagedDocument:
-    """Everything that can be computed from these dialogues, as JSON values.
+def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
+    """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
+    scoring = Scoring.of(options)
+    judges = scoring.judging.judges
+    cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)
+    if not cases and (scoring.sources or judges):
+        raise InputError("expected staged dialogues, found none")
+    heard = {}
+    for name, source in scoring.sources.items():
+        used, heard[name] = _of_words(cases, source, bool(judges), show)
+        yield used
+    planned = requests_of(cases, heard, scoring.setups, scoring.judging.repeats) if judges else []
+    for judge in judges:
+        requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
+        yield expected_of(judge, [*requests.values()], lambda of: TOKENS_OF_A_MARK * len(of.question.rubric.questions))
 
-    hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
-    rule: what a dialogue needs to pass, see `passes.rule_of`. variants: what others hear and judge. judging: how judges
-    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published.
+
+def _of_words(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, show: Callable[[str], None]
+) -> tuple[ExpectedUse, dict[Path, Heard]]:
+    """What a recogniser would hear, and the words of all dialogues: those that it has given, or as many as usual."""
+    wanted = {case.path: sides_wanted(case, for_judge) for case in cases}
+    seconds = {
+        path: seconds_to_hear(reading, source, language_of(reading), sides)
+        for path, sides in wanted.items()
+        if sides
+        for reading in (Reading(path),)
+    }
+    found, *_ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
+    found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
+    return expected_hearing(source, "dialogue", list(seconds.values())), found
+
+
+def hear(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, jobs: int | None, show: Callable[[str], None]
+) -> tuple[dict[Path, Heard], list[Problem], list[str]]:
+    """The words of dialogues by their paths, what could not be transcribed, and of which sides nobody told words.
+
+    What was transcribed before is used again. for_judge: see `sides_wanted`. jobs: see `Transcribing`. SettingsError if
+    the source gives no words with times.
     """
-    rule = rule_of(RULE) if rule is None else rule
-    groups = groups_of(cases, lost)
-    families = list(dict.fromkeys(case.family for case in cases))
-    parts = [None, *(families if len(families) > 1 else [])]
-    compared = comparisons_of(groups)
-    return {
-        "schema": SCHEMA,
-        "settings": {
-            "fdbcore": __version__,
-            "transcriber": hears,
-            "judge": marks,
-            "resamples": RESAMPLES,
-            "seed": SEED,
-            "level": LEVEL,
-            "power": POWER,
-            "passes": dict(rule),
-            "family": len(compared),
-        },
-        "rows": [row for group in groups for row in rows_of(group, parts)],
-        "floors": list(floors_of(cases, parts)),
-        "overall": [row for group in groups if (row := overall_of(group, sorted(families))) is not None],
-        "event_means": [row for group in groups for row in event_means_of(group, parts)],
-        "published": published_scores() if with_published else None,
-        "comparisons": compared,
-        "passes": [row for group in groups for row in passes_of(group, parts, rule)],
-        "curves": [curve for group in groups for curve in curves_of(group)],
-        "findings": list(findings_of(groups, compared)),
-        "variants": [variant_of(cases, each) for each in variants],
-        "judging": judging,
-        "examiners": list(examiners_of(cases, lost)),
-        "variance": list(variance_of(cases)),
-        "items": [_item(case) for case in cases],
-        "problems": [{"where": each.where, "reason": each.reason} for each in problems],
-        "warnings": list(warnings),
-    }
+    wanted: dict[str, list[StagedCase]] = {}
+    for case in cases:
+        if sides_wanted(case, for_judge):
+            wanted.setdefault(language_of(Reading(case.path)), []).append(case)
+    found: dict[Path, Heard] = {}
+    problems: list[Problem] = []
+    why_not: dict[str, Mapping[Side, str]] = {}
+    for language, own in wanted.items():
+        calls = [CallToHear(str(case.path), case.path, sides_wanted(case, for_judge)) for case in own]
+        heard = hear_calls(calls, source, language, jobs, show, "dialogues")
+        found |= {Path(where): {each.side: each for each in of} for where, of in heard.transcripts.items()}
+        problems += heard.problems
+        why_not |= heard.why_not
+    return found, problems, missing_words(source, why_not)
 
 
-def _item(case: StagedCase) -> StagedItem:
-    goals: list[StagedGoalJson] = [
-        {
-            "goal": goal.goal,
-            "verdict": goal.verdict,
-            "sayings": goal.sayings,
-            "start_s": None if goal.start_tick is None else goal.start_tick / TICKS_PER_S,
-            "end_s": None if goal.end_tick is None else goal.end_tick / TICKS_PER_S,
-            "words": goal.words,
-            "probes": goal.probes,
-            "floors": None if goal.floors is None else list(goal.floors),
-        }
-        for goal in case.goals
-    ]
-    return {
-        "call": str(case.path),
-        "system": case.system,
-        "trial": case.trial,
-        "scenario": case.scenario,
-        "family": case.family,
-        "class_": case.class_,
-        "pacing": case.pacing,
-        "examiner": case.examiner,
-        "language": case.language,
-        "reason": case.reason,
-        "spoke_first": case.spoke_first,
-        "only_echo": case.only_echo,
-        "goals": goals,
-        "measures": case.values,
-        "events": [] if case.judged is None else case.judged.events,
-        "task": None if case.judged is None else case.judged.task,
-        "examined": None if case.examined is None else examined_json(case.examined),
-    }
+def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
+    """Both sides for a judge, if not all of B is echo; else B's where nobody heard whether a goal was met."""
+    if for_judge and not case.only_echo:
+        return SIDES
+    return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
+
+
+def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
+    """That nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides goals."""
+    deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
+    if not deaf:
+        return []
+    what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
+    why = f", because {sources[0].name} has no words of the system" if sources else ""
+    mends = [_mended_by(deaf, {source.name for source in sources}), "fdbcore run --ears whisper hears during the call"]
+    return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
+
+
+def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
+    """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
+    told = word_source(Told.name)
+    assert isinstance(told, Told)
+    if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
+        return "--transcriber told takes what the system tells of its own words"
+    try:
+        whisper = word_source("whisper")
+    except MissingExtraError as error:
+        return f"--transcriber whisper hears them once it is there ({error})"
+    return "" if whisper.name in asked else "--transcriber whisper hears them now"
+
+
+def language_of(recording: Reading) -> str:
+    """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
+    return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
+
+
+def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
+    """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
+    recording, found = Reading(case.path), []
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
+    events = [event for event in recording.events if event["side"] == "A"]
+    for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True), 1):
+        heard, ticks = heard_wordings(events, number), result.ticks
+        if result.verdict != NOT_HEARD or not goal.heard or ticks is None or not heard:
+            found.append(result)
+            continue
+        own = [
+            word
+            for word in b.words
+            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks[1]
+        ]
+        words = as_text(own)
+        found.append(replace(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))
+    return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec import UNSET
+
 from fdbcore.report.terminal import filled
-from fdbcore.suites.staged.checks import UNSPACED
-from fdbcore.suites.staged.families import LEVELS, Family
-from fdbcore.suites.staged.scenarios import Scenario, StagedGoal
+from fdbcore.suites.staged.reading import UNSPACED
+from fdbcore.suites.staged.scenarios import LEVELS, Family, Scenario, StagedGoal
 
 _LABEL_COLUMNS = 12
 
@@ -47,13 +48,13 @@ def shown(scenario: Scenario, family: Family, columns: int) -> str:
     """One scenario, for readers, in lines of at most `columns` cells."""
     lines = [
         f"{scenario.id}: {scenario.title}",
-        f"{family.title}, {family.classes[scenario.class_].lower()}; {', '.join(scenario.languages)}",
+        f"{family.title}, {family.class_titles[scenario.class_].lower()}; {', '.join(scenario.languages)}",
         "",
         _labelled("who", scenario.role, columns),
         *([_labelled("knows", scenario.background, columns)] if scenario.background else []),
     ]
     for number, goal in enumerate(scenario.goals, 1):
-        language = "" if goal.language == scenario.language else f" [{goal.language}]"
+        language = f" [{goal.language}]" if goal.language not in ("", scenario.language) else ""
         lines += ["", _wrapped(f"{number}. ", f"{goal.goal}{language}", columns)]
         lines += [_labelled(label, text, columns) for label, text in _texts(goal)]
     lines.append("")
@@ -79,18 +80,17 @@ def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
 
 def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
     for each in scenario.corrections:
-        before, after = each.get("before"), each.get("after")
-        change = f": {before} → {after}" if before and after else ""
-        what = "itself" if each["of"] == each["stage"] else f"goal {each['of']}"
-        yield "corrects", f"goal {each['stage']} corrects {what}{change}"
+        change = f": {each.before} → {each.after}" if each.before and each.after else ""
+        what = "itself" if each.of == each.stage else f"goal {each.of}"
+        yield "corrects", f"goal {each.stage} corrects {what}{change}"
     for of in scenario.references:
-        yield "refers", f"goal {of['stage']}, by {of['kind']}: “{of['says']}” means {of['means']}"
-    if scenario.safety is not None:
-        yield "boundary", scenario.safety["boundary"]
-        yield "instead", ", ".join(scenario.safety["alternatives"])
-    yield "last words", f"“{scenario.closing}”"
-    yield "limits", f"{scenario.most_turns} turns of A, {scenario.most_s:g} s"
-    yield "task score", f"{family.score}, 1 to {LEVELS}" if family.score else "none"
+        yield "refers", f"goal {of.stage}, by {of.kind}: “{of.says}” means {of.means}"
+    if scenario.safety is not UNSET:
+        yield "boundary", scenario.safety.boundary
+        yield "instead", ", ".join(scenario.safety.alternatives)
+    yield "last words", f"“{scenario.last_words}”"
+    yield "limits", f"{scenario.limits.turns} turns of A, {scenario.limits.max_s:g} s"
+    yield "task score", "none" if family.score is UNSET else f"{family.score.title}, 1 to {LEVELS}"
 
 
 def _labelled(label: str, text: str, columns: int) -> str:
@@ -98,10 +98,7 @@ def _labelled(label: str, text: str, columns: int) -> str:
 
 
 def _wrapped(head: str, text: str, columns: int) -> str:
-    """`text` after `head`, in lines of at most `columns` cells, which are indented below `text`.
-
-    Japanese and Chinese have no spaces to break at, and characters that are two cells wide.
-    """
+    """`text` after `head`, indented, in lines of `columns` cells. Japanese and Chinese have no spaces to break at."""
     if not UNSPACED.search(text):
         return filled(f"{head}{text}", columns, " " * len(head))
     from rich.cells import chop_cells

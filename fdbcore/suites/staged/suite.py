@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
@@ -14,9 +14,6 @@ from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument
 
 SCORE_OPTIONS: Final = (
     Option(
@@ -43,11 +40,7 @@ SCORE_OPTIONS: Final = (
         metavar="MEASURE=LEAST,...",
         several=True,
     ),
-    Option(
-        "--published",
-        "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.",
-        kind="flag",
-    ),
+    Option("--published", "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.", kind="flag"),
 )
 AGREE_OPTIONS: Final = (
     Option("--sample", "Dialogues: draw so many from scores, for people to rate.", kind="count", metavar="N"),
@@ -60,8 +53,7 @@ AGREE_OPTIONS: Final = (
 
 def _holds_labels(path: Path) -> bool:
     """Tables of ratings, by their header, and scores."""
-    from fdbcore.suites.staged.rating.ratings import is_ratings
-    from fdbcore.suites.staged.rating.sample import scores_in
+    from fdbcore.suites.staged.rating.ratings import is_ratings, scores_in
 
     return is_ratings(path) or scores_in(path) is not None
 
@@ -89,7 +81,7 @@ class StagedDialogues(Suite):
     """An examiner that pursues goals on side A; goals met and timing of the system."""
 
     name = NAME
-    schema = "fdbcore.staged/1"
+    schema = "fdbcore.staged/2"
     commands = COMMANDS
     options = SuiteOptions(run=OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
     labels = Labels(
@@ -120,7 +112,7 @@ class StagedDialogues(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
         """Of transcribers, then of judges."""
-        from fdbcore.suites.staged.expected import expected
+        from fdbcore.suites.staged.scoring import expected
 
         return list(expected(paths, options, show))
 
@@ -135,7 +127,7 @@ class StagedDialogues(Suite):
         """The scorecard; a condition is a pacing of the examiner."""
         from fdbcore.suites.staged.card import card
 
-        return card(cast("StagedDocument", document))
+        return card(document)
 
 
 SUITE: Final = StagedDialogues()

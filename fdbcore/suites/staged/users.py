@@ -7,21 +7,21 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
-from fdbcore.recording.files import part_of, read_json, write_json
+from fdbcore.recording.files import part_of, write_json
+from fdbcore.recording.form import kept_of_form
 from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.scenarios import Family, Scenario, builtin_families
 from fdbcore.types import Material, Option, Problem, SideA, User
 
 NAME: Final = "staged"
@@ -67,6 +67,25 @@ OPTIONS: Final = (
 )
 
 
+class ListedExaminer(Struct, frozen=True):
+    """An examiner in the list. brief: the name of its file. settings: of its address. most_s: of its sessions."""
+
+    name: str
+    brief: str
+    settings: dict[str, str | int]
+    most_s: float
+    columns: dict[str, str]
+
+
+class ExaminerList(Struct, frozen=True):
+    """The examiners of a run. families: those of its own file. left_out: scenarios without an examiner, and why."""
+
+    schema: Literal["fdbcore.staged_users/1"]
+    users: list[ListedExaminer]
+    families: list[Family] = []
+    left_out: dict[str, str] = {}
+
+
 def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Write the briefs of the scenarios that `options` ask for, and the list of examiners.
 
@@ -95,7 +114,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
         write_json(part_of(folder, "briefs", f"{scenario.id}.json"), to_builtins(brief))
         numbers = range(options["examiner_seeds"])
         own = [_user(scenario, pacing, number, options) for pacing in pacings for number in numbers]
-        languages = frozenset([scenario.language, *(goal.language for goal in scenario.goals)])
+        languages = frozenset(scenario.languages)
         if languages not in missing:
             missing[languages] = _missing_extra(_address(folder, own[0]))
         if (error := missing[languages]) is None:
@@ -106,8 +125,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
             left_out[scenario.id] = str(error)
     if not users:
         raise next(error for error in missing.values() if error)
-    content = {"schema": SCHEMA, "users": users, "families": list(found.own_families), "left_out": left_out}
-    write_json(folder / USERS, content)
+    write_json(folder / USERS, to_builtins(ExaminerList(SCHEMA, users, list(found.own_families), left_out)))
 
 
 def _missing_extra(address: str) -> MissingExtraError | None:
@@ -119,50 +137,43 @@ def _missing_extra(address: str) -> MissingExtraError | None:
     return None
 
 
-def _address(folder: Path, user: Mapping[str, Any]) -> str:
+def _address(folder: Path, user: ListedExaminer) -> str:
     """The address of an examiner of the list."""
-    return f"examiner:{part_of(folder, 'briefs', user['brief'])}?{urlencode(user['settings'])}"
+    return f"examiner:{part_of(folder, 'briefs', user.brief)}?{urlencode(user.settings)}"
 
 
 def side_a(data: str) -> SideA:
     """The examiners that `ship` has put into a folder. InputError if there are none."""
     folder = Path(data).absolute()
-    content = read_json(folder / USERS) if (folder / USERS).is_file() else {}
-    if content.get("schema") != SCHEMA:
+    if (listed := _listed(folder)) is None:
         raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
-    named = {each["settings"][name] for each in content["users"] for name in _ADDRESSES if name in each["settings"]}
+    named = {each.settings[name] for each in listed.users for name in _ADDRESSES if name in each.settings}
     if strange := sorted(map(str, named - _typed)):
         raise InputError(f"{data}: expected --examiner and --ears in the command, not in the data, got {strange[0]!r}")
     users = [
-        User(
-            name=each["name"],
-            address=_address(folder, each),
-            length_s=each["most_s"],
-            columns=each["columns"],
-        )
-        for each in content["users"]
+        User(name=each.name, address=_address(folder, each), length_s=each.most_s, columns=each.columns)
+        for each in listed.users
     ]
-    texts = {USERS: json.dumps(content, ensure_ascii=False)}
-    warnings = [Problem(id_, f"left out: {reason}") for id_, reason in content.get("left_out", {}).items()]
+    texts = {USERS: json.dumps(to_builtins(listed), ensure_ascii=False)}
+    warnings = [Problem(id_, f"left out: {reason}") for id_, reason in listed.left_out.items()]
     return SideA(users, material=Material(NAME, str(folder), texts), warnings=warnings)
 
 
 def left_out_of(run: Path) -> Mapping[str, str]:
     """The scenarios that were asked for and that a run leaves out, by id, with the reason."""
-    found: Mapping[str, str] = _kept_list(run).get("left_out", {})
+    return (_listed(run) or ExaminerList(SCHEMA, [])).left_out
+
+
+def _listed(folder: Path) -> ExaminerList | None:
+    """The list of examiners in a folder, such as a run keeps it; None if there is none."""
+    found: ExaminerList | None = kept_of_form(folder / USERS, SCHEMA, ExaminerList)
     return found
-
-
-def _kept_list(run: Path) -> Mapping[str, Any]:
-    """The list of examiners as a run keeps it; empty if there is none."""
-    content: Mapping[str, Any] = read_json(run / USERS) if (run / USERS).is_file() else {}
-    return content
 
 
 def families_of(run: Path) -> Mapping[str, Family]:
     """The families of the scenarios of a run, by id: those that come with fdbcore, and those of its own file."""
-    own = [Family.from_entry(entry) for entry in _kept_list(run).get("families", ())]
-    return {**builtin_families(), **{family.id: family for family in own}}
+    listed = _listed(run) or ExaminerList(SCHEMA, [])
+    return {**builtin_families(), **{family.id: family for family in listed.families}}
 
 
 def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
@@ -173,19 +184,15 @@ def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
             "another one (--examiner) can"
         )
     goals = [
-        Goal(each.goal, each.words, each.met, each.heard, each.language, bool(each.probe), each.unless, each.pairs)
+        Goal(each.goal, each.words, each.met, each.heard, language, bool(each.probe), each.unless, each.pairs)
         for each in scenario.goals
+        for language in (scenario.language_of(each),)
     ]
+    limits = scenario.limits
     return Brief(
-        id=scenario.id,
-        language=scenario.language,
-        role=scenario.role,
-        background=scenario.background,
-        goals=goals,
-        closing=scenario.closing,
-        most_turns=scenario.most_turns,
-        most_s=scenario.most_s,
-    )
+        scenario.id, scenario.language, scenario.role, scenario.background, goals, scenario.last_words, limits.turns,
+        limits.max_s,
+    )  # fmt: skip
 
 
 def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[Scenario]:
@@ -209,11 +216,8 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
     return found
 
 
-def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one.
-
-    number: of its seed, from 0.
-    """
+def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, Any]) -> ListedExaminer:
+    """An examiner of the list; all systems meet the same one, by the seed of the scenario. number: of seeds, from 0."""
     seed = zlib.crc32(f"{options['examiner_seed'] + number} {scenario.id}".encode())
     actor = None if options["examiner"] == SCRIPTED else options["examiner"]
     settings = {
@@ -226,17 +230,14 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
     }
     if options["examiner_rule"] == "off":
         settings["rule"] = "off"
-    return {
-        "name": f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}",
-        "brief": f"{scenario.id}.json",
-        "settings": {name: value for name, value in settings.items() if value is not None},
-        "most_s": scenario.most_s,
-        "columns": {
-            "scenario": scenario.id,
-            "family": scenario.family,
-            "class": scenario.class_,
-            "language": scenario.language,
-            "pacing": pacing,
-            "examiner": redacted(options["examiner"]),
-        },
+    columns = {
+        "scenario": scenario.id,
+        "family": scenario.family,
+        "class": scenario.class_,
+        "language": scenario.language,
+        "pacing": pacing,
+        "examiner": redacted(options["examiner"]),
     }
+    name = f"{scenario.id}.{pacing}{f'.seed{number + 1}' if options['examiner_seeds'] > 1 else ''}"
+    known = {key: value for key, value in settings.items() if value is not None}
+    return ListedExaminer(name, f"{scenario.id}.json", known, scenario.limits.max_s, columns)

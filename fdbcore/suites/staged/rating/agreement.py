@@ -8,59 +8,110 @@ and Pearson's r; a rater who is stricter throughout lowers alpha, and not r.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
+from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.analysis.rater_groups import Between, rater_groups
 from fdbcore.errors import SettingsError
+from fdbcore.report.format import counted
+from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
+from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, ordinal_alpha, pearson, spearman
-from fdbcore.suites.staged.fdb2.published import published
-from fdbcore.suites.staged.rating.agreement_screen import sample_screen, screen
 from fdbcore.suites.staged.rating.ratings import (
     METRICS,
     PEOPLE,
+    STRATA,
     DialogueRater,
     Metric,
+    RatingKey,
     Ratings,
+    draw_sample,
     is_ratings,
     judge_of,
+    read_key,
     read_ratings,
+    scores_in,
 )
-from fdbcore.suites.staged.rating.sample import draw_sample, read_key, scores_in
+from fdbcore.suites.staged.released import PublishedFile, published
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.rating.rating_types import RatingAgreement, RatingComparison, RatingEstimate
+from fdbcore.types.scorecard import Interval
 
 SCHEMA: Final = "fdbcore.rating_agreement/1"
 DEFAULT_SAMPLE: Final = Path("fdbcore-sample")
 
-Statistic: TypeAlias = Callable[[Floats, Floats], Floats]
+LEGEND: Final = (
+    "n: dialogues that both rated; of more than two raters, those that two rated. left out: cannot tell, and not "
+    "rated. alpha: Krippendorff's, of an interval and of an ordinal scale; r: Pearson, rho: Spearman. A judge's rating "
+    "of a dialogue is its mean over events. people: the mean of all who rated. Brackets: 95 %, over dialogues."
+)
+
+
+class RatedBy(Struct, frozen=True):
+    """A person or a judge."""
+
+    name: str
+    kind: Literal["person", "judge"]
+    dialogues: Annotated[int, Meta(description="of which there is a rating, or a mark of an event")]
+
+
+class RatingEstimate(Struct, frozen=True):
+    """A statistic. reason: why it, or its interval, is null."""
+
+    value: float | None
+    ci95: Interval
+    reason: str
+
+
+class RatingComparison(Struct, frozen=True):
+    """How far raters agree in one metric. Intervals resample dialogues."""
+
+    metric: Metric
+    family: Annotated[str | None, Meta(description="of a task score, whose rubric is that of a family; else null")]
+    between: Between
+    raters: Annotated[list[str], Meta(description="two, or all people; 'people' is the mean of all who rated")]
+    n: Annotated[int, Meta(description="dialogues that all, or of more than two raters two, have rated")]
+    cannot_tell: Annotated[int, Meta(description="dialogues left out because one could not tell")]
+    not_rated: Annotated[int, Meta(description="dialogues left out because one has not rated them")]
+    means: Annotated[list[float | None], Meta(description="of each rater, over the n dialogues")]
+    alpha_interval: RatingEstimate
+    alpha_ordinal: RatingEstimate
+    pearson: Annotated[RatingEstimate | None, Meta(description="null: there are more than two raters")]
+    spearman: RatingEstimate | None
+
+
+class RatingAgreement(Struct, frozen=True):
+    """How far people and judges agree on dialogues."""
+
+    schema: Literal["fdbcore.rating_agreement/1"]
+    raters: list[RatedBy]
+    comparisons: list[RatingComparison]
+    problems: list[ProblemEntry]
 
 
 def rating_agreement(
     raters: Sequence[DialogueRater], problems: Sequence[Problem], show: Callable[[str], None]
 ) -> RatingAgreement:
-    """The agreement of raters as JSON values. Names must differ. SettingsError if no two rated the same dialogue."""
+    """The agreement of raters. Names must differ. SettingsError if no two rated the same dialogue."""
+    people, judges = ([each for each in raters if each.kind == kind] for kind in ("person", "judge"))
     comparisons = []
     for metric, family in _metrics(raters):
         show(f"comparing ratings: {metric.replace('_', ' ')} {family or ''}")
-        for between, compared in _compared(raters):
-            if (found := _comparison(metric, family, between, compared)) is not None:
+        for between, own in rater_groups(people, judges, mean_of):
+            if (found := _comparison(metric, family, between, own)) is not None:
                 comparisons.append(found)
-    if not any(each["n"] for each in comparisons):
+    if not any(each.n for each in comparisons):
         raise SettingsError("expected dialogues that two raters rated, got none")
-    return {
-        "schema": SCHEMA,
-        "raters": [{"name": each.name, "kind": each.kind, "dialogues": len(each.marks)} for each in raters],
-        "comparisons": comparisons,
-        "problems": [{"where": each.where, "reason": each.reason} for each in problems],
-    }
+    rated_by = [RatedBy(each.name, each.kind, len(each.marks)) for each in raters]
+    return RatingAgreement(SCHEMA, rated_by, comparisons, problem_entries(problems))
 
 
 def _metrics(raters: Sequence[DialogueRater]) -> Iterator[tuple[Metric, str | None]]:
@@ -73,13 +124,6 @@ def _metrics(raters: Sequence[DialogueRater]) -> Iterator[tuple[Metric, str | No
             yield from ((metric, family) for family in sorted(families))
         elif families:
             yield metric, None
-
-
-def _compared(raters: Sequence[DialogueRater]) -> Iterator[tuple[Between, Sequence[DialogueRater]]]:
-    """People and judges; see `rater_groups`."""
-    people = [each for each in raters if each.kind == "person"]
-    judges = [each for each in raters if each.kind == "judge"]
-    return rater_groups(people, judges, mean_of)
 
 
 def mean_of(people: Sequence[DialogueRater]) -> DialogueRater:
@@ -118,25 +162,25 @@ def _comparison(
     ratings = np.array([[np.nan if (mark := marks.get(each)) is None else mark for marks in own] for each in kept])
     ratings = ratings.reshape(-1, len(own))
     is_pair = len(raters) == 2
-    return {
-        "metric": metric,
-        "family": family,
-        "between": between,
-        "raters": [each.name for each in raters],
-        "n": len(kept),
-        "cannot_tell": sum(told[each] < needed <= given[each] for each in dialogues),
-        "not_rated": sum(given[each] < needed for each in dialogues),
-        "means": [float(np.nanmean(column)) if not np.isnan(column).all() else None for column in ratings.T],
-        "alpha_interval": _estimate(interval_alpha, ratings),
-        "alpha_ordinal": _estimate(ordinal_alpha, ratings),
-        "pearson": _estimate(pearson, ratings) if is_pair else None,
-        "spearman": _estimate(spearman, ratings) if is_pair else None,
-    }
+    return RatingComparison(
+        metric,
+        family,
+        between,
+        [each.name for each in raters],
+        n=len(kept),
+        cannot_tell=sum(told[each] < needed <= given[each] for each in dialogues),
+        not_rated=sum(given[each] < needed for each in dialogues),
+        means=[float(np.nanmean(column)) if not np.isnan(column).all() else None for column in ratings.T],
+        alpha_interval=_estimate(interval_alpha, ratings),
+        alpha_ordinal=_estimate(ordinal_alpha, ratings),
+        pearson=_estimate(pearson, ratings) if is_pair else None,
+        spearman=_estimate(spearman, ratings) if is_pair else None,
+    )
 
 
-def _estimate(statistic: Statistic, ratings: Floats) -> RatingEstimate:
+def _estimate(statistic: Callable[[Floats, Floats], Floats], ratings: Floats) -> RatingEstimate:
     found = bootstrap_times(partial(statistic, ratings), len(ratings))
-    return {"value": found.value, "ci95": found.interval, "reason": found.reason}
+    return RatingEstimate(found.value, found.interval, found.reason)
 
 
 def agree(
@@ -146,7 +190,7 @@ def agree(
     if (n := options["sample"]) is not None:
         out: Path = options["out"] or DEFAULT_SAMPLE
         drawn = draw_sample(paths, n, options["sample_seed"], out)
-        return {**drawn, "problems": []}, sample_screen(drawn, str(out), width)
+        return {**to_builtins(drawn), "problems": []}, sample_screen(drawn, str(out), width)
     tables = [path for path in paths if is_ratings(path)]
     found = read_ratings(tables)
     raters = [*found.raters.values(), *_judges([path for path in paths if path not in tables], options["key"], found)]
@@ -155,14 +199,14 @@ def agree(
         raise SettingsError(f"expected the ratings of two raters or more, got those of {names}")
     content = rating_agreement(raters, found.problems, show)
     text = screen(content, width, published() if options["published"] else None)
-    return cast("Mapping[str, Any]", content), text
+    return to_builtins(content), text
 
 
 def _judges(paths: Sequence[Path], key_path: Path | None, ratings: Ratings) -> list[DialogueRater]:
     """The judges of scores. Beside people they need the key, which says whose dialogues the people rated."""
     key = None if key_path is None else read_key(key_path)
-    if key is not None and (others := ratings.samples - {key["sample"]}):
-        raise SettingsError(f"--key: expected the key of the sample {others.pop()}, got that of {key['sample']}")
+    if key is not None and (others := ratings.samples - {key.sample}):
+        raise SettingsError(f"--key: expected the key of the sample {others.pop()}, got that of {key.sample}")
     judges: list[DialogueRater] = []
     for path in paths:
         if (scores := scores_in(path)) is None:
@@ -175,3 +219,44 @@ def _judges(paths: Sequence[Path], key_path: Path | None, ratings: Ratings) -> l
             judge.name = f"{judge.name} ({path})"
         judges.append(judge)
     return judges
+
+
+def screen(content: RatingAgreement, width: int, published: PublishedFile | None) -> str:
+    """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
+    numbers = {each.name: str(number) for number, each in enumerate(content.raters, 1)}
+    told = [f"{numbers[by.name]} {by.name}: {by.kind}, {counted(by.dialogues, 'dialogue')}" for by in content.raters]
+    blocks = [[line for text in told for line in wrapped(text, width, 2)]]
+    for (metric, family), own in groupby(content.comparisons, lambda each: (each.metric, each.family)):
+        title = metric.replace("_", " ").replace("turn taking", "turn-taking") + (f", {family}" if family else "")
+        blocks.append([title, *_table(list(own), numbers, width)])
+    blocks.append(list(wrapped(LEGEND, width)))
+    if published is not None:
+        found = (f"{each.metric} alpha {each.alpha:.3f} r {each.r:.3f}" for each in published.agreement.line)
+        text = f"Full-Duplex-Bench v2, {published.label}: {'; '.join(found)}"
+        blocks.append(list(wrapped(text, width, 2)))
+    blocks.append(list(problem_lines([Problem(each.where, each.reason) for each in content.problems], width)))
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _table(comparisons: Sequence[RatingComparison], numbers: dict[str, str], width: int) -> list[str]:
+    names = [compared(each.raters, numbers) for each in comparisons]
+    shown = {"alpha interval": "alpha_interval", "alpha ordinal": "alpha_ordinal", "r": "pearson", "rho": "spearman"}
+    counts = [[f"{each.n:,}", f"{each.cannot_tell:,} + {each.not_rated:,}"] for each in comparisons]
+    groups = [
+        ColumnGroup("", ["n", "left out"], [5, 9], counts),
+        *(
+            estimates(title, [to_builtins(getattr(each, name)) for each in comparisons])
+            for title, name in shown.items()
+        ),
+    ]
+    return table(names, groups, width)
+
+
+def sample_screen(key: RatingKey, folder: str, width: int) -> str:
+    """What was drawn, and what to do with it."""
+    lines: list[str] = []
+    for field in STRATA:
+        names = Counter(str(getattr(each, field)) for each in key.dialogues)
+        lines += wrapped(f"{field}: {', '.join(f'{name} {count}' for name, count in sorted(names.items()))}", width, 2)
+    n = counted(len(key.dialogues), "dialogue")
+    return "\n".join([f"{n}, sample {key.sample}", *lines, "", f"fdbcore rate {folder}"])

@@ -10,7 +10,9 @@ import base64
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from msgspec import UNSET, to_builtins
 
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import InputError
@@ -21,17 +23,11 @@ from fdbcore.report.html.templates import environment
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.text_cells import FORMULA
-from fdbcore.suites.staged.families import Family
-from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS
-from fdbcore.suites.staged.rating.sample import read_key
-from fdbcore.suites.staged.rubrics import rubrics_of_marks
-from fdbcore.suites.staged.turns import closing_tick
+from fdbcore.suites.staged.marking import closing_tick
+from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
+from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.rating.rating_types import KeyedDialogue
-    from fdbcore.suites.staged.scenario_types import RubricEntry
 
 PACKAGE: Final = "fdbcore.suites.staged.rating"
 ENCODERS: Final = 2
@@ -42,16 +38,21 @@ TITLES: Final = {"turn_taking": "Turn-taking", "instruction_following": "Followi
 def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
     """Write the page of a sample, and return how many bytes it has. InputError if a recording cannot be played."""
     key = read_key(sample)
-    dialogues = [_dialogue(each) for each in key["dialogues"]]
-    families = {each["family"]: families_of(Path(each["call"]).parent).get(each["family"]) for each in key["dialogues"]}
+    dialogues = [_dialogue(each) for each in key.dialogues]
+    families = {each.family: families_of(Path(each.call).parent).get(each.family) for each in key.dialogues}
+    tasks = {
+        name: _metric("task_score", each.score.title, each.rubric[0].ask, each.rubric[0])
+        for name, each in families.items()
+        if each is not None and each.score is not UNSET
+    }
     data = {
-        "sample": key["sample"],
+        "sample": key.sample,
         "cannot_tell": CANNOT_TELL,
         "audio_type": CLIP_TYPE,
         "columns": COLUMNS,
         "formula": FORMULA,
         "metrics": _metrics(),
-        "tasks": {name: _task(family) for name, family in families.items() if family is not None and family.rubric},
+        "tasks": tasks,
         "dialogues": dialogues,
     }
     page = (
@@ -62,7 +63,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
             n=len(dialogues),
             minutes=max(1, round(sum(each["length_s"] for each in dialogues) / 60)),
             data=data,
-            sounds=_sounds(key["dialogues"], show),
+            sounds=_sounds(key.dialogues, show),
         )
     )
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -73,27 +74,22 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
 def _metrics() -> list[dict[str, Any]]:
     """What is rated in every dialogue."""
     rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
-    return [_metric(name, TITLES[name], of["ask_of_dialogue"], of) for name, of in rubrics.items()]
+    return [_metric(name, TITLES[name], of.ask_of_dialogue, of) for name, of in rubrics.items()]
 
 
-def _task(family: Family) -> dict[str, Any]:
-    rubric = family.rubric[0]
-    return _metric("task_score", family.score, rubric["ask"], rubric)
-
-
-def _metric(id_: str, title: str, ask: str, of: RubricEntry) -> dict[str, Any]:
-    return {"id": id_, "title": title, "ask": ask, "levels": of.get("levels", []), "checks": of.get("check", [])}
+def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]:
+    return {"id": id_, "title": title, "ask": ask, "levels": of.levels, "checks": to_builtins(of.check)}
 
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
     """What a rater reads of a dialogue. InputError if its audio cannot be played any more."""
-    recording = Reading(Path(keyed["call"]))
+    recording = Reading(Path(keyed.call))
     if (why := changed_source(recording)) is not None:
-        raise InputError(f"{keyed['call']}: expected audio, got none: {why}")
+        raise InputError(f"{keyed.call}: expected audio, got none: {why}")
     brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     return {
-        "name": keyed["dialogue"],
-        "family": keyed["family"],
+        "name": keyed.dialogue,
+        "family": keyed.family,
         "language": brief.language,
         "role": brief.role,
         "goals": [{"goal": goal.goal, "met": goal.met, "language": goal.language} for goal in brief.goals],
@@ -102,7 +98,7 @@ def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
 
 
 def _end_tick(recording: Reading) -> int:
-    return closing_tick([each for each in recording.events if each["side"] == "A"], recording.n_ticks)
+    return closing_tick(recording.events, recording.n_ticks)
 
 
 def _sounds(dialogues: list[KeyedDialogue], show: Callable[[str], None]) -> Iterator[tuple[str, str]]:
@@ -111,7 +107,7 @@ def _sounds(dialogues: list[KeyedDialogue], show: Callable[[str], None]) -> Iter
         waiting = []
         for number, each in enumerate(dialogues):
             show(f"encoding dialogue {number + 1} of {len(dialogues)}")
-            waiting.append((each["dialogue"], pool.submit(_sound, Path(each["call"]))))
+            waiting.append((each.dialogue, pool.submit(_sound, Path(each.call))))
             if len(waiting) > ENCODERS:
                 name, made = waiting.pop(0)
                 yield name, made.result()

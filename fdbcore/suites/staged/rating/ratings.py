@@ -1,6 +1,7 @@
-"""Reads what raters gave: tables of people's ratings, and judges' marks from scores.
+"""The dialogues that people rate, drawn and named by names that say nothing; and what raters gave.
 
-A table of ratings is a CSV with a header, a row a dialogue and rater:
+Ratings of people are tables, marks of judges are in scores. A table of ratings is a CSV with a header, a row a dialogue
+and rater:
 
 - `dialogue`: its name on the page; `rater`: who rated; `sample`: which sample it is of (may be missing).
 - `turn_taking`, `instruction_following`, `task_score`: 1 to 5, or `cannot tell`, or empty where it was not rated.
@@ -9,21 +10,31 @@ A table of ratings is a CSV with a header, a row a dialogue and rater:
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from random import Random
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+
+from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.recording.files import write_json
+from fdbcore.recording.form import kept_of_form
+from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import columns_of, rated_rows
-from fdbcore.suites.staged.families import LEVELS
+from fdbcore.suites.staged.scenarios import LEVELS
 from fdbcore.types import Problem
 
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedDocument
-    from fdbcore.suites.staged.rating.rating_types import RatingKey
-
+KEY: Final = "key.json"
+KEY_SCHEMA: Final = "fdbcore.rating_key/1"
+SCORES_SCHEMAS: Final = ("fdbcore.staged/2", "fdbcore.staged/1")
+"""What is read of their dialogues is the same in both."""
+STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
 Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
 METRICS: Final[Sequence[Metric]] = get_args(Metric)
 DIALOGUE: Final = "dialogue"
@@ -33,6 +44,96 @@ COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "no
 CANNOT_TELL: Final = "cannot tell"
 PEOPLE: Final = "people"
 """The rater that is the mean of all people."""
+
+
+class KeyedDialogue(Struct, frozen=True):
+    """Which dialogue stands behind a name that says nothing."""
+
+    dialogue: Annotated[str, Meta(description="its name on the page and in ratings: D001")]
+    call: Annotated[str, Meta(description="folder of its recording, absolute")]
+    system: str
+    pacing: str
+    family: str
+    scenario: str
+    trial: int
+
+
+class RatingKey(Struct, frozen=True):
+    """The key of a sample. Raters do not get it."""
+
+    schema: Literal["fdbcore.rating_key/1"]
+    suite: Literal["staged"]
+    sample: Annotated[str, Meta(description="tells samples apart, and says nothing")]
+    seed: int
+    dialogues: Annotated[list[KeyedDialogue], Meta(description="in the order of the page")]
+
+
+def scores_in(path: Path) -> Mapping[str, Any] | None:
+    """The scores of staged dialogues in a file, a folder of results, or beside a run; None if there are none."""
+    return next((found for each in SCORES_SCHEMAS if (found := kept_scores(path, each)) is not None), None)
+
+
+def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:
+    """Draw n dialogues from scores, and write their key into the new folder `out`. SettingsError if it cannot be."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SettingsError(f"--out {out}: expected a new or empty folder, got one that holds something")
+    items: dict[Path, Mapping[str, Any]] = {}
+    for path in paths:
+        if (scores := scores_in(path)) is None:
+            raise SettingsError(f"{path}: expected scores that fdbcore score --suite staged RUN has made, got none")
+        items |= {_recording(path, item["call"]): item for item in scores["items"]}
+    if n > len(items):
+        raise SettingsError(f"--sample {n}: expected at most {len(items)}, so many dialogues are scored")
+    drawn = drawn_evenly(list(items.items()), n, seed)
+    sample = hashlib.sha256(json.dumps([seed, *(str(call) for call, _ in drawn)]).encode()).hexdigest()[:8]
+    dialogues = [
+        KeyedDialogue(f"D{number:03}", str(call), *(item[name] for name in (*STRATA, "scenario", "trial")))
+        for number, (call, item) in enumerate(drawn, 1)
+    ]
+    key = RatingKey(KEY_SCHEMA, "staged", sample, seed, dialogues)
+    write_json(out / KEY, to_builtins(key))
+    return key
+
+
+def _recording(scores: Path, call: str) -> Path:
+    """The folder of a recording that scores name, absolute."""
+    path = Path(call).absolute()
+    if not path.is_dir():
+        raise SettingsError(f"{scores}: expected its recording {path}, found none: begin in the folder of that scoring")
+    return path
+
+
+def drawn_evenly(items: Sequence[tuple[Path, Mapping[str, Any]]], n: int, seed: int) -> list[tuple[Path, Any]]:
+    """n of the items in random order, as evenly from the systems, pacings and families as their counts allow.
+
+    One after the other is drawn: from the combination of system, pacing and family that has the fewest so far; among
+    these of the system, then the pacing, the family, and the scenario that have the fewest; and among these at random.
+    """
+    random = Random(seed)
+    left = sorted(items, key=lambda each: each[0])
+    random.shuffle(left)
+    counts: Counter[tuple[str, ...]] = Counter()
+
+    def groups(item: Mapping[str, Any]) -> list[tuple[str, ...]]:
+        strata = tuple(str(item[field]) for field in STRATA)
+        return [strata, *((field, str(item[field])) for field in (*STRATA, "scenario"))]
+
+    drawn = []
+    for _ in range(n):
+        chosen = min(left, key=lambda each: [counts[group] for group in groups(each[1])])
+        left.remove(chosen)
+        counts.update(groups(chosen[1]))
+        drawn.append(chosen)
+    random.shuffle(drawn)
+    return drawn
+
+
+def read_key(path: Path) -> RatingKey:
+    """The key of a sample, by its folder or its file. InputError if there is none."""
+    key: RatingKey | None = kept_of_form(path / KEY if path.is_dir() else path, KEY_SCHEMA, RatingKey)
+    if key is None:
+        raise InputError(f"{path}: expected the folder of a sample (fdbcore agree --sample), or its {KEY}, got none")
+    return key
 
 
 @dataclass(slots=True)
@@ -114,7 +215,7 @@ def _mark(text: str) -> float | None:
     return mark
 
 
-def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
+def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
     """The marks of the judge of some scores, means over the events of each dialogue.
 
     key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
@@ -123,8 +224,8 @@ def judge_of(scores: StagedDocument, path: Path, key: RatingKey | None, problems
     """
     if scores["settings"]["judge"] is None:
         raise SettingsError(f"{path}: expected the marks of a judge (fdbcore score --judge), got scores without any")
-    names = None if key is None else {_call(each["call"]): each["dialogue"] for each in key["dialogues"]}
-    if key is not None and names is not None and len(names) < len(key["dialogues"]):
+    names = None if key is None else {_call(each.call): each.dialogue for each in key.dialogues}
+    if key is not None and names is not None and len(names) < len(key.dialogues):
         raise SettingsError(f"{path}: expected runs of different names in a sample, got several of one name")
     judge = DialogueRater(scores["settings"]["judge"], "judge")
     for item in scores["items"]:

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from fdbcore.runtime.json_values import MOST_DEPTH, parsed_json
-from fdbcore.suites.staged.families import LEVELS
+from fdbcore.suites.staged.scenarios import LEVELS
 
 EVENTS: Final = "Turn-taking event and score"
 TASK: Final = "Task-specific score"
