@@ -9,8 +9,8 @@ from itertools import combinations, pairwise
 from statistics import fmean, stdev
 from typing import Any, Final, cast
 
-from fdbcore.suites.dialogue_acts.document_types import ItemJson
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, align_acts
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
 
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 AUTHORED: Final = (

@@ -21,12 +21,11 @@ from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.stats.significance import holm
-from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
 from fdbcore.suites.dialogue_acts.scoring import baselines
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence
 from fdbcore.suites.dialogue_acts.scoring.comparison import COMPARED, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, document
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, without_response
 from fdbcore.suites.dialogue_acts.suite import SUITE

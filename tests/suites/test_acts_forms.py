@@ -21,8 +21,7 @@ from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jso
 from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
-from fdbcore.suites.dialogue_acts.scoring.forms import merged
-from fdbcore.suites.dialogue_acts.sets import SHIPPED
+from fdbcore.suites.dialogue_acts.sets import SHIPPED, merged
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 FEW = ScoringSettings(resamples=50)

@@ -23,10 +23,8 @@ from fdbcore.cli.main import main
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
-from fdbcore.suites.dialogue_acts.page.languages import sayer
-from fdbcore.suites.dialogue_acts.page.picture import picture
-from fdbcore.suites.dialogue_acts.page.svg import style
-from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.page.picture import picture, style
+from fdbcore.suites.dialogue_acts.page.words import mean, sayer, span
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.suites.dialogue_acts.suite import SUITE
 

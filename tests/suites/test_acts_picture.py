@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.report.svg.text import wrap
-from fdbcore.suites.dialogue_acts.document_types import Diagnosis, ItemJson
-from fdbcore.suites.dialogue_acts.page.picture import MARGIN, ROW, WIDTH, picture
+from fdbcore.suites.dialogue_acts.page.picture import MARGIN, ROW, WIDTH, picture, standalone, style
 from fdbcore.suites.dialogue_acts.page.section import confusion
-from fdbcore.suites.dialogue_acts.page.svg import standalone, style
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, headline, reasons
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 HOSTILE: Final = '</script><script>alert("x")</script>&amp;\'<!--]]>\u202eRTL שלום\x00\x1b\ud800'

@@ -21,8 +21,7 @@ from helpers.talker import TALKER
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
-from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-from fdbcore.suites.dialogue_acts.models.annotate import all_took
+from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith, all_took
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 from fdbcore.suites.dialogue_acts.writing.speak import default_speaker
 

@@ -14,7 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, NotRequired, Self, TypeAlias, TypedDict, TypeVar
+
+from msgspec import Meta
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
@@ -22,9 +24,6 @@ from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson, LiveReplyJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -34,6 +33,25 @@ SUM_TOLERANCE: Final = 0.01
 
 ROUNDING: Final = 1e-9
 """What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
+
+Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+
+
+class LeftOut(TypedDict):
+    """What was left out, and why."""
+
+    where: str
+    reason: str
+
+
+class ActJson(TypedDict):
+    """An act of a reply. importance: its share of the reply."""
+
+    act: str
+    importance: float
+    words: NotRequired[Annotated[str, Meta(description="that it stands for, as the annotator quotes them")]]
+    is_quote: NotRequired[Annotated[bool, Meta(description="false where the reply does not have these words")]]
+    rationale: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +158,25 @@ class Record:
             **first,
             **({"alternatives": others} if others else {}),
         }
+
+
+class SaidApartJson(TypedDict):
+    """What a live party said beside its reply."""
+
+    part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
+    start_s: float
+    end_s: float
+    text: Annotated[str | None, Meta(description="null if its words are not known")]
+
+
+class LiveReplyJson(TypedDict):
+    """Where a reply lies in its call."""
+
+    call: Annotated[str, Meta(description="the folder of the recording")]
+    start_s: Annotated[float | None, Meta(description="null if there is no reply")]
+    end_s: float | None
+    after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
+    apart: list[SaidApartJson]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +289,11 @@ def parse_steps(
         raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
     scaled = tuple(replace(step, importance=step.importance / total) for step in steps)
     return scaled, round(total, 9)
+
+
+def left_out(problems: Iterable[Problem]) -> list[LeftOut]:
+    """The problems as a document has them."""
+    return [{"where": each.where, "reason": each.reason} for each in problems]
 
 
 def steps_json(steps: Iterable[Step], text: str | None = None) -> list[ActJson]:

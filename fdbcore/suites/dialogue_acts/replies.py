@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError, SettingsError
@@ -14,16 +14,13 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import REPLY
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.run_types import Outcome, PlannedCase
 from fdbcore.session.converse import has_declined, said_nothing
-from fdbcore.suites.dialogue_acts.records import Lost, Response
+from fdbcore.suites.dialogue_acts.records import LiveReplyJson, Lost, Response
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome, PlannedCase
-    from fdbcore.suites.dialogue_acts.act_types import LiveReplyJson
 
 JAPANESE: Final = "ja"
 MISSED: Final = "missed"

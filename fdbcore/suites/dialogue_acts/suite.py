@@ -15,7 +15,7 @@ from fdbcore.types.scorecard import PageWords, Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
+    from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 
 SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
@@ -93,13 +93,13 @@ class DialogueActs(Suite):
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The shipped set; Open JTalk speaks what has not been spoken yet."""
-        from fdbcore.suites.dialogue_acts.writing.users import shipped
+        from fdbcore.suites.dialogue_acts.writing.speak import shipped
 
         shipped(folder, show)
 
     def side_a(self, data: str) -> SideA:
-        """The users of a data set, as `fdbcore dataset speak` left them; see `users.side_a` for the settings."""
-        from fdbcore.suites.dialogue_acts.writing.users import side_a
+        """The users of a data set, as `fdbcore dataset speak` left them; see `speak.side_a` for the settings."""
+        from fdbcore.suites.dialogue_acts.writing.speak import side_a
 
         return side_a(data)
 
@@ -120,7 +120,7 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
     ) -> Sequence[ExpectedUse]:
         """Those of the recogniser, of the annotators and of the judge."""
-        from fdbcore.suites.dialogue_acts.estimates import expected
+        from fdbcore.suites.dialogue_acts.inputs import expected
 
         return list(expected(paths, options, out))
 
@@ -143,7 +143,7 @@ class DialogueActs(Suite):
 
     def holds_labels(self, path: Path) -> bool:
         """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
-        from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
+        from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings
 
         return path.suffix == SUFFIX or holds_ratings(path)
 
@@ -151,10 +151,8 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
     ) -> tuple[Mapping[str, Any], str]:
         """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-        from fdbcore.suites.dialogue_acts.agree.agreement import agreement, read_labels
-        from fdbcore.suites.dialogue_acts.agree.rating_agreement import rating_agreement
-        from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
-        from fdbcore.suites.dialogue_acts.agree.screens import agreement_screen, ratings_screen
+        from fdbcore.suites.dialogue_acts.agree.agreement import agreement, agreement_screen, read_labels
+        from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
         from fdbcore.suites.dialogue_acts.models.prompts import folder_of
         from fdbcore.suites.dialogue_acts.sets import prompts_in
         from fdbcore.suites.dialogue_acts.tag_sets import tags_in
@@ -186,7 +184,7 @@ class DialogueActs(Suite):
 
     def page_words(self, document: Mapping[str, Any]) -> PageWords | None:
         """Those of the page's own in `page_language`."""
-        from fdbcore.suites.dialogue_acts.page.languages import page_words
+        from fdbcore.suites.dialogue_acts.page.words import page_words
 
         return page_words(document.get("page_language", ENGLISH))
 

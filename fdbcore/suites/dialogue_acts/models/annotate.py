@@ -19,7 +19,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.models.cache import KeptModel, Usage
@@ -29,8 +31,7 @@ from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for, in_order
-from fdbcore.suites.dialogue_acts.models.checks import parse_json
+from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for, in_order, parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
 from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
@@ -38,12 +39,9 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet, check_locale, own_respo
 from fdbcore.types import Problem, Request
 from fdbcore.types.usage import ModelUsage, Unit
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class Labels:
     """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
 
     asked_again: how many texts were asked about once more, as the kept answers about them cannot be used.
@@ -103,7 +101,7 @@ def annotate(
     seed: int = 0,
     prompts: Prompts | None = None,
     watch: Callable[[int, int], None] = lambda done, of: None,
-) -> Annotated:
+) -> Labels:
     """Label every reply `repeats` times, each time with another seed. Replies that are missing or blank stay as they
     are.
 
@@ -135,7 +133,7 @@ def annotate(
         ]
         if response.id not in by_id:
             problems.append(Problem(where, "expected a record of this id, found none"))
-    return Annotated(tuple(labelled), tuple(problems), usage, len(again))
+    return Labels(tuple(labelled), tuple(problems), usage, len(again))
 
 
 def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:
@@ -248,7 +246,7 @@ def annotate_set(
     repeats: int,
     jobs: int,
     show: Callable[[str], None],
-) -> tuple[list[Response], Annotated]:
+) -> tuple[list[Response], Labels]:
     """The responses and the reference texts of a set, with annotations of a model, and how these were made.
 
     Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
@@ -269,6 +267,24 @@ def annotate_set(
     labelled = iter(found.responses)
     merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
     return merged, found
+
+
+class AnnotatedWith(TypedDict):
+    """By what a model annotated the replies to a set, and what that took, be it asked now or earlier."""
+
+    set: str
+    annotator: str
+    locale: str
+    acts: Annotated[str, Meta(description="hash of the rules of the acts")]
+    rules: Annotated[str, Meta(description="hash of all that the model was told beside what it annotates")]
+    server: str | None
+    sdk: str | None
+    models: Annotated[dict[str, int], Meta(description="answers by exact version")]
+    answers: int
+    refusals: int
+    tokens_in: int
+    tokens_out: int
+    usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
 
 
 def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from fdbcore.errors import CutOffError, InputError, PartyError, RefusalError
 from fdbcore.protocols import Model
+from fdbcore.runtime.json_values import json_value
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.types import Request
 
@@ -94,3 +95,11 @@ def in_order(tasks: Sequence[Callable[[], Result]], jobs: int) -> Generator[Resu
             yield result
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """The JSON value of an answer; InputError if the answer is anything else."""
+    try:
+        return json_value(text)
+    except ValueError as error:
+        raise InputError(f"expected one JSON value and nothing else: {error}") from error

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,21 @@ from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
-from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, ScoringSettings, correct, paired
+from fdbcore.suites.dialogue_acts.scoring.comparison import (
+    CONTENT,
+    ComparisonJson,
+    ContentRow,
+    JudgedBy,
+    ScoringSettings,
+    correct,
+    paired,
+)
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Rubric, RubricQuestion
 from fdbcore.types.usage import ExpectedUse
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, ComparisonJson, ContentRow, JudgedBy
 
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""

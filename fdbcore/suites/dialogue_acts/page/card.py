@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, get_args
 
 from fdbcore.report.format import counted
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
-from fdbcore.suites.dialogue_acts.page.languages import ENGLISH
-from fdbcore.suites.dialogue_acts.page.terms import CAUTION, CONTENT_LEGEND, LEGEND, LEGEND_OF_ROWS, TERMS
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
+from fdbcore.suites.dialogue_acts.page.words import ENGLISH, OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.scoring.baselines import BEST_CONSTANT, MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT as CONTENT_MEASURE
+from fdbcore.suites.dialogue_acts.scoring.comparison import ComparisonJson, RowJson
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, PublishedRow, ScoredSet, ScoredWith
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson, Kind
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts, parsed
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActsDocument,
-        ComparisonJson,
-        Diagnosis,
-        ItemJson,
-        PublishedRow,
-        RowJson,
-        ScoredSet,
-        ScoredWith,
-    )
 
 SCALES: Final = (
     Scale("wed", "WED", -1, main=True),
@@ -46,7 +36,7 @@ SCALES: Final = (
 CONTENT: Final = Scale(CONTENT_MEASURE, "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share")
 """What a judge says, if one was asked."""
 PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
-KINDS: Final = ("system", "ceiling", "baseline")
+KINDS: Final[Sequence[Kind]] = get_args(Kind)
 ROWS: Final = {
     BEST_CONSTANT: "best constant",
     MOST_FREQUENT: "most frequent",
@@ -54,6 +44,54 @@ ROWS: Final = {
     REFERENCE: "ceiling",
 }
 """Short names of rows; the legend explains them."""
+LEGEND: Final = (
+    "WED: what it costs to turn the reply into the reference (less is better), by inserting the missing, deleting the "
+    "redundant, substituting the swapped. WLCS: share of the reply's weight that is in the reference, in its order "
+    "(more is better). recall: as WLCS, share of the reference's weight; F1 of the two. uniform: all acts weigh the "
+    "same."
+)
+LEGEND_OF_ROWS: Final = (
+    "ceiling: the reference texts, annotated again. always Inform, most frequent (sequence of acts), best constant "
+    "(sequence with the least mean WED), shuffled (other records' references): replies that do not listen."
+)
+
+CONTENT_LEGEND: Final = (
+    "content right: replies whose content the judge finds right, of those that it gave a verdict on; a reply that was "
+    "not given is not right."
+)
+
+CAUTION: Final = (
+    "Where acts are annotated by acts.ja.txt, as in the shipped set and by --annotator, it decides borders that the "
+    "paper leaves open (advice that was asked for is a Suggestion, 「分かりません」 a Commissive, and so on): such "
+    "scores cannot be compared with the paper's."
+)
+"""The warning that stands beside the rows of the paper."""
+
+TERMS: Final = {
+    "Dialogue act": "What a part of a reply does: one of "
+    "Question (質問), Check-Question (確認質問), Answer (回答), Inform (情報提供), Request (依頼), Suggestion (提案), "
+    "Commissive (約束・承諾). A reply is a sequence of acts.",
+    "Importance": "The share of the reply that an act is, from 0 to 1; those of a reply sum to 1.",
+    "Distance (WED)": "Weighted dialogue-act edit distance: the least cost of turning the reply's acts into the "
+    "reference's. 0 is the same acts in the same order, whatever their importance; 1 is a reply that was not given; "
+    "it can exceed 1. It is the sum of what is missing, redundant and swapped.",
+    "Missing": "Acts that only the reference has; each costs its importance. The paper calls it insertion.",
+    "Redundant": "Acts that only the reply has; each costs its importance. The paper calls it deletion.",
+    "Swapped": "One act in the place of another; it costs half of both importances. The paper calls it substitution.",
+    "Weighted LCS": "The greatest importance, on the reply's side, of acts that both sequences have in the same order. "
+    "A reply of one act can have all of it.",
+    "Recall": "The same with the importances of the reference. Not in the paper.",
+    "F1": "The harmonic mean of weighted LCS and recall. Not in the paper.",
+    "Content right": "What a judge says, if one was asked (--judge): the reply is true in the situation and does what "
+    "the user needs, as the situation and the good replies say. Acts do not tell this.",
+    "Ceiling": "The reference texts themselves, annotated again by the same annotator: how far two annotations "
+    "of one text are apart. A system may come nearer, as its replies are other texts.",
+    "Baselines": "Replies that ignore the request: what a score must exceed to mean anything. The best constant is the "
+    "sequence that gets the least mean WED as the reply to everything: what a deaf system can get.",
+    "Uniform weights": "A control: every act of a sequence weighs the same.",
+    "Smallest detectable": "The difference that this many records would show four times in five.",
+    "p (Holm)": "How likely so great a difference is if the systems do not differ, corrected for all comparisons made.",
+}
 
 
 def card(document: ActsDocument) -> Scorecard:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.suites.dialogue_acts.page.words import acts_of, mean
+from fdbcore.suites.dialogue_acts.records import ActJson
+from fdbcore.suites.dialogue_acts.scoring.comparison import MeanJson, RowJson
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActsDocument,
-        ItemJson,
-        MeanJson,
-        RowJson,
-    )
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 
 WITH_SD: Final = ("wlcs", "wed")
 PARTS: Final = ("deletion", "insertion", "substitution")
@@ -98,7 +92,7 @@ def _values(measures: Mapping[str, MeanJson]) -> Iterator[float | None]:
 
 def _case_rows(document: ActsDocument) -> Iterator[list[str]]:
     for number, case in enumerate(cases(document["items"]), 1):
-        item: ItemJson = document["items"][case["item"]]
+        item = document["items"][case["item"]]
         cost = item["scores"]["wed" if case["case"] == "smallest" else case["case"]]
         asked, given = map(_acts, acts_of(item))
         texts = item["user"], item["reference"]["text"], asked, item["response"]["text"] or "", given, item["system"]

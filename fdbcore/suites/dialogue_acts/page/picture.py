@@ -1,22 +1,23 @@
-"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs."""
+"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs.
+
+Below it stand a judge's verdict, where the reply lies in its call, and each act with its words and its annotator's
+reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from fdbcore.report.html.templates import static
+from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
-from fdbcore.suites.dialogue_acts.page.languages import sayer
-from fdbcore.suites.dialogue_acts.page.svg import drawing
-from fdbcore.suites.dialogue_acts.page.told_acts import live_view, verdict_view, why
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
+from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
+from fdbcore.suites.dialogue_acts.records import ActJson, LiveReplyJson
+from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, ItemJson, StepJson
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
 from fdbcore.types.scorecard import ScoredCase
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import ItemJson, StepJson
 
 WIDTH: Final = 420
 MARGIN: Final = 6
@@ -25,6 +26,19 @@ BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
 SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
 PADDING: Final = 6
 BOLD: Final = 1.15  # of the width of regular letters
+IN_WORDS: Final = {"before": "before the user's turn", "further": "in a further turn", "aside": "aside"}
+UNKNOWN: Final = "(words not known)"
+NO_QUOTE: Final = "(what the annotator quotes is not in the reply)"
+DEFINITIONS: Final = (
+    "".join(
+        f'<pattern id="acts-hatch-{where}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><path class="hatch {where}" d="M0 0V6"/></pattern>'
+        for where in ("on-act", "on-page")
+    )
+    + '<pattern id="acts-dots" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<circle class="dot" cx="2.5" cy="2.5" r="1"/></pattern>'
+)
+"""The patterns that drawings refer to."""
 
 
 class Block(NamedTuple):
@@ -229,3 +243,79 @@ def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
 
 def _fits(text: str, size_px: float, room: float) -> bool:
     return BOLD * width_em(text) * size_px <= room
+
+
+def act_list(steps: Sequence[ActJson], lang: str) -> str:
+    """The acts in their order, as HTML. lang: of words and reasons. Words that are no quote are not shown as one."""
+    return f'<ol class="told">{"".join(_told(step, lang) for step in steps)}</ol>'
+
+
+def why(item: ItemJson, lang: str) -> str:
+    """The words and the reason of each act of both sides, as HTML; "" if an annotator gave neither."""
+    asked, given = acts_of(item)
+    sides = {"the good reply": asked, f"the reply of {item['system']}": given}
+    parts = [
+        f"<p>Acts of {xml(who)}</p>{act_list(steps, lang)}"
+        for who, steps in sides.items()
+        if any("words" in step or "rationale" in step for step in steps)
+    ]
+    heading = "Which words each act stands for, and why"
+    return f'<details class="why" open><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
+
+
+def verdict_view(verdict: ContentVerdict, lang: str) -> str:
+    """What the judge says of the content, as HTML. lang: of its reason."""
+    found = {True: "right", False: "not right", None: "unscored"}[verdict["right"]]
+    reason = f': <span lang="{xml(lang)}">{xml(verdict["reason"])}</span>' if verdict["reason"] else ""
+    return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
+
+
+def live_view(live: LiveReplyJson) -> str:
+    """Where a reply lies in its call, and what else was said there, as HTML."""
+    lines = []
+    if live["start_s"] is not None and live["end_s"] is not None:
+        after = "" if live["after_s"] is None else f", {_after(live['after_s'])}"
+        lines.append(f"The reply is at {live['start_s']:.2f} to {live['end_s']:.2f} s of the call{after}.")
+    lines += [
+        f"Not scored, {IN_WORDS.get(each['part'], each['part'])}, {each['start_s']:.2f} to {each['end_s']:.2f} s: "
+        f"{each['text'] or UNKNOWN}"
+        for each in live["apart"]
+    ]
+    return "".join(f'<p class="note">{xml(line)}</p>' for line in lines)
+
+
+def _after(seconds: float) -> str:
+    if seconds < 0:
+        return f"{-seconds:.2f} s before the user's turn ended"
+    return f"{seconds:.2f} s after the user's turn"
+
+
+def _told(step: ActJson, lang: str) -> str:
+    parts = [f"<b>{xml(step['act'])} {weight(step['importance'])}</b>"]
+    if "words" in step:
+        is_quote = step.get("is_quote", True)
+        parts.append(f'<q lang="{xml(lang)}">{xml(step["words"])}</q>' if is_quote else f"<em>{NO_QUOTE}</em>")
+    if "rationale" in step:
+        parts.append(f'<span class="meaning" lang="{xml(lang)}">{xml(step["rationale"])}</span>')
+    return f"<li>{' '.join(parts)}</li>"
+
+
+def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
+    """An svg element for a page that has `style()` and `definitions()`."""
+    return svg.drawing(content, width, height, description, f"acts {css}")
+
+
+def definitions() -> str:
+    """The patterns that drawings refer to, once per page. They are not hidden: browsers would drop them."""
+    return f'<svg class="acts" width="0" height="0" aria-hidden="true"><defs>{DEFINITIONS}</defs></svg>'
+
+
+def standalone(drawn: str) -> str:
+    """The svg element of `drawing` as a file for a paper, on white."""
+    return svg.standalone(drawn, static("picture.css", PACKAGE), DEFINITIONS)
+
+
+def style() -> str:
+    """The style sheet of the drawings in a page, for light and dark."""
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{static('picture-dark.css', PACKAGE)}}}\n"
+    return f"{static('picture.css', PACKAGE)}\n{dark}"

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.report.format import judging_took
 from fdbcore.report.html.templates import render, static
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
-from fdbcore.suites.dialogue_acts.page.picture import picture
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions, drawing, standalone
-from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
-from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
+from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone
+from fdbcore.suites.dialogue_acts.page.picture import style as style_of_drawings
+from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list

@@ -1,24 +1,30 @@
-"""Explains the scores of the suite in words, without formulas."""
+"""Explains the scores of the suite in words, without formulas, and says what the page says in other languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Final
 
+from fdbcore.errors import SettingsError
 from fdbcore.report.format import NONE
+from fdbcore.report.html.wording import Wording, words_in
+from fdbcore.suites.dialogue_acts.records import ActJson
+from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
+from fdbcore.types.scorecard import PageWords
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import ItemJson
-    from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
-
+PACKAGE: Final = "fdbcore.suites.dialogue_acts"
+"""Where the style sheets, the templates and the words of the page lie."""
+ENGLISH: Final = "en"
+OTHERS: Final = ("ja",)
+"""The other languages of the page: data/page.LANGUAGE.toml says what it says, by its English."""
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
 """The parts of a distance (WED), in the order in which they are shown."""
 
 OPERATIONS: Final = {"match": "kept", **PARTS}
 """What happened to an act, in a reader's words; the paper's names say how a reply becomes the reference."""
-
 
 MOST: Final = 8  # acts that a sentence names
 
@@ -115,3 +121,22 @@ def _first(texts: Sequence[str]) -> str:
     """The first of the texts, and how many more there are."""
     more = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + more
+
+
+def check_language(language: str) -> None:
+    """SettingsError for a language that the page does not speak."""
+    if language not in (ENGLISH, *OTHERS):
+        raise SettingsError(f"--page-language: expected {ENGLISH} or {', '.join(OTHERS)}, got {language}")
+
+
+@cache
+def page_words(language: str) -> PageWords | None:
+    """What the page of this suite says in a language; None for English."""
+    return None if language == ENGLISH else PageWords(language, words_in(PACKAGE, f"data/page.{language}.toml"))
+
+
+@cache
+def sayer(language: str) -> Callable[[str], str]:
+    """What says a sentence in a language. Pictures need it, as they break their sentences into lines."""
+    found = page_words(language)
+    return str if found is None else Wording(*found).text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from fdbcore.suites.dialogue_acts.scoring.scores import (
     Indexes,
     References,
     SystemScores,
+    Weights,
     packed,
     taken,
 )
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import Weights
 
 ALWAYS_INFORM: Final = "always Inform"
 MOST_FREQUENT: Final = "most frequent sequence"

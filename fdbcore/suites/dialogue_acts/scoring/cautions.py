@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import Final
 
 from fdbcore.report.format import counted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
-from fdbcore.suites.dialogue_acts.scoring.forms import has_neighbours
+from fdbcore.suites.dialogue_acts.scoring.comparison import ComparisonJson, RowJson
 from fdbcore.suites.dialogue_acts.sets import RecordSet
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
 
 NOBODY: Final = "nobody"
 """The annotator of a system that has no annotated reply."""
@@ -94,7 +92,8 @@ def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
 def repeated_acts(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
     """A warning for each set, and for the responses, in which an act follows itself. is_merged: it will be merged."""
     for name, own in _annotated(sets, responses).items():
-        if count := sum(has_neighbours(annotation) for _, annotation in own):
+        neighbours = (pairwise(annotation.steps) for _, annotation in own)
+        if count := sum(any(left.act == right.act for left, right in pairs) for pairs in neighbours):
             done = "such steps were merged" if is_merged else "such steps are scored apart"
             yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
 

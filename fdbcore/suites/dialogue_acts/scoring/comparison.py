@@ -1,22 +1,24 @@
-"""Compares systems on a set: means with intervals, paired differences, and what this many records can show."""
+"""Compares systems on a set: means with intervals, paired differences, what this many records can show, and whose the
+variance is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Annotated, Any, Final, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
+from fdbcore.analysis.judging_types import JudgingSpent
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
 from fdbcore.stats.significance import cluster_sums, detectable_difference, holm, sign_flip_p, spread_of
-from fdbcore.suites.dialogue_acts.records import ROUNDING
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
+from fdbcore.stats.variance import REPEATED, REST, variance_shares
+from fdbcore.suites.dialogue_acts.records import ROUNDING, Interval
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, Kind, SystemScores, Weights, item_means
 
 COMPARED: Final = ("wlcs", "wed", "f1")
 """The measures by which systems are compared. Holm's family is all comparisons of a document."""
@@ -26,6 +28,90 @@ CONTENT: Final = "content"
 
 SD_DDOF: Final = 1
 COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
+
+FACTORS: Final = ("record", "system")
+PARTS: Final[Mapping[str, str]] = {
+    **{each: each for each in (*FACTORS, "record x system")},
+    REPEATED: "trial",
+    REST: "annotator",
+}
+"""To which part each component of the variance belongs."""
+
+Clusters: TypeAlias = Annotated[
+    int, Meta(description="of turns: the recorded users that were resampled, each with all its turns")
+]
+
+
+class MeanJson(TypedDict):
+    """The mean of a measure. sd: of single replies."""
+
+    mean: float | None
+    sd: NotRequired[float | None]
+    ci95: NotRequired[Interval]
+
+
+class RowJson(TypedDict):
+    """A system, the ceiling or a baseline on one set."""
+
+    set: str
+    system: str
+    annotator: Annotated[str | None, Meta(description="null for a baseline, which nobody annotates")]
+    kind: Kind
+    weights: Weights
+    n: int
+    clusters: NotRequired[Clusters]
+    no_reply: Annotated[int, Meta(description="replies that were not given; they score as replies without acts")]
+    unscored: int
+    note: NotRequired[Annotated[str, Meta(description="of a baseline: what it replies, and what it ties with")]]
+    pairs: NotRequired[Annotated[int, Meta(description="of the shuffled references: how many were scored")]]
+    measures: dict[str, MeanJson]
+
+
+class ComparisonJson(TypedDict):
+    """A paired difference of two systems, a - b."""
+
+    set: str
+    annotator: str | None
+    measure: str
+    a: str
+    b: str
+    n: int
+    clusters: NotRequired[Clusters]
+    difference: float | None
+    ci95: Interval
+    p: float | None
+    sd: Annotated[float | None, Meta(description="of the differences; of turns, those of recorded users")]
+    differing: NotRequired[Annotated[int, Meta(description="in how many of the n the two differ")]]
+    smallest_detectable: Annotated[float | None, Meta(description="null where all differences are the same")]
+    p_holm: float | None
+
+
+class ContentRow(TypedDict):
+    """In how many replies to a set a judge finds the content of a system right; a reply that was not given is not."""
+
+    set: str
+    system: str
+    n: Annotated[int, Meta(description="replies with a verdict")]
+    right: int
+    unscored: int
+    share: Annotated[float | None, Meta(description="null without a verdict")]
+    ci95: Interval
+    clusters: NotRequired[Clusters]
+
+
+class JudgedBy(JudgingSpent):
+    """Who judged the content of replies, and what that took."""
+
+    judge: str
+
+
+class ContentJudging(JudgedBy):
+    """What a judge says of the content of replies."""
+
+    rows: list[ContentRow]
+    comparisons: NotRequired[
+        Annotated[list[ComparisonJson], Meta(description="of shares; p_holm is corrected together with that of acts")]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +276,34 @@ def _differences(a: SystemScores, b: SystemScores) -> Floats:
     if left.shape != right.shape:
         left, right = item_means(left)[:, None], item_means(right)[:, None]
     return np.asarray(left - right)
+
+
+def variance_of(rows: Iterable[SystemScores]) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
+    """Of WED, by set and annotator: the share of each part, then its interval if it has one; and a note on it.
+
+    Nothing where a reply was annotated once or nothing varies, and of one record. Turns of one recorded user resemble
+    each other, so of turns shares have no interval.
+    """
+    shares: dict[str, dict[str, list[float]]] = {}
+    notes = []
+    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
+    for (of, annotator), alike in groupby(sorted(systems, key=place_of), key=place_of):
+        own = list(alike)
+        trials, repeats = (min(row.of_trials.shape[axis] for row in own) for axis in (1, 2))
+        values = np.stack([row.of_trials[:, :trials, :repeats, MEASURES.index("wed")] for row in own], axis=1)
+        whole = values[~np.isnan(values).any(axis=(1, 2, 3))]
+        if repeats > 1 and len(whole) > 1 and np.ptp(whole):
+            found, where = variance_shares(whole, FACTORS, PARTS), f"{of}, annotated by {annotator}"
+            shares[where] = {
+                part: [found[part].value or 0.0, *(() if own[0].clusters else found[part].interval or ())]
+                for part in PARTS.values()
+                if part in found
+            }
+            told = " · ".join(f"{part} {_told(*each)}" for part, each in shares[where].items())
+            of_what = f"{where} {repeats} times, {len(whole)} records"
+            notes.append(f"Whose the variance of WED is, of single replies ({of_what}): {told}")
+    return shares, notes
+
+
+def _told(share: float, *limits: float) -> str:
+    return f"{share:.0%}" + (f" [{', '.join(f'{limit:.0%}' for limit in limits)}]" if limits else "")

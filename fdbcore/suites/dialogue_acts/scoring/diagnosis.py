@@ -8,19 +8,56 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from fdbcore.suites.dialogue_acts.page.words import steps_of
-from fdbcore.suites.dialogue_acts.scoring.scores import Floats
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats, ItemJson, Kind
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import CaseJson, Diagnosis, ItemJson, SwapJson, TopicScores
 
 CASES: Final = ("insertion", "deletion", "substitution", "smallest")
 """The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
+
+
+class CaseJson(TypedDict):
+    """An example. item: its place in `items`."""
+
+    case: str
+    item: int
+
+
+class SwapJson(TypedDict):
+    """One act in the place of another, as weight per reply."""
+
+    reference: str
+    predicted: str
+    weight: float
+
+
+class TopicScores(TypedDict):
+    """The scores of one topic."""
+
+    topic: str
+    n: int
+    wlcs: float
+    wed: float
+
+
+class Diagnosis(TypedDict):
+    """The errors of one system, as one annotator labels its replies."""
+
+    acts: list[str]
+    matrix: Annotated[list[list[float]], Meta(description="[act of the reference][act of the reply]; the last is none")]
+    missing: dict[str, float]
+    redundant: dict[str, float]
+    swapped: list[SwapJson]
+    topics: list[TopicScores]
+    set: str
+    system: str
+    annotator: str
+    kind: Kind
 
 
 def diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:

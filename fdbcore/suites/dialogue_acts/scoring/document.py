@@ -6,39 +6,116 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, cast
+from typing import Annotated, Final, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
+from msgspec import Meta
 
 from fdbcore._version import __version__
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER, pairs_needed
-from fdbcore.suites.dialogue_acts.records import Response, steps_json
+from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
+from fdbcore.suites.dialogue_acts.records import LeftOut, Response, left_out
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
-from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
-from fdbcore.suites.dialogue_acts.scoring.forms import first_references, merged_responses, merged_set
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
-from fdbcore.suites.dialogue_acts.scoring.variance import variance_of
-from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
-from fdbcore.suites.dialogue_acts.tag_sets import DATA
+from fdbcore.suites.dialogue_acts.scoring.comparison import (
+    SD_DDOF,
+    ComparisonJson,
+    ContentJudging,
+    MeanJson,
+    RowJson,
+    ScoringSettings,
+    comparisons,
+    row_summaries,
+    variance_of,
+)
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, cases, diagnoses
+from fdbcore.suites.dialogue_acts.scoring.scores import (
+    MEASURES,
+    WEIGHTS,
+    ItemJson,
+    SystemScores,
+    items_of,
+    no_reply,
+    system_row,
+)
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, merged_responses
+from fdbcore.suites.dialogue_acts.tag_sets import DATA, TagSetJson
+from fdbcore.suites.dialogue_acts.turns.spoken import HeardWith
+from fdbcore.suites.dialogue_acts.turns.tables import LiveTiming, TurnsJson
 from fdbcore.types import Problem
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActsDocument,
-        AnnotatedWith,
-        ItemJson,
-        PublishedRow,
-        ResponseJson,
-        ScoredSet,
-        ScoredWith,
-        StepJson,
-    )
-
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
+
+
+class ScoredWith(TypedDict):
+    """How the figures were computed."""
+
+    fdbcore: str
+    annotators: list[str]
+    repeats: Annotated[int, Meta(description="annotations of each reply")]
+    annotated_with: Annotated[list[AnnotatedWith], Meta(description="one for each set and model that was to annotate")]
+    as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
+    merged: Annotated[bool, Meta(description="neighbours of one act were one step")]
+    first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")]
+    partial_credit: NotRequired[Annotated[bool, Meta(description="swaps of related acts cost their factor")]]
+    resamples: int
+    seed: int
+    level: float
+    power: float
+    sd_ddof: int
+    family: Annotated[int, Meta(description="how many comparisons p_holm is corrected for")]
+
+
+class ScoredSet(TypedDict):
+    """A set of records."""
+
+    name: str
+    n: int
+    locale: str
+    generators: list[str]
+    topics: Annotated[dict[str, int], Meta(description="records by topic")]
+
+
+class PublishedRow(TypedDict):
+    """A row of the paper's Table 1."""
+
+    set: str
+    system: str
+    measures: dict[str, MeanJson]
+
+
+class ActsDocument(TypedDict):
+    """The scores of responses on sets of records."""
+
+    schema: Literal["fdbcore.dialogue_acts/1"]
+    settings: ScoredWith
+    tag_set: NotRequired[Annotated[TagSetJson, Meta(description="the acts; without it, the seven of the paper")]]
+    sets: list[ScoredSet]
+    rows: list[RowJson]
+    comparisons: list[ComparisonJson]
+    items: list[ItemJson]
+    cases: list[CaseJson]
+    diagnosis: list[Diagnosis]
+    published: list[PublishedRow]
+    problems: list[LeftOut]
+    warnings: list[str]
+    page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
+    variance: NotRequired[
+        Annotated[
+            dict[str, dict[str, list[float]]],
+            Meta(
+                description="of WED of single replies, by set and annotator: "
+                "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
+            ),
+        ]
+    ]
+    notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
+    judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
+    heard_with: NotRequired[Annotated[HeardWith, Meta(description="with --asr")]]
+    timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]
+    turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
 
 
 def document(
@@ -58,13 +135,13 @@ def document(
     settings = settings or ScoringSettings()
     neighbours = list(repeated_acts(sets, responses, settings.merged))
     if settings.merged:
-        sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
+        sets, responses = [of.merged for of in sets], merged_responses(responses)
     credited = sets
     if not settings.partial_credit:
         sets = [replace(of, tags=of.tags.without_credit) for of in sets]
     every_reference = sets
     if settings.first_reference:
-        sets = [first_references(of) for of in sets]
+        sets = [of.first_references for of in sets]
     asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
     rows = [replace(row, clusters=of.clusters) for of in sets for row in _rows(of, answers, settings.seed)]
@@ -72,8 +149,7 @@ def document(
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
     compared = comparisons(rows, settings)
     shares, told_of_shares = variance_of(rows)
-    items = [item for row in rows for item in _items(row, answers)]
-    left_out = [*problems, *unmatched, *_unscored(answers, asked)]
+    items = [item for row in rows for item in items_of(row, answers)]
     return {
         "schema": DOCUMENT_SCHEMA,
         "settings": _settings_json(settings, rows, len(compared), annotated_with),
@@ -85,7 +161,7 @@ def document(
         "cases": [case for of in sets for case in cases(items, of.name)],
         "diagnosis": list(diagnoses(items, credited[0].tags.names)),
         "published": published() if with_published else [],
-        "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
+        "problems": left_out([*problems, *unmatched, *_unscored(answers, asked)]),
         "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
         "variance": shares,
         "notes": [
@@ -112,14 +188,9 @@ def published() -> list[PublishedRow]:
     return rows
 
 
-def _has_trials(one: Answers) -> bool:
-    """Whether a system replied to some record several times."""
-    return any(reply.trial > 1 for reply in one.replies)
-
-
 def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:
     """For each system with several trials: how many replies its records have, and what counts."""
-    for one in filter(_has_trials, answers):
+    for one in (each for each in answers if each.has_trials):
         yield (
             f"{one.set.name}: {one.system} replied {len(one.replies)} times to {len(one.responses)} records; the score "
             "of a record is the mean of its trials"
@@ -171,7 +242,7 @@ def _choices(
     used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
     for of in every_reference:
         if any(len(record.references) > 1 for record in of.records.values()):
-            yield of, first_references(of), f"by the nearest of several references, and by the first alone ({used})"
+            yield of, of.first_references, f"by the nearest of several references, and by the first alone ({used})"
     used = "with credit here" if settings.partial_credit else "without credit here"
     for of, with_tags in zip(sets, credited, strict=True):
         if with_tags.tags.related and of.records:
@@ -255,51 +326,3 @@ def _set_json(of: RecordSet) -> ScoredSet:
         "generators": list(dict.fromkeys(record.generator for record in records if record.generator)),
         "topics": {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
     }
-
-
-def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
-    """The replies of a system with their scores; baselines and uniform importances have no items."""
-    if row.scored is None or row.cells is None or row.weights != "given":
-        return
-    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
-    records = list(one.set.records.values())
-    scores = row.scored.scores.tolist()
-    for number, (index, trial, which) in enumerate(row.cells.tolist()):
-        record, repeat = records[index], row.repeats[which]
-        response = one.responses[record.id][trial]
-        which_reference = int(row.scored.reference[number])
-        reference = record.references[which_reference]
-        item: ItemJson = {
-            "set": row.set,
-            "id": record.id,
-            "topic": record.topic,
-            "system": row.system,
-            "annotator": str(row.annotator),
-            "kind": row.kind,
-            "repeat": repeat,
-            "background": record.background,
-            "user": record.user_text,
-            "reference": {
-                "text": reference.text,
-                "steps": steps_json(reference.annotation.steps, reference.text),
-                "index": which_reference,
-            },
-            "response": _response_json(response, str(row.annotator), repeat),
-            "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
-        }
-        if _has_trials(one):
-            item["trial"] = response.trial
-        if record.user:
-            item["recorded_user"] = record.user
-        yield item
-
-
-def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
-    steps = annotated(response, annotator, repeat) or ()
-    found: ResponseJson = {"text": response.text, "steps": steps_json(steps, response.text)}
-    if response.reason:
-        found["reason"] = response.reason
-    if response.live is not None:
-        found["live"] = response.live
-    return found

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.report.format import counted, p_value
 from fdbcore.report.scorecard.columns import fitted
 from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.scoring.comparison import ComparisonJson, ContentJudging, ContentRow
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, ContentJudging, ContentRow
 
 MOST_COLUMNS: Final = 60  # of a name within a sentence
 NOT_TRUTH: Final = (

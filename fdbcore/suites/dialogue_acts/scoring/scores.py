@@ -15,18 +15,28 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import Annotated, Final, Literal, NotRequired, Self, TypeAlias, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    ActJson,
+    LiveReplyJson,
+    Record,
+    Response,
+    Step,
+    steps_json,
+)
 from fdbcore.suites.dialogue_acts.scoring.alignment import (
     UNITS_PER_WEIGHT,
     ActAlignment,
     ActAlignments,
     ActSequence,
     ActWarning,
+    Operation,
     PackedActs,
     align_acts_batch,
     pack_acts,
@@ -34,17 +44,73 @@ from fdbcore.suites.dialogue_acts.scoring.alignment import (
 from fdbcore.suites.dialogue_acts.sets import Answers
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import Kind, Weights
-
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 
+Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
+Weights: TypeAlias = Literal["given", "uniform"]
 WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
 """uniform: all acts of a sequence have the same weight, on both sides; a control, against the reference that counts by
 the given weights."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.intp]
+
+
+class ReferenceJson(TypedDict):
+    """The reference that counts."""
+
+    text: str
+    steps: list[ActJson]
+    index: int
+
+
+class ContentVerdict(TypedDict):
+    """What a judge says of the content of a reply."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: NotRequired[Annotated[list[bool | None], Meta(description="of each answer, if there are several")]]
+
+
+class ResponseJson(TypedDict):
+    """A reply. reason: why there is none."""
+
+    text: str | None
+    steps: list[ActJson]
+    reason: NotRequired[str]
+    live: NotRequired[Annotated[LiveReplyJson, Meta(description="of a reply that was given in a call")]]
+    verdict: NotRequired[Annotated[ContentVerdict, Meta(description="of a judge on its content, with --judge")]]
+
+
+class StepJson(TypedDict):
+    """A step of the alignment; an index is null where the step takes no act."""
+
+    operation: Operation
+    reference_index: int | None
+    prediction_index: int | None
+    cost: float
+
+
+class ItemJson(TypedDict):
+    """A reply with its scores."""
+
+    set: str
+    id: str
+    topic: str
+    system: str
+    annotator: str
+    kind: Kind
+    repeat: int
+    trial: NotRequired[Annotated[int, Meta(description="of a system with several replies to a record, from 1")]]
+    recorded_user: NotRequired[
+        Annotated[str, Meta(description="of a turn: who was recorded; intervals resample these")]
+    ]
+    background: str
+    user: str
+    reference: ReferenceJson
+    response: ResponseJson
+    scores: dict[str, float]
+    path: list[StepJson]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,3 +311,51 @@ def _numbered(replies: Sequence[Sequence[Response]]) -> Iterator[tuple[int, int,
     for index, trials in enumerate(replies):
         for place, reply in enumerate(trials):
             yield index, place, reply
+
+
+def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
+    """The replies of a system with their scores; baselines and uniform importances have no items."""
+    if row.scored is None or row.cells is None or row.weights != "given":
+        return
+    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
+    records = list(one.set.records.values())
+    scores = row.scored.scores.tolist()
+    for number, (index, trial, which) in enumerate(row.cells.tolist()):
+        record, repeat = records[index], row.repeats[which]
+        response = one.responses[record.id][trial]
+        which_reference = int(row.scored.reference[number])
+        reference = record.references[which_reference]
+        item: ItemJson = {
+            "set": row.set,
+            "id": record.id,
+            "topic": record.topic,
+            "system": row.system,
+            "annotator": str(row.annotator),
+            "kind": row.kind,
+            "repeat": repeat,
+            "background": record.background,
+            "user": record.user_text,
+            "reference": {
+                "text": reference.text,
+                "steps": steps_json(reference.annotation.steps, reference.text),
+                "index": which_reference,
+            },
+            "response": _response_json(response, str(row.annotator), repeat),
+            "scores": dict(zip(MEASURES, scores[number], strict=True)),
+            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
+        }
+        if one.has_trials:
+            item["trial"] = response.trial
+        if record.user:
+            item["recorded_user"] = record.user
+        yield item
+
+
+def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
+    steps = annotated(response, annotator, repeat) or ()
+    found: ResponseJson = {"text": response.text, "steps": steps_json(steps, response.text)}
+    if response.reason:
+        found["reason"] = response.reason
+    if response.live is not None:
+        found["live"] = response.live
+    return found

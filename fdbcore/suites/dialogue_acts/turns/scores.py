@@ -1,18 +1,37 @@
-"""Scores the turns of any calls: words, acts, good replies by turn, and how the acts are distributed."""
+"""Scores the turns of any calls: words, acts, good replies by turn, and how the acts are distributed.
+
+Good replies by turn are a table with a row for each good reply of B to a turn of A:
+
+    call,turn,text,acts
+    sample,1,残り4分20秒です。,Answer 0.8 Inform 0.2
+
+call: the name of the call, or of the recorded user that several systems talked with. turn: of A, from 1; 0 for what B
+says before A first speaks. Several rows for one turn are several good replies, the first of which is the ceiling's.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 from fdbcore.analysis.score import read_quantities, summarise
-from fdbcore.errors import SettingsError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.suites.dialogue_acts.models.annotate import Annotating, all_took, annotate, annotated_with, references
+from fdbcore.runtime.numbers import number_of
+from fdbcore.sources.tables import rated_rows
+from fdbcore.suites.dialogue_acts.models.annotate import (
+    AnnotatedWith,
+    Annotating,
+    all_took,
+    annotate,
+    annotated_with,
+    references,
+)
 from fdbcore.suites.dialogue_acts.models.content_judge import judge_content
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
@@ -23,22 +42,19 @@ from fdbcore.suites.dialogue_acts.records import (
     Reference,
     Response,
     jsonl,
+    parse_steps,
     steps_json,
 )
 from fdbcore.suites.dialogue_acts.replies import live_reply
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
+from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, turns_of_calls
-from fdbcore.suites.dialogue_acts.turns.references import Asked, read_turn_references
 from fdbcore.suites.dialogue_acts.turns.spoken import SpokenTurn
-from fdbcore.suites.dialogue_acts.turns.tables import follows, quarters, shares
+from fdbcore.suites.dialogue_acts.turns.tables import CallOfTurns, LiveTiming, TurnJson, follows, quarters, shares
 from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import CallOfTurns, TurnJson
-    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith, LiveTiming
 
 SET: Final = "turns"
 """The name of the set of good replies by turn."""
@@ -47,8 +63,19 @@ CONTEXT: Final = 6
 """So many turns before what is answered are the background of a turn."""
 ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
 
+COLUMNS: Final = ("call", "turn", "text", "acts")
+GIVEN: Final = "given"
+"""Who annotated the good replies of a table."""
+
 Annotations = Mapping[str, tuple[Annotation, ...]]
 """The annotations of turns, by the ids of `turn_id`."""
+
+
+class Asked(NamedTuple):
+    """A turn of A that B answers: of which call, or with which recorded user, and its number from 1."""
+
+    call: str
+    turn: int
 
 
 def score_turns(
@@ -231,3 +258,43 @@ def _turn_json(said: SpokenTurn, annotations: Sequence[Annotation]) -> TurnJson:
             for one in annotations
         ],
     }
+
+
+def read_turn_references(
+    paths: Sequence[Path], as_given: bool, tags: TagSet
+) -> tuple[Mapping[Asked, tuple[Reference, ...]], list[Problem]]:
+    """The good replies by turn, and what is wrong with other rows. as_given, tags: as of `parse_steps`.
+
+    SettingsError for a table that cannot be read, or lacks a column.
+    """
+    found: dict[Asked, tuple[Reference, ...]] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        for where, row in rated_rows(path, COLUMNS):
+            try:
+                asked, reference = _row(row, as_given, tags)
+                found[asked] = (*found.get(asked, ()), reference)
+            except InputError as error:
+                problems.append(Problem(where, str(error)))
+    return found, problems
+
+
+def _row(row: Mapping[str, str], as_given: bool, tags: TagSet) -> tuple[Asked, Reference]:
+    if empty := [name for name in COLUMNS if not row.get(name)]:
+        raise InputError(f"{empty[0]}: expected a text, got none")
+    if not re.fullmatch("[0-9]{1,9}", row["turn"]):
+        raise InputError(f"turn: expected the number of a turn of A, got {row['turn']!r}")
+    words = row["acts"].replace(",", " ").split()
+    acts = [{"act": act, "importance": _number(weight)} for act, weight in zip(words[::2], words[1::2], strict=False)]
+    if len(words) % 2:
+        raise InputError(f"acts: expected an act and its importance in turn, got {row['acts']!r}")
+    steps, scaled_from = parse_steps({"steps": acts}, as_given, tags)
+    return Asked(row["call"], int(row["turn"])), Reference(row["text"], Annotation(GIVEN, steps, 1, scaled_from))
+
+
+def _number(text: str) -> float | str:
+    """A number; any other text as it is, which is then told to be none."""
+    try:
+        return number_of(text)
+    except ValueError:
+        return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore._version import __version__
 from fdbcore.report.columns import cells, note, titles
@@ -12,21 +12,20 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE
-from fdbcore.suites.dialogue_acts.page.told_acts import act_list
+from fdbcore.suites.dialogue_acts.page.picture import act_list
+from fdbcore.suites.dialogue_acts.page.words import PACKAGE
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.turns.tables import (
+    CallOfTurns,
+    LiveTiming,
+    QuarterShares,
+    SideShares,
+    TurnJson,
+    TurnsJson,
+    WhatFollows,
+)
 from fdbcore.types import Problem, clock_text
 from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import (
-        CallOfTurns,
-        QuarterShares,
-        SideShares,
-        TurnJson,
-        TurnsJson,
-        WhatFollows,
-    )
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, LiveTiming
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
