@@ -6,37 +6,32 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.errors import FdbError, InputError, SettingsError, told_as
+from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.models.cache import KeptModel
-from fdbcore.protocols import Judge, Model, Transcriber
+from fdbcore.protocols import Model, Transcriber
 from fdbcore.recording.run import is_recorded
-from fdbcore.registry import transcriber
 from fdbcore.runs.estimates import expected_use, tokens_of
 from fdbcore.runs.expected_words import expected_hearing
-from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.models.annotate import (
     AnnotatedWith,
-    Named,
     all_took,
     annotate_set,
     annotated_with,
     by_set,
     first_requests,
-    named,
-    of_every_set,
     to_annotate,
 )
+from fdbcore.suites.dialogue_acts.models.asking import DEFAULT_REQUESTS, KEPT, ScoringJob
 from fdbcore.suites.dialogue_acts.models.content_judge import (
     JUDGED,
     JudgedReply,
     expected_judging,
     judge_content,
-    judge_options,
     replies_to_judge,
     unheard_reply,
 )
@@ -50,7 +45,6 @@ from fdbcore.suites.dialogue_acts.sets import GENERATED, RECORDS, SHIPPED, Recor
 from fdbcore.suites.dialogue_acts.turns.calls import user_of
 from fdbcore.suites.dialogue_acts.turns.scores import (
     ANNOTATIONS,
-    KEPT,
     live_timing,
     prompts_of,
     read_turn_references,
@@ -61,39 +55,19 @@ from fdbcore.types import SIDES, Problem, Request
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Service, Unit
 
-DEFAULT_REQUESTS: Final = 4
 TOKENS_OF_ACTS: Final = 150
 """About what a model writes for the acts of a reply or a turn."""
-
-
-class Helpers(NamedTuple):
-    """Who helps to score, as the user names them; of sets whose annotator is not named, their maker may annotate."""
-
-    annotators: list[Named]
-    recogniser: Transcriber | None
-    judging: JudgeOptions
-
-
-def helpers(options: Mapping[str, Any]) -> Helpers:
-    """The helpers that the options name."""
-    annotators = named(options)
-    with told_as("--asr", "asr"):
-        recogniser = None if options["asr"] is None else transcriber(options["asr"])
-    return Helpers(annotators, recogniser, judge_options(options))
 
 
 def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
-    chosen, recogniser, judging = helpers(options)
+    job = ScoringJob.of(options)
     check_language(options["page_language"])
-    hears = None if recogniser is None else Tally(recogniser.name, recogniser)
-    jobs = jobs or DEFAULT_REQUESTS
-    if options["turns"]:
-        scored = score_turns(paths, options, of_every_set(chosen), hears, judging, jobs, out, show)
-    else:
-        scored = _score_replies(paths, options, Helpers(chosen, hears, judging), jobs, out, show)
+    hears = None if job.recogniser is None else Tally(job.recogniser.name, job.recogniser)
+    job = replace(job, recogniser=hears, out=out, jobs=jobs or DEFAULT_REQUESTS, show=show)
+    scored = (score_turns if options["turns"] else _score_replies)(paths, job)
     content, told = dict(scored.document), list(scored.told)
     if options["page_language"] != ENGLISH:
         content["page_language"] = options["page_language"]
@@ -103,28 +77,21 @@ def score(
     return replace(scored, document=content, told=told)
 
 
-def _score_replies(
-    paths: Sequence[Path],
-    options: Mapping[str, Any],
-    by: Helpers,
-    jobs: int,
-    out: Path,
-    show: Callable[[str], None],
-) -> Scored:
-    sets, responses, problems = material(paths, options, by.recogniser)
+def _score_replies(paths: Sequence[Path], job: ScoringJob) -> Scored:
+    sets, responses, problems = material(paths, job.options, job.recogniser)
     used: list[AnnotatedWith] = []
     again: list[str] = []
-    for task in by_set(by.annotators, sets, responses, options):
-        responses, found = annotate_set(task, sets, responses, out / KEPT, options["repeats"], jobs, show)
+    for task in by_set(job, sets, responses):
+        responses, found = annotate_set(task, sets, responses, job)
         problems += found.problems
         used.append(annotated_with(task, found.usage))
         again += [f"{task.set.name}: {told}" for told in found.told]
-    settings = ScoringSettings.of(options)
-    content = document(sets, responses, problems, settings, options["published"], used)
+    settings = ScoringSettings.of(job.options)
+    content = document(sets, responses, problems, settings, job.options["published"], used)
     calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
     if timing := list(live_timing(calls)):
         content["timing"] = timing
-    judged = judge_content(content, sets, responses, settings, by.judging, out, jobs, show)
+    judged = judge_content(content, sets, responses, settings, job)
     files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
     return Scored(content, files, [*all_took(used), *again, *judged])
 
@@ -166,17 +133,18 @@ def _one_each(names: Mapping[Path, str]) -> list[Path]:
 
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:
     """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
-    chosen, hears, judging = helpers(options)
-    models: list[Model | Judge] = [one.model for one in chosen]
+    job = ScoringJob.of(options)
+    models = [one.model for one in job.annotators]
     if (
         not options["turns"]
-        and all(one.set for one in chosen)
+        and all(one.set for one in job.annotators)
         and any(map(_is_generated, (*paths, *options["references"])))
     ):
         sets, responses, _ = material(paths, options, Tally("", None))
-        models = list({task.model.name: task.model for task in by_set(chosen, sets, responses, options)}.values())
-    asked = (*models, *judging.judges, *([hears] if hears else ()))
-    return [service for helper in asked for service in helper.services()]
+        models = list({task.model.name: task.model for task in by_set(job, sets, responses)}.values())
+    of_models = [service for each in models for service in each.services()]
+    of_judges = job.judging.services(())
+    return [*of_models, *of_judges, *(job.recogniser.services() if job.recogniser else ())]
 
 
 def _is_generated(path: Path) -> bool:
@@ -189,13 +157,14 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
     if options["turns"]:
         yield from _expected_of_turns(paths, options, out)
         return
-    chosen, hears, judging = helpers(options)
+    job = ScoringJob.of(options)
+    hears, judging = job.recogniser, job.judging
     unheard = None if hears is None else Tally(hears.name, None)
     sets, responses, _ = material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
     if hears is not None:
         yield expected_hearing(hears, "reply", lengths_s)
-    for task in by_set(chosen, sets, responses, options):
+    for task in by_set(job, sets, responses):
         of, annotator, prompts = task
         asked, open_ones = to_annotate(task, sets, responses, options["repeats"])
         open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
@@ -212,8 +181,8 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
 
 def _expected_of_turns(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
     """The uses at the most, as if nothing had been heard or annotated before. InputError for audio not replayed yet."""
-    chosen, hears, judging = helpers(options)
-    models, prompts = of_every_set(chosen), prompts_of(options)
+    job = ScoringJob.of(options)
+    hears, judging, models, prompts = job.recogniser, job.judging, job.models, prompts_of(options)
     good, _ = read_turn_references(options["references"], options["as_given"], prompts.tags)
     lengths_s: list[float] = []
     to_judge: list[JudgedReply] = []

@@ -126,7 +126,7 @@ class DialogueActs(Suite):
 
     def check_keys(self, options: Mapping[str, Any]) -> None:
         """That of the judge, which is asked last."""
-        from fdbcore.suites.dialogue_acts.models.content_judge import judge_options
+        from fdbcore.suites.dialogue_acts.models.asking import judge_options
 
         for judge in judge_options(options).judges:
             judge.check_key()

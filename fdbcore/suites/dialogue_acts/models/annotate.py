@@ -14,24 +14,23 @@ Which model annotates which set is as the user says, or else whoever made the se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.errors import SettingsError, told_as
+from fdbcore.errors import SettingsError
 from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.models.model_table import price_usd
 from fdbcore.protocols import Model
 from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.address import is_local
-from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for, in_order, parse_json
+from fdbcore.suites.dialogue_acts.models.asking import KEPT, Bad, Good, Left, ScoringJob, ask_for, in_order, parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
 from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
@@ -164,14 +163,6 @@ def _annotation(text: str, prompts: Prompts, annotator: str, repeat: int) -> Ann
     return Annotation(annotator, steps, repeat, scaled_from, prompts.annotation_hash)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An annotator as the user names it. set: which set it annotates; "" for every set without one of its own."""
-
-    set: str
-    model: Model
-
-
 class Annotating(NamedTuple):
     """A set, who annotates the replies to it, and by what prompts."""
 
@@ -180,51 +171,23 @@ class Annotating(NamedTuple):
     prompts: Prompts
 
 
-def named(options: Mapping[str, Any]) -> list[Named]:
-    """The annotators of the options: ADDRESS, or SET=ADDRESS."""
-    with told_as("--annotator", "model"):
-        return [_named(text) for text in options["annotator"]]
-
-
-def _named(text: str) -> Named:
-    of, sign, address = text.partition("=")
-    if not sign or ":" in of or "?" in of:  # an address begins with its scheme
-        return Named("", model(text))
-    if not of or not address:
-        raise SettingsError(f"model: expected SET=VENDOR:NAME, got {redacted(text)!r}")
-    return Named(of, model(address))
-
-
-def of_every_set(chosen: Sequence[Named]) -> list[Model]:
-    """The annotators of turns, which belong to no set. SettingsError for one of a set."""
-    for one in chosen:
-        if one.set:
-            raise SettingsError(f"--annotator {one.set}=...: expected VENDOR:NAME beside --turns, which has no sets")
-    return [one.model for one in chosen]
-
-
-def by_set(
-    chosen: Sequence[Named],
-    sets: Sequence[RecordSet],
-    responses: Sequence[Response],
-    options: Mapping[str, Any],
-) -> Iterator[Annotating]:
+def by_set(job: ScoringJob, sets: Sequence[RecordSet], responses: Sequence[Response]) -> Iterator[Annotating]:
     """Each set with each of its annotators: its own, else those of every set, else whoever made it.
 
-    options: `prompts`, the folder of these, None for those of the set; `locale`, which every set is expected to have.
+    By the options, `prompts` is the folder of these, None for those of the set; `locale` is expected of every set.
     Whoever made a set is asked only if no reply to it is annotated. SettingsError for the name of a set that is not
     there, for prompts or a locale that do not fit a set (see `rules_of`), and for a set that was made at a server whose
     address is not known.
     """
-    there = [of.name for of in sets]
+    there, chosen = [of.name for of in sets], job.annotators
     for one in chosen:
         if one.set and one.set not in there:
             raise SettingsError(f"--annotator {one.set}=...: expected one of the sets {', '.join(there)}")
     for of in sets:
-        check_locale(of, options["locale"])
+        check_locale(of, job.options["locale"])
         own = [one.model for one in chosen if one.set == of.name] or [one.model for one in chosen if not one.set]
         for annotator in own or _maker(of, own_responses(of, sets, responses)):
-            yield Annotating(of, annotator, rules_of(of, options["prompts"]))
+            yield Annotating(of, annotator, rules_of(of, job.options["prompts"]))
 
 
 def to_annotate(
@@ -239,13 +202,7 @@ def to_annotate(
 
 
 def annotate_set(
-    task: Annotating,
-    sets: Sequence[RecordSet],
-    responses: Sequence[Response],
-    kept_in: Path,
-    repeats: int,
-    jobs: int,
-    show: Callable[[str], None],
+    task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], job: ScoringJob
 ) -> tuple[list[Response], Labels]:
     """The responses and the reference texts of a set, with annotations of a model, and how these were made.
 
@@ -253,16 +210,16 @@ def annotate_set(
     several, are not scored, and so not annotated.
     """
     of, annotator, prompts = task
-    asked, open_ones = to_annotate(task, sets, responses, repeats)
+    asked, open_ones = to_annotate(task, sets, responses, job.options["repeats"])
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
         of.records.values(),
         annotator,
-        kept_in,
-        repeats=repeats,
-        jobs=jobs,
+        job.out / KEPT,
+        repeats=job.options["repeats"],
+        jobs=job.jobs,
         prompts=prompts,
-        watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
+        watch=lambda count, most: job.show(f"{annotator.name}: {count} of {most} replies annotated"),
     )
     labelled = iter(found.responses)
     merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]

@@ -8,21 +8,21 @@ is left out, also of the tests: these take the records on which both systems hav
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from fdbcore.errors import SettingsError
 from fdbcore.report.format import judging_took
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
 from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
 from fdbcore.suites.dialogue_acts.scoring.comparison import (
     CONTENT,
@@ -68,17 +68,6 @@ class JudgedReply(NamedTuple):
     place: ReplyPlace
     where: str
     question: JudgeQuestion | None
-
-
-def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
-    """Who judges: nobody, or one. SettingsError for several, options of none, or turns without good replies."""
-    asked = {**options, "repeats": options["repeats"] if options["judge"] else 1}
-    found = JudgeOptions.of(asked)
-    if len(found.judges) > 1:
-        raise SettingsError(f"--judge: expected one, got {len(found.judges)}")
-    if found.judges and options["turns"] and not options["references"]:
-        raise SettingsError("--judge: expected --references beside --turns: a judge compares replies with good ones")
-    return found
 
 
 def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -> list[JudgedReply]:
@@ -151,21 +140,19 @@ def judge_content(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
     settings: ScoringSettings,
-    options: JudgeOptions,
-    out: Path,
-    jobs: int,
-    show: Callable[[str], None],
+    job: ScoringJob,
 ) -> Sequence[str]:
     """Ask the judge, if there is one, about all replies, put its verdicts into their document, and say what that took.
 
-    What it has answered before is in the results folder `out`, and is not asked again. SettingsError if it cannot be
+    What it has answered before is in the results folder, and is not asked again. SettingsError if it cannot be
     asked at all.
     """
+    options = job.judging
     if not options.judges:
         return []
     desk, replies = Desk(options.limit_usd), replies_to_judge(sets, responses)
-    requests = _requests(replies, options, out / JUDGED)
-    asked = ask_each_once(requests, desk, jobs, show)
+    requests = _requests(replies, options, job.out / JUDGED)
+    asked = ask_each_once(requests, desk, job.jobs, job.show)
     answers = iter(asked.answers)
     verdicts: dict[ReplyPlace, Verdict] = {}
     for each in replies:

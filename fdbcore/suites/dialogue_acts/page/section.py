@@ -25,9 +25,7 @@ LARGEST: Final = 3  # on the screen
 
 def details(document: ActsDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
-    if "timing" in document:
-        blocks.append(turn_view.timing_details(document["timing"], width))
+    blocks = turn_view.details(document, width)
     if "judging" in document:
         blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
     return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
@@ -50,8 +48,7 @@ def legend(document: ActsDocument) -> str:
 
 def section(document: ActsDocument) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
-    turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
-    turns += turn_view.timing_section(document["timing"]) if "timing" in document else ""
+    turns = turn_view.section(document) if "turns" in document or "timing" in document else ""
     if "turns" in document and not document["rows"]:
         return turns
     several = several_conditions(document)

@@ -12,7 +12,7 @@ says before A first speaks. Several rows for one turn are several good replies, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,8 +20,6 @@ from typing import Any, Final, NamedTuple
 from fdbcore.analysis.score import read_quantities, summarise
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.measures.reading import Reading
-from fdbcore.protocols import Model, Transcriber
-from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import rated_rows
 from fdbcore.suites.dialogue_acts.models.annotate import (
@@ -32,6 +30,7 @@ from fdbcore.suites.dialogue_acts.models.annotate import (
     annotated_with,
     references,
 )
+from fdbcore.suites.dialogue_acts.models.asking import KEPT, ScoringJob
 from fdbcore.suites.dialogue_acts.models.content_judge import judge_content
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
@@ -61,7 +60,7 @@ SET: Final = "turns"
 JAPANESE: Final = "ja-JP"
 CONTEXT: Final = 6
 """So many turns before what is answered are the background of a turn."""
-ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
+ANNOTATIONS: Final = "annotations.jsonl"
 
 COLUMNS: Final = ("call", "turn", "text", "acts")
 GIVEN: Final = "given"
@@ -78,25 +77,14 @@ class Asked(NamedTuple):
     turn: int
 
 
-def score_turns(
-    paths: Sequence[Path],
-    options: Mapping[str, Any],
-    models: Sequence[Model],
-    hears: Transcriber | None,
-    judging: JudgeOptions,
-    jobs: int,
-    out: Path,
-    show: Callable[[str], None],
-) -> Scored:
-    """The document of the turns of calls; see `Suite.score`.
-
-    models: the annotators. hears: the recogniser. judging: who judges the content of replies that have good ones.
-    """
+def score_turns(paths: Sequence[Path], job: ScoringJob) -> Scored:
+    """The document of the turns of calls; see `Suite.score`."""
     if not paths:
         raise SettingsError("--turns: expected runs, recordings or audio, got none")
+    options, models = job.options, job.models
     prompts = prompts_of(options)
     given, problems = read_turn_references(options["references"], options["as_given"], prompts.tags)
-    calls, lost = turns_of_calls(paths, hears, prompts.locale.partition("-")[0], out, show)
+    calls, lost = turns_of_calls(paths, job, prompts.locale.partition("-")[0])
     problems += lost
     scored = RecordSet(SET, dict(_with_references(calls, given, prompts.locale)), tags=prompts.tags)
     pairs = list(to_annotate(calls))
@@ -108,11 +96,11 @@ def score_turns(
             labelled,
             [*(record for record, _ in pairs), *scored.records.values()],
             model,
-            out / KEPT,
+            job.out / KEPT,
             repeats=options["repeats"],
-            jobs=jobs,
+            jobs=job.jobs,
             prompts=prompts,
-            watch=lambda count, most: show(f"{count} of {most} turns annotated"),
+            watch=lambda count, most: job.show(f"{count} of {most} turns annotated"),
         )
         labelled = found.responses
         problems += found.problems
@@ -125,7 +113,7 @@ def score_turns(
     responses, unmatched = _responses(calls, given, acts)
     settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    judged = judge_content(content, [scored], responses, settings, judging, out, jobs, show)
+    judged = judge_content(content, [scored], responses, settings, job)
     told_calls = [_call_json(call, acts) for call in calls]
     if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
         content["timing"] = timing

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from fdbcore._version import __version__
 from fdbcore.report.columns import cells, note, titles
@@ -12,12 +12,12 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
+from fdbcore.suites.dialogue_acts.page.card import tags_of
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.turns.tables import (
     CallOfTurns,
-    LiveTiming,
     QuarterShares,
     SideShares,
     TurnJson,
@@ -29,6 +29,7 @@ from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
+NOTE_OF_FOLLOWS: Final = "A turn counts by the importance of the act in it. A's last turn counts only if B answered it."
 NO_REPLY: Final = "no reply"
 TIMING: Final = "Timing of the calls"
 MOST_CALLS: Final = 200
@@ -82,66 +83,74 @@ def _condition(of: SideShares) -> str:
     return f"{of['side']}'s turns, annotated by {of['annotator']}"
 
 
-def details(turns: TurnsJson, acts: Sequence[str], width: int) -> list[list[str]]:
-    """Both tables as blocks of lines of at most `width` columns."""
+class _Table(NamedTuple):
+    """A table of the screen and of the page. names: of its rows, on both. heads: of names, of counts, of the others."""
+
+    title: str
+    names: Sequence[tuple[str, Cell]]
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def details(document: ActsDocument, width: int) -> list[list[str]]:
+    """The tables of turns and of timing as blocks of lines of at most `width` columns."""
     blocks = []
-    if turns["follows"]:
-        names = [_of(each, turns, each["act"]) for each in turns["follows"]]
-        heads = [*acts, NO_REPLY]
-        blocks.append([FOLLOWS, *_table(names, "turns", heads, list(_follows(turns, acts)), width)])
-    if turns["quarters"]:
-        names = [_of(each, turns, f"{each['side']} {each['quarter']}/4") for each in turns["quarters"]]
-        blocks.append([QUARTERS, *_table(names, "turns", acts, list(_quarters(turns, acts)), width)])
-    return blocks
+    for each in [*_turn_tables(document), *_timing(document)]:
+        groups = [
+            ColumnGroup("", [head], [columns(head)], [[row[place]] for row in each.rows])
+            for place, head in enumerate(each.heads[1:])
+        ]
+        blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])
+    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if "timing" in document else blocks
 
 
-def section(turns: TurnsJson, acts: Sequence[str]) -> str:
+def section(document: ActsDocument) -> str:
     """The tables, and every turn of the calls, as HTML."""
-    follows: list[Row] = [
-        (Cell(each["act"], _of(each, turns)), cells)
-        for each, cells in zip(turns["follows"], _follows(turns, acts), strict=True)
-    ]
-    quarters: list[Row] = [
-        (Cell(f"{each['side']}, quarter {each['quarter']}", _of(each, turns)), cells)
-        for each, cells in zip(turns["quarters"], _quarters(turns, acts), strict=True)
-    ]
+    calls = document["turns"]["calls"] if "turns" in document else []
+    lang = document["turns"]["locale"] if "turns" in document else ""
     return render(
         "turns.html",
         PACKAGE,
-        follows=follows,
-        follows_title=FOLLOWS,
-        follows_heads=["act of A", "turns", *acts, NO_REPLY],
-        quarters=quarters,
-        quarters_title=QUARTERS,
-        quarters_heads=["turns of", "turns", *acts],
-        lang=turns["locale"],
-        calls=[_call(call, turns["locale"]) for call in turns["calls"][:MOST_CALLS]],
-        more=max(len(turns["calls"]) - MOST_CALLS, 0),
+        tables=_on_page(_turn_tables(document)),
+        lang=lang,
+        calls=[_call(call, lang) for call in calls[:MOST_CALLS]],
+        more=max(len(calls) - MOST_CALLS, 0),
+        timing=_on_page(_timing(document)),
     )
 
 
-def timing_details(timing: Sequence[LiveTiming], width: int) -> list[str]:
-    """The timing of the calls of each system as lines of at most `width` columns."""
-    rows = [[str(each["calls"]), *cells(each["measures"])] for each in timing]
-    names = [each["system"] for each in timing]
-    return [TIMING, *_table(names, "calls", titles(), rows, width), *wrapped(note(), width)]
+def _on_page(tables: Iterable[_Table]) -> list[tuple[_Table, list[Row]]]:
+    return [(each, [(cell, row) for (_, cell), row in zip(each.names, each.rows, strict=True)]) for each in tables]
 
 
-def timing_section(timing: Sequence[LiveTiming]) -> str:
-    """The same as a section of the page."""
-    rows: list[Row] = [(Cell(each["system"], ""), [str(each["calls"]), *cells(each["measures"])]) for each in timing]
-    heads = ["system", "calls", *titles()]
-    return render("timing.html", PACKAGE, title=TIMING, rows=rows, heads=heads, note=note())
+def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
+    """What follows which act, and the acts by quarter of the call, of a document with turns."""
+    if "turns" not in document:
+        return
+    turns, acts = document["turns"], tags_of(document).names
+    if found := turns["follows"]:
+        names = [(_of(each, turns, each["act"]), Cell(each["act"], _of(each, turns))) for each in found]
+        rows = [[str(each["turns"]), *_percents(each["next"], acts), _percent(each["no_reply"])] for each in found]
+        yield _Table(FOLLOWS, names, ["act of A", "turns", *acts, NO_REPLY], rows, NOTE_OF_FOLLOWS)
+    if quarters := turns["quarters"]:
+        names = [
+            (
+                _of(each, turns, f"{each['side']} {each['quarter']}/4"),
+                Cell(f"{each['side']}, quarter {each['quarter']}", _of(each, turns)),
+            )
+            for each in quarters
+        ]
+        rows = [[str(each["turns"]), *_percents(each["acts"], acts)] for each in quarters]
+        yield _Table(QUARTERS, names, ["turns of", "turns", *acts], rows)
 
 
-def _follows(turns: TurnsJson, acts: Sequence[str]) -> Iterator[list[str]]:
-    for each in turns["follows"]:
-        yield [str(each["turns"]), *(_percent(each["next"][act]) for act in acts), _percent(each["no_reply"])]
-
-
-def _quarters(turns: TurnsJson, acts: Sequence[str]) -> Iterator[list[str]]:
-    for each in turns["quarters"]:
-        yield [str(each["turns"]), *(_percent(each["acts"].get(act)) for act in acts)]
+def _timing(document: ActsDocument) -> Iterator[_Table]:
+    """The timing of the calls of each system."""
+    if found := document.get("timing"):
+        rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
+        names = [(each["system"], Cell(each["system"], "")) for each in found]
+        yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
 
 
 def _of(row: WhatFollows | QuarterShares, turns: TurnsJson, what: str = "") -> str:
@@ -151,17 +160,8 @@ def _of(row: WhatFollows | QuarterShares, turns: TurnsJson, what: str = "") -> s
     return ", ".join(filter(None, (what, system, annotator)))
 
 
-def _table(
-    names: Sequence[str], count: str, heads: Sequence[str], rows: Sequence[Sequence[str]], width: int
-) -> list[str]:
-    groups = [
-        ColumnGroup("", [count], [columns(count)], [row[:1] for row in rows]),
-        *(
-            ColumnGroup("", [head], [columns(head)], [[row[place]] for row in rows])
-            for place, head in enumerate(heads, 1)
-        ),
-    ]
-    return table(names, groups, width)
+def _percents(shares: Mapping[str, float], acts: Sequence[str]) -> list[str]:
+    return [_percent(shares.get(act)) for act in acts]
 
 
 def _percent(share: float | None) -> str:
