@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta, Struct
 
 from fdbcore.types import Problem
 
 DETECTABLE: Final = "smallest detectable"
 """The column of the differences that so many cases can show, and the term that explains it."""
 
+Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
 Pooling: TypeAlias = Literal["mean", "median", "share", "rate", "difference", "trimmed mean"]
 
 
@@ -27,15 +30,15 @@ class Scored:
     told: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A measure of a suite, as a column of its scorecard.
+class Scale(Struct, frozen=True):
+    """A measure of a suite: registered once, a column of its scorecard.
 
-    direction: 1 if more is better, -1 if less is better, 0 if neither. main: whether it is shown first, with its
-    interval and SD. part: the title above columns that belong together. adds_to: the id of the scale that this one and
-    others like it sum to; none of them is below 0, and they are drawn as one bar. bounds: the least and the most that
-    it can be, where its axis ends; None for an axis that ends where the values do. pools: what its figures are of the
-    values of cases.
+    id, label: its name in documents and on screens. direction: 1 if more is better, -1 if less is better, 0 if neither.
+    main: whether it is shown first, with its interval and SD. part: the title above columns that belong together.
+    adds_to: the id of the scale that this one and others like it sum to; none of them is below 0, and they are drawn as
+    one bar. bounds: the least and the most that it can be, where its axis ends; None for an axis that ends where the
+    values do. pools: what its figures are of the values of items. compared: whether systems are compared by it.
+    meaning: what it is, in words. over: the items that have it. defect: what is known to be wrong with it.
     """
 
     id: str
@@ -48,49 +51,44 @@ class Scale:
     adds_to: str = ""
     bounds: tuple[float, float] | None = None
     pools: Pooling = "mean"
+    compared: bool = False
+    meaning: str = ""
+    over: str = ""
+    defect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value in the unit of its scale, the standard deviation over cases, and the two limits of its interval.
-
-    n: how many items the value is over; None if these are the cases of its row.
-    """
+class Figure(Struct, frozen=True):
+    """A measure over items, in the unit of its scale."""
 
     value: float | None
-    sd: float | None = None
-    interval: Sequence[float] | None = None
-    n: int | None = None
+    sd: Annotated[float | None, Meta(description="standard deviation of single values; null: says nothing")] = None
+    ci95: Interval = None
+    n: Annotated[int | None, Meta(description="how many values it is over; null: the items of its row")] = None
+    by: Annotated[str, Meta(description="which kind of clusters gave the interval; empty where there is one")] = ""
 
 
 NO_FIGURE: Final = Figure(None)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """The scores of one system under one condition, over n cases (None: not stated).
-
-    group: "system", or the kind of reference that systems are compared with ("ceiling", "baseline", "published"); of a
-    subset also "overall": the mean over subsets.
-    figures: by the ids of their scales. note: what the figures leave out or count as zero. subset: which cases these
-    are (of one topic, one task); empty for all cases of the condition.
-    """
+class ScoreRow(Struct, frozen=True):
+    """The scores of one system under one condition, over all its items or those of a subset."""
 
     condition: str
-    group: str
+    group: Annotated[str, Meta(description='"system", or what systems are seen beside: "ceiling", "baseline", ...')]
     system: str
-    n: int | None
-    figures: Mapping[str, Figure]
-    note: str = ""
-    subset: str = ""
+    n: Annotated[int | None, Meta(description="items; null: not stated")]
+    measures: dict[str, Figure]
+    note: Annotated[str, Meta(description="what is not in the figures, or counts as nothing")] = ""
+    subset: Annotated[str, Meta(description="which of the items these are; empty: all of the condition")] = ""
+    counts: Annotated[dict[str, int], Meta(description="of what else is known of them, such as silent ones")] = {}
 
     def figure(self, scale: Scale) -> Figure:
         """The figure of a scale; NO_FIGURE if it has none."""
-        return self.figures.get(scale.id, NO_FIGURE)
+        return self.measures.get(scale.id, NO_FIGURE)
 
     def n_of(self, scale: str) -> int | None:
-        """How many items the figure of a scale (its id) is over; None if that is not stated, or there is none."""
-        figure = self.figures.get(scale, NO_FIGURE)
+        """How many values the figure of a scale (its id) is over; None if that is not stated, or there is none."""
+        figure = self.measures.get(scale, NO_FIGURE)
         if figure.value is None:
             return None
         return self.n if figure.n is None else figure.n
@@ -101,44 +99,64 @@ class ScoreRow:
         return None if n == self.n else n
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
-
-    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard, None where
-    they leave it untested. detectable: the smallest true difference that n cases can show. needed: the fewest cases
-    with which the test can give a p below 1 - level; with fewer, there is nothing to detect. differing: in how many
-    cases the two differ; None where that is not known. clusters: how many recorded users the cases are turns of; None
-    where each case stands alone.
-    """
+class Difference(Struct, frozen=True):
+    """By how much system a exceeds system b in a measure, over the n items that both have."""
 
     condition: str
     a: str
     b: str
-    scale: str
+    measure: str
     n: int
-    value: float | None
-    interval: Sequence[float] | None
+    difference: float | None
+    ci95: Interval
     p: float | None
-    p_corrected: float | None
-    detectable: float | None = None
-    needed: int = 0
-    differing: int | None = None
-    clusters: int | None = None
+    p_corrected: Annotated[
+        float | None, Meta(description="for the family that `correction` names; null: not tested there")
+    ]
+    detectable: Annotated[
+        float | None, Meta(description="the least true difference that so many items are likely to show")
+    ] = None
+    needed: Annotated[int, Meta(description="the fewest items with which p can fall below 1 - level")] = 0
+    differing: Annotated[int | None, Meta(description="in how many items the two differ; null: not known")] = None
+    clusters: Annotated[
+        int | None, Meta(description="how many recorded users the items are turns of; null: each stands alone")
+    ] = None
+    by: Annotated[str, Meta(description="which kind of clusters gave the interval; empty where there is one")] = ""
 
     @property
     def is_equal(self) -> bool:
-        """Whether both systems are known to have the same value in every case."""
+        """Whether both systems are known to have the same value in every item."""
         return self.n > 0 and self.differing == 0
 
     def too_few(self, level: float) -> str:
-        """That its cases cannot reach p < 1 - level, in words; "" if they can."""
+        """That its items cannot reach p < 1 - level, in words; "" if they can."""
         count, what = (self.n, "pair") if self.clusters is None else (self.clusters, "recorded user")
         if count >= self.needed:
             return ""
         return (
             f"{count} {what}{'' if count == 1 else 's'} cannot reach p < {1 - level:.2g}; at least {self.needed} needed"
         )
+
+
+class PassesOfK(Struct, frozen=True):
+    """Passing in k trials: at least once (pass@k), every time (pass^k), over the items with k trials or more."""
+
+    k: int
+    n: int
+    pass_at_k: Figure
+    pass_all_k: Figure
+
+
+class Passes(Struct, frozen=True):
+    """How often a system passes items, over all of them or those of a subset."""
+
+    condition: str
+    system: str
+    subset: Annotated[str, Meta(description="empty: all of the condition")]
+    trials: Annotated[int, Meta(description="of which it is known whether they pass")]
+    passed: int
+    unknown: Annotated[int, Meta(description="trials of which it is not known; they are not among the others")]
+    by_k: list[PassesOfK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +198,10 @@ class PageWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A case to look at first. what: what it shows, such as the "most" or the "least". scale: the id of the scale."""
+    """A case to look at first. what: what it shows, such as the "most" or the "least". measure: the id of the scale."""
 
     what: str
-    scale: str
+    measure: str
     case: ScoredCase
 
 
@@ -249,7 +267,7 @@ class Scorecard:
 
     def better(self, one: Difference) -> str | None:
         """Which of the two systems is better, by the corrected p; None where it cannot be told, or neither is."""
-        direction = self.scale(one.scale).direction
-        if one.p_corrected is None or one.p_corrected >= 1 - self.level or not one.value or not direction:
+        direction = self.scale(one.measure).direction
+        if one.p_corrected is None or one.p_corrected >= 1 - self.level or not one.difference or not direction:
             return None
-        return one.a if (one.value > 0) == (direction > 0) else one.b
+        return one.a if (one.difference > 0) == (direction > 0) else one.b

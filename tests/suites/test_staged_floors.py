@@ -134,7 +134,7 @@ def test_the_scorecard_has_them_as_baselines_and_tells_what_is_left_out() -> Non
     (row,) = (row for row in found["rows"] if row["family"] is None)
     assert f"{row['recited']} of {row['goals']} goals that a reciter meets are left out" in made.rows[0].note
     reciter = made.rows[2]
-    assert (reciter.figures["goals_met"].value, reciter.n) == (0, len(briefs("builtin")))
+    assert (reciter.measures["goals_met"].value, reciter.n) == (0, len(briefs("builtin")))
     assert reciter.note == f"says all that the user has said so far; {row['recited']} of all {row['goals']} goals met"
     assert {"parrot", "reciter", "refusal", "all goals met"} <= set(made.shown_terms)
     assert all(f"{row.system}: " in screen(made, 100) for row in made.rows)

@@ -93,7 +93,7 @@ class TestOverall:
         assert row["measures"]["timing"]["mean"] == 6.5 / 8
         assert found["overall"][0]["measures"]["timing"]["mean"] == (1 + 0.25) / 2
         last = card(found).subsets[-1]
-        assert (last.subset, last.group, last.figures["timing"].value) == ("mean of families", "overall", 0.625)
+        assert (last.subset, last.group, last.measures["timing"].value) == ("mean of families", "overall", 0.625)
 
     def test_families_of_one_scenario_each_say_nothing_more_than_all_scenarios(self) -> None:
         cases = [case(f"{family}.1", {"timing": 0.5}) for family in ("daily", "safety")]
@@ -430,7 +430,7 @@ class TestMeansOfEvents:
         low, high = whole["turn_taking"]["ci95"] or (9, 0)
         assert low < 17 / 6 < high
         (row,) = (row for row in card(found).subsets if row.subset == "mean of events")
-        assert (row.system, row.group, row.figures["turn_taking"].value) == ("s", "overall", 17 / 6)
+        assert (row.system, row.group, row.measures["turn_taking"].value) == ("s", "overall", 17 / 6)
         lines = shown(found, 80)
         own_lines = lines[lines.index("slow examiner, mean of events") :]
         assert next(line for line in own_lines if line.startswith("s ")).split()[2] == "2.83"
@@ -479,7 +479,7 @@ class TestPublished:
             is_published = row.group == "published"
             assert row.condition.startswith("published ") is is_published
             assert ("published, not measured here" in beside.conditions[row.condition]) is is_published
-            assert not is_published or all(each.interval is None for each in row.figures.values())
+            assert not is_published or all(each.ci95 is None for each in row.measures.values())
         assert "published, not measured here" not in "\n".join(shown(without, 100))
 
     @pytest.mark.parametrize("width", [60, 80, 120])

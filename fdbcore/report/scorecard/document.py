@@ -50,8 +50,8 @@ def _measure(scale: Scale) -> types.Measure:
 
 
 def _figures(row: ScoreRow) -> Iterator[types.Row]:
-    for measure, figure in row.figures.items():
-        low, high = figure.interval or (None, None)
+    for measure, figure in row.measures.items():
+        low, high = figure.ci95 or (None, None)
         yield {
             "condition": row.condition,
             "group": row.group,
@@ -68,14 +68,14 @@ def _figures(row: ScoreRow) -> Iterator[types.Row]:
 
 
 def _difference(card: Scorecard, one: Difference) -> types.Difference:
-    low, high = one.interval or (None, None)
+    low, high = one.ci95 or (None, None)
     return {
         "condition": one.condition,
-        "measure": one.scale,
+        "measure": one.measure,
         "a": one.a,
         "b": one.b,
         "n": one.n,
-        "difference": one.value,
+        "difference": one.difference,
         "low": low,
         "high": high,
         "p": one.p,
@@ -88,8 +88,8 @@ def _difference(card: Scorecard, one: Difference) -> types.Difference:
 def _telling(one: Telling) -> types.Telling:
     return {
         "what": one.what,
-        "measure": one.scale,
-        "value": one.case.values[one.scale],
+        "measure": one.measure,
+        "value": one.case.values[one.measure],
         "condition": one.case.condition,
         "system": one.case.system,
         "id": one.case.id,

@@ -65,7 +65,7 @@ def figures(card: Scorecard) -> dict[str, str]:
 
 def has_intervals(rows: Sequence[ScoreRow]) -> bool:
     """Whether any of these rows has an interval to draw."""
-    return any(figure.interval for row in rows for figure in row.figures.values())
+    return any(figure.ci95 for row in rows for figure in row.measures.values())
 
 
 def swatch(part: int) -> str:
@@ -130,7 +130,7 @@ def _name(row: ScoreRow, y: float) -> str:
 
 def _panel(scale: Scale, rows: Sequence[ScoreRow], left: float) -> list[str]:
     figures = [row.figure(scale) for row in rows]
-    reached = [value for one in figures for value in (one.value, *(one.interval or ())) if value is not None]
+    reached = [value for one in figures for value in (one.value, *(one.ci95 or ())) if value is not None]
     low, high = scale.bounds or axis_limits(min(reached), max(reached))
     bottom = TOP + len(rows) * ROW_HEIGHT
 
@@ -157,8 +157,8 @@ def _mark(row: ScoreRow, figure: Figure, scale: Scale, at: Callable[[float], flo
     if figure.value is None:
         return text
     x, css, interval = at(figure.value), _mark_of(row.group), ""
-    if figure.interval:
-        low, high = (number(at(limit)) for limit in figure.interval)
+    if figure.ci95:
+        low, high = (number(at(limit)) for limit in figure.ci95)
         interval = f'<path class="interval {css}" d="M{low} {number(y)}H{high}"/>'
     shapes = {
         "system": f'<circle class="system" cx="{number(x)}" cy="{number(y)}" r="4.5"/>',

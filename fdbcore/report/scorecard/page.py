@@ -57,7 +57,7 @@ def page(
         conditions=[_condition(card, name) for name in card.conditions],
         pooled=_pooled(card),
         own_n_told=OWN_N,
-        has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.figures),
+        has_own_n=any(row.own_n(name) is not None for row in (*card.rows, *card.subsets) for name in row.measures),
         bars=[
             (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
             for whole in _wholes(card)
@@ -65,7 +65,7 @@ def page(
         legend=suite.legend(document),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
         difference_columns=[*DIFFERENCE_COLUMNS, *corrected, VERDICT],
-        differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
+        differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.measure])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
         section=suite.section(document),
         subsets=_subsets(card),
@@ -169,7 +169,7 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
         n = () if own_n is None else (f"n {own_n}",)
         if scale.main:
             sd = () if figure.sd is None else (f"SD {value_text(figure.sd, scale)}",)
-            span = span_text(figure.interval, scale) if figure.interval else ""
+            span = span_text(figure.ci95, scale) if figure.ci95 else ""
             yield Cell(text, span, is_strong=True, further=(*sd, *n))
         else:
             yield Cell(text, further=n)
@@ -179,7 +179,7 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
     """The parts of a value as a bar, with marks for the ceiling and the baselines of its condition."""
     if row.figure(whole).value is None:
         return ""
-    found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
+    found = [one.measures[whole.id].value or 0.0 for one in card.rows if whole.id in one.measures]
     parts = [BarPart(scale.label, row.figure(scale).value or 0.0) for scale in _parts(card, whole)]
     marks = {
         one.system: (one.group, value)
@@ -196,16 +196,16 @@ def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
 def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]:
     """Its title, what it is, and its picture."""
     telling = card.telling[number]
-    scale, case = card.scale(telling.scale), telling.case
+    scale, case = card.scale(telling.measure), telling.case
     title = f"{telling.what} {scale.label}: {value_text(case.values[scale.id], scale)}"
     picture = suite.picture(case)
     return title, f"{case.system}, {case.id}" + ("" if picture else f": {case.text}"), picture
 
 
 def _difference(card: Scorecard, one: Difference) -> Row:
-    scale = card.scale(one.scale)
+    scale = card.scale(one.measure)
     ps = p_value(one.p), p_value(one.p_corrected)
-    found = [value_text(one.value, scale), span_text(one.interval, scale), *ps]
+    found = [value_text(one.difference, scale), span_text(one.ci95, scale), *ps]
     found += [value_text(one.detectable, scale)] if card.shows_detectable else []
     better = card.better(one)
     undecided = "no difference" if one.is_equal else "cannot be told" if scale.direction else NONE

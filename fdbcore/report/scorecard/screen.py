@@ -27,7 +27,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
         [line for text in warnings for line in wrapped(text, width, 3)],
         [line for text in card.statements for line in wrapped(text, width, 2)],
         *(block for condition in card.conditions for block in _condition(card, condition, width)),
-        [_telling(one, card.scale(one.scale), width) for one in card.telling],
+        [_telling(one, card.scale(one.measure), width) for one in card.telling],
         *more,
         [line for text in (*_own_n_told(card), *card.notes) for line in wrapped(text, width)],
         list(problem_lines(card.problems, width)),
@@ -47,7 +47,7 @@ def _condition(card: Scorecard, condition: str, width: int) -> Iterator[list[str
 
 
 def _own_n_told(card: Scorecard) -> Iterator[str]:
-    if any(row.own_n(name) is not None for row in card.rows for name in row.figures):
+    if any(row.own_n(name) is not None for row in card.rows for name in row.measures):
         yield OWN_N
 
 
@@ -103,7 +103,7 @@ def _heads(scales: Sequence[Scale]) -> list[str]:
 
 def _with_interval(row: ScoreRow, scale: Scale) -> str:
     figure = row.figure(scale)
-    return f"{number_text(figure.value, scale)} {interval_text(figure.interval, scale=scale):>11}"
+    return f"{number_text(figure.value, scale)} {interval_text(figure.ci95, scale=scale):>11}"
 
 
 def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
@@ -137,21 +137,21 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         yield from wrapped(f"{fitted(a, NAME_COLUMNS)} - {fitted(b, NAME_COLUMNS)}", width, 2)
         cells = [
             [
-                f"{number_text(one.value, scale, '+')} {interval_text(one.interval, '+', scale):>13}",
+                f"{number_text(one.difference, scale, '+')} {interval_text(one.ci95, '+', scale):>13}",
                 p_value(one.p),
                 p_value(one.p_corrected),
             ]
             for one in own
-            for scale in [card.scale(one.scale)]
+            for scale in [card.scale(one.measure)]
         ]
         groups = [
             ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
             ColumnGroup("", ["difference [95 %]", "p", card.correction], [20, 5, 5], cells),
         ]
         if any(one.detectable is not None for one in own):
-            seen = [[number_text(one.detectable, card.scale(one.scale))] for one in own]
+            seen = [[number_text(one.detectable, card.scale(one.measure))] for one in own]
             groups.append(ColumnGroup("", ["detectable"], [10], seen))
-        yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)
+        yield from table([f"  {card.scale(one.measure).label}" for one in own], groups, width)
     for few in dict.fromkeys(filter(None, (one.too_few(card.level) for one in compared))):
         yield from wrapped(few, width, 2)
 

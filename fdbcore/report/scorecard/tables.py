@@ -77,7 +77,7 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
         figure = row.figure(scale)
         yield value_text(figure.value, scale)
         if scale.main:
-            limits = [value_text(limit, scale) for limit in figure.interval or ()]
+            limits = [value_text(limit, scale) for limit in figure.ci95 or ()]
             if has_sd(card.rows, scale):
                 yield value_text(figure.sd, scale)
             yield f"[{', '.join(limits)}]" if limits else NONE
@@ -104,6 +104,6 @@ def rows_csv(card: Scorecard) -> str:
     rows = []
     for row in (*card.rows, *card.subsets):
         figures = [(row.n_of(scale.id), row.figure(scale)) for scale in card.scales]
-        values = [value for n, one in figures for value in (one.value, one.sd, *(one.interval or (None, None)), n)]
+        values = [value for n, one in figures for value in (one.value, one.sd, *(one.ci95 or (None, None)), n)]
         rows.append([row.condition, row.group, row.system, row.subset, row.n, row.note, *values])
     return csv_text(columns, rows)

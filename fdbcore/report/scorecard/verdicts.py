@@ -20,7 +20,7 @@ def verdicts(card: Scorecard, condition: str, systems: Sequence[str]) -> Iterato
         yield from _of_two(card, compared)
         return
     first = next((scale for scale in card.scales if scale.main and scale.direction), None)
-    told = [(card.better(one), {one.a, one.b}) for one in compared if first is not None and one.scale == first.id]
+    told = [(card.better(one), {one.a, one.b}) for one in compared if first is not None and one.measure == first.id]
     losers = {
         system: [each for each in systems if each != system and (system, {system, each}) in told] for system in systems
     }
@@ -45,9 +45,9 @@ def _of_two(card: Scorecard, compared: Sequence[Difference]) -> Iterator[str]:
 
 
 def _measured(card: Scorecard, one: Difference) -> str:
-    scale = card.scale(one.scale)
+    scale = card.scale(one.measure)
     unit = "points" if scale.unit == "%" else scale.unit
-    by = f"{number_text(abs(one.value or 0.0), scale)} {unit}".strip()
+    by = f"{number_text(abs(one.difference or 0.0), scale)} {unit}".strip()
     return f"{scale.label} (by {by}, p {p_value(one.p_corrected)})"
 
 

@@ -75,7 +75,7 @@ def card(document: V3Document) -> Scorecard:
     published = [] if beside is None else list(published_rows(beside))
     rows = [row for group in document["groups"] for row in _rows(group)]
     rows += [row for row in published if not row.subset]
-    known = {name for row in rows for name, figure in row.figures.items() if figure.value is not None}
+    known = {name for row in rows for name, figure in row.measures.items() if figure.value is not None}
     found = Scorecard(
         "Full-Duplex-Bench v3: tools under disfluency",
         [scale for scale in SCALES if scale.id in known],

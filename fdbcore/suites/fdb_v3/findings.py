@@ -21,7 +21,7 @@ def findings(card: Scorecard, document: V3Document) -> Iterator[str]:
     for group in document["groups"]:
         place = f"{group['condition']}: " if len(document["groups"]) > 1 else ""
         rows = [row for row in card.rows if row.condition == group["condition"]]
-        rows.sort(key=lambda row: row.figures["passed"].value or 0.0, reverse=True)
+        rows.sort(key=lambda row: row.measures["passed"].value or 0.0, reverse=True)
         result = [
             _passing(rows, document),
             *(_least_p(document, group) or verdicts(card, group["condition"], [row.system for row in rows])),
@@ -33,7 +33,7 @@ def findings(card: Scorecard, document: V3Document) -> Iterator[str]:
 def _passing(rows: Sequence[ScoreRow], document: V3Document) -> str:
     """ "right passes 40 of 40 recordings, stale 32 of 40."."""
     what = "trials" if any(item["trial"] > 1 for item in document["items"]) else "recordings"
-    counts = [(row.system, row.figures["passed"].value or 0.0, row.n_of("passed") or 0) for row in rows]
+    counts = [(row.system, row.measures["passed"].value or 0.0, row.n_of("passed") or 0) for row in rows]
     told = [f"{round(share * n):,} of {n:,}" for _, share, n in counts]
     first, *others = (row.system for row in rows)
     beside = (f", {system} {text}" for system, text in zip(others, told[1:], strict=True))

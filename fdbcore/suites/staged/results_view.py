@@ -105,7 +105,7 @@ def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
     found = card(document)
     shown = [row for row in found.subsets if row.group in ("system", "published")]
     for name, speed in product(SCALES.values(), ("slow", "fast")):
-        rows = [row for row in shown if name in row.figures and speed in row.condition]
+        rows = [row for row in shown if name in row.measures and speed in row.condition]
         families, scale = list(dict.fromkeys(row.subset for row in rows)), found.scale(name)
         by_system: dict[str, list[ScoreRow]] = {}
         for row in rows:
@@ -120,9 +120,9 @@ def _beside_published(document: StagedDocument, width: int) -> Iterator[str]:
 
 def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
     """The figure of a family, with its interval if it has one."""
-    figure = next((row.figures[scale.id] for row in rows if row.subset == family), NO_FIGURE)
+    figure = next((row.measures[scale.id] for row in rows if row.subset == family), NO_FIGURE)
     text = number_text(figure.value, scale)
-    return f"{text} {interval_text(figure.interval)}" if figure.interval else text
+    return f"{text} {interval_text(figure.ci95)}" if figure.ci95 else text
 
 
 def _passes(document: StagedDocument, width: int) -> Iterator[str]:

@@ -230,7 +230,7 @@ def _rows(document: ActsDocument, of: ScoredSet, annotator: str) -> list[ScoreRo
 
 
 def _place(row: ScoreRow) -> tuple[int, float]:
-    wed = row.figures["wed"].value
+    wed = row.measures["wed"].value
     return KINDS.index(row.group), float("inf") if wed is None else wed
 
 

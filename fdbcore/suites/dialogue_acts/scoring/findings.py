@@ -90,7 +90,7 @@ def _named(system: str) -> str:
 
 
 def _wed(row: ScoreRow) -> Figure:
-    return row.figures.get("wed", NO_FIGURE)
+    return row.measures.get("wed", NO_FIGURE)
 
 
 def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
@@ -109,8 +109,8 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
     """systems: the systems of one condition, the one with the smallest distance first."""
     best, condition = systems[0].system, systems[0].condition
     own = [one for one in card.differences if one.condition == condition and best in (one.a, one.b)]
-    by_wed = [one for one in own if one.scale == "wed" and one.n]
-    apart = [_other(one, best) for one in own if one.scale == "wed" and not one.n]
+    by_wed = [one for one in own if one.measure == "wed" and one.n]
+    apart = [_other(one, best) for one in own if one.measure == "wed" and not one.n]
     beaten = [one for one in by_wed if card.better(one) == best]
     if len(beaten) == len(by_wed) == 1:
         yield (
@@ -134,7 +134,7 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
             f"{ahead} But no record is scored both for {_named(best) if alike else 'it'} and for "
             f"{', '.join(map(_named, apart))}, so they cannot be compared."
         )
-    yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])
+    yield from _other_way(card, best, [one for one in own if one.measure == "wlcs" and one.n])
 
 
 def _undecided(one: Difference, card: Scorecard) -> str:
@@ -147,13 +147,13 @@ def _undecided(one: Difference, card: Scorecard) -> str:
             f"distance (WED) from the reference replies. So these {what}s do not show how great a difference would be "
             "found."
         )
-    ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
+    ahead, other = (one.a, one.b) if (one.difference or 0) < 0 else (one.b, one.a)
     text = f"Nobody can tell from {records} whether {_named(ahead)} or {_named(other)} answers better. "
     if _is_0(one):
         text += f"Their mean distances (WED) from the reference replies differ by {_by(one)}."
     else:
         text += f"The first is nearer to the reference replies: its distance (WED) is lower by {_by(one)}."
-    if one.interval and min(one.interval) * max(one.interval) > 0:
+    if one.ci95 and min(one.ci95) * max(one.ci95) > 0:
         made = counted(len(card.differences), "comparison")
         text += f" But corrected for the {made} made here, p is {p_value(one.p_corrected)}."
     if few := one.too_few(card.level):
@@ -170,12 +170,12 @@ def _each(records: str, n: int) -> str:
 
 def _is_0(one: Difference) -> bool:
     """Whether a difference is shown as 0."""
-    return mean(abs(one.value or 0.0)) == mean(0.0)
+    return mean(abs(one.difference or 0.0)) == mean(0.0)
 
 
 def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> Iterator[str]:
     """A reply of one act can have all of the weighted LCS, so that measure may prefer the other system."""
-    ahead = [one for one in compared if one.value and not _is_0(one) and (one.value > 0) != (one.a == best)]
+    ahead = [one for one in compared if one.difference and not _is_0(one) and (one.difference > 0) != (one.a == best)]
     if ahead:
         others = "; ".join(
             f"{_named(_other(one, best))} is ahead of {_named(best)} by {_by(one)}"
@@ -190,8 +190,8 @@ def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> It
 
 def _by(one: Difference) -> str:
     """By how much the better system is ahead: a difference above 0, whatever the order of the two."""
-    value = one.value or 0.0
-    limits = one.interval and (one.interval if value > 0 else [-one.interval[1], -one.interval[0]])
+    value = one.difference or 0.0
+    limits = one.ci95 and (one.ci95 if value > 0 else [-one.ci95[1], -one.ci95[0]])
     interval = f"95 % interval {span(limits)}, " if limits else ""
     return f"{mean(abs(value))} ({interval}n = {one.n})"
 

@@ -1,0 +1,4 @@
+"""The figures of a benchmark: a suite hands over items, and they are pooled, compared and counted as passing here.
+
+May import: stats.
+"""
