@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs, to_builtins
+
 from fdbcore.analysis.corpus import Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.models.cache import KeptModel
@@ -37,10 +39,10 @@ from fdbcore.suites.dialogue_acts.models.content_judge import (
 )
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
-from fdbcore.suites.dialogue_acts.page.words import ENGLISH, check_language
+from fdbcore.suites.dialogue_acts.page.words import check_language
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.document import document, read
 from fdbcore.suites.dialogue_acts.sets import GENERATED, RECORDS, SHIPPED, RecordSet, read_sets, sets_of_runs
 from fdbcore.suites.dialogue_acts.turns.calls import user_of
 from fdbcore.suites.dialogue_acts.turns.scores import (
@@ -68,9 +70,7 @@ def score(
     hears = None if job.recogniser is None else Tally(job.recogniser.name, job.recogniser)
     job = replace(job, recogniser=hears, out=out, jobs=jobs or DEFAULT_REQUESTS, show=show)
     scored = (score_turns if options["turns"] else _score_replies)(paths, job)
-    content, told = dict(scored.document), list(scored.told)
-    if options["page_language"] != ENGLISH:
-        content["page_language"] = options["page_language"]
+    content, told = {**scored.document, "page_language": options["page_language"]}, list(scored.told)
     if hears is not None:
         content["heard_with"] = heard = hears.heard()
         told.insert(0, hearing_took(heard))
@@ -89,11 +89,10 @@ def _score_replies(paths: Sequence[Path], job: ScoringJob) -> Scored:
     settings = ScoringSettings.of(job.options)
     content = document(sets, responses, problems, settings, job.options["published"], used)
     calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
-    if timing := list(live_timing(calls)):
-        content["timing"] = timing
-    judged = judge_content(content, sets, responses, settings, job)
-    files = {ANNOTATIONS: jsonl(responses), **paper_files(clean(content))}
-    return Scored(content, files, [*all_took(used), *again, *judged])
+    content, judged = judge_content(content, sets, responses, settings, job)
+    made = to_builtins(structs.replace(content, timing=list(live_timing(calls))))
+    files = {ANNOTATIONS: jsonl(responses), **paper_files(read(clean(made)))}
+    return Scored(made, files, [*all_took(used), *again, *judged])
 
 
 def material(

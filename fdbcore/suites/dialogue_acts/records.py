@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, NotRequired, Self, TypeAlias, TypedDict, TypeVar
+from typing import Annotated, Any, Final, NotRequired, Self, TypedDict, TypeVar
 
 from msgspec import Meta
 
@@ -33,15 +33,6 @@ SUM_TOLERANCE: Final = 0.01
 
 ROUNDING: Final = 1e-9
 """What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
-
-Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
-
-
-class LeftOut(TypedDict):
-    """What was left out, and why."""
-
-    where: str
-    reason: str
 
 
 class ActJson(TypedDict):
@@ -289,11 +280,6 @@ def parse_steps(
         raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
     scaled = tuple(replace(step, importance=step.importance / total) for step in steps)
     return scaled, round(total, 9)
-
-
-def left_out(problems: Iterable[Problem]) -> list[LeftOut]:
-    """The problems as a document has them."""
-    return [{"where": each.where, "reason": each.reason} for each in problems]
 
 
 def steps_json(steps: Iterable[Step], text: str | None = None) -> list[ActJson]:

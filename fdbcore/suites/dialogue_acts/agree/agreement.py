@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
+from msgspec import to_builtins
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import estimates, problem_lines
+from fdbcore.results.document import LeftOut, left_out
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
@@ -19,10 +21,7 @@ from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
-    Interval,
-    LeftOut,
     Response,
-    left_out,
     read_records,
     read_responses,
 )
@@ -30,6 +29,7 @@ from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, Act
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, packed, score_pairs
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
+from fdbcore.types.scorecard import Interval
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
 NAMES: Final = {
@@ -180,7 +180,7 @@ def agreement(
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
-        "problems": left_out(dict.fromkeys((*problems, *alone))),
+        "problems": to_builtins(left_out(dict.fromkeys((*problems, *alone)))),
     }
 
 
@@ -256,7 +256,7 @@ def agreement_screen(content: ActsAgreement, width: int) -> str:
     )
 
 
-def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[LeftOut], width: int) -> str:
+def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[Any], width: int) -> str:
     """The blocks, the legend and the problems, with an empty line between them."""
     last = [wrapped(legend, width), problem_lines([Problem(**each) for each in problems], width)]
     return "\n\n".join(filter(None, ("\n".join(block) for block in (*blocks, *last))))

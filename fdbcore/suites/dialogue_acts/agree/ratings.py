@@ -15,35 +15,36 @@ measure can hardly go with people better than people do.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 
 from fdbcore.analysis.rater_groups import rater_groups
 from fdbcore.errors import SettingsError
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import compared, estimates
+from fdbcore.results.document import LeftOut, left_out
 from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import columns_of, rated_rows
 from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, pearson, spearman
 from fdbcore.suites.dialogue_acts.agree.agreement import AgreementMeasure, measure_json, screen_of
-from fdbcore.suites.dialogue_acts.records import LeftOut, left_out
-from fdbcore.suites.dialogue_acts.scoring.comparison import Clusters
-from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA, ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
 from fdbcore.types import Problem
 
 SCHEMA: Final = "fdbcore.acts_ratings/1"
+EARLIER: Final = "fdbcore.dialogue_acts/1"
+"""The schema of earlier scores, whose items have the same form."""
 NEEDED: Final = ("id", "system", "rater", "rating")
 PEOPLE: Final = "people"
 RatedMeasure: TypeAlias = Literal["wlcs", "wed", "f1"]
@@ -89,7 +90,7 @@ class ReplyComparison(TypedDict):
     raters: Annotated[list[str], Meta(description="'people' is the mean of all who rated a reply")]
     n: Annotated[int, Meta(description="replies that have both; of more than two people, that two have rated")]
     records: int
-    clusters: NotRequired[Clusters]
+    clusters: NotRequired[Annotated[int, Meta(description="recorded users of turns, which intervals resample")]]
     pearson: Annotated[AgreementMeasure | None, Meta(description="null: there are more than two raters")]
     spearman: AgreementMeasure | None
     alpha: Annotated[AgreementMeasure | None, Meta(description="Krippendorff's, interval scale; null for a measure")]
@@ -112,13 +113,13 @@ def holds_ratings(path: Path) -> bool:
     return {*NEEDED} <= {*columns_of(path)}
 
 
-def read_ratings(paths: Sequence[Path], scores: ActsDocument) -> tuple[list[ReplyRater], list[Problem]]:
+def read_ratings(paths: Sequence[Path], items: Iterable[ItemJson]) -> tuple[list[ReplyRater], list[Problem]]:
     """The people in some tables. A row that cannot be used, or whose reply has no score, is a problem.
 
     SettingsError for a table that cannot be read, and for a rater who rated a reply twice, and differently.
     """
     scored: dict[tuple[str, str], set[str]] = {}
-    for item in scores["items"]:
+    for item in items:
         if item["kind"] == "system":
             scored.setdefault((item["id"], item["system"]), set()).add(item["set"])
     people: dict[str, ReplyRater] = {}
@@ -171,7 +172,7 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Repl
     """
     tables = [path for path in paths if holds_ratings(path)]
     scores = _scores([path for path in paths if path not in tables])
-    people, problems = read_ratings(tables, scores)
+    people, problems = read_ratings(tables, scores["items"])
     if not people:
         reason = f" ({problems[0].where}: {problems[0].reason})" if problems else ""
         raise SettingsError(f"expected ratings of replies that are scored, got none{reason}")
@@ -179,12 +180,12 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Repl
         "schema": SCHEMA,
         "raters": [{"name": each.name, "replies": len(each.marks)} for each in people],
         "comparisons": list(_comparisons(scores, people, show)),
-        "problems": left_out(problems),
+        "problems": to_builtins(left_out(problems)),
     }
 
 
-def _scores(paths: Sequence[Path]) -> ActsDocument:
-    found = [(path, kept_scores(path, DOCUMENT_SCHEMA)) for path in paths]
+def _scores(paths: Sequence[Path]) -> Mapping[str, Any]:
+    found = [(path, kept_scores(path, DOCUMENT_SCHEMA) or kept_scores(path, EARLIER)) for path in paths]
     for path, content in found:
         if content is None:
             raise SettingsError(
@@ -193,14 +194,14 @@ def _scores(paths: Sequence[Path]) -> ActsDocument:
             )
     if len(found) != 1:
         raise SettingsError(f"expected the scores that were rated, once, got {len(found)} beside the ratings")
-    scores = cast("ActsDocument", found[0][1])
-    if "turns" in scores and any("recorded_user" not in item for item in scores["items"]):
+    scores = found[0][1] or {}
+    if scores.get("turns") and any("recorded_user" not in item for item in scores["items"]):
         raise SettingsError(f"{found[0][0]}: expected the recorded user of each turn, got none: score the turns again")
     return scores
 
 
 def _comparisons(
-    scores: ActsDocument, people: Sequence[ReplyRater], show: Callable[[str], None]
+    scores: Mapping[str, Any], people: Sequence[ReplyRater], show: Callable[[str], None]
 ) -> Iterator[ReplyComparison]:
     """By set: people with each other; then by annotator, measure and system: the measure with people."""
     for of in (one["name"] for one in scores["sets"]):

@@ -9,13 +9,14 @@ from fdbcore.report.format import judging_took
 from fdbcore.report.html.templates import render, static
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
-from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
+from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
 from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone
 from fdbcore.suites.dialogue_acts.page.picture import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean
+from fdbcore.suites.dialogue_acts.scoring.comparison import condition_of
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
-from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
 
 OPEN: Final = 2  # diagnoses; the others are folded
@@ -23,12 +24,13 @@ MOST: Final = 6  # acts in a list
 LARGEST: Final = 3  # on the screen
 
 
-def details(document: ActsDocument, width: int) -> list[list[str]]:
+def details(document: Mapping[str, Any], width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    blocks = turn_view.details(document, width)
-    if "judging" in document:
-        blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
-    return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
+    found = read(document)
+    blocks = turn_view.details(found, width)
+    if found.judging:
+        blocks.append(list(wrapped(judging_took(found.judging, "these replies"), width)))
+    return [*blocks, *filter(None, [list(_diagnoses(found.diagnosis, width))])]
 
 
 def style() -> str:
@@ -36,22 +38,23 @@ def style() -> str:
     return style_of_drawings() + static("section.css", PACKAGE)
 
 
-def legend(document: ActsDocument) -> str:
+def legend(document: Mapping[str, Any]) -> str:
     """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
 
     Signs are the acts with their colours, and what happened to them.
     """
-    acts = [(act["name"], "", act["colour"]) for act in tags_of(document).acts]
+    acts = [(act["name"], "", act["colour"]) for act in document["tag_set"]["acts"]]
     signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
     return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
 
-def section(document: ActsDocument) -> str:
+def section(document: Mapping[str, Any]) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
-    turns = turn_view.section(document) if "turns" in document or "timing" in document else ""
-    if "turns" in document and not document["rows"]:
+    read_document = read(document)
+    turns = turn_view.section(read_document) if read_document.turns or read_document.timing else ""
+    if read_document.turns and not read_document.rows:
         return turns
-    several = several_conditions(document)
+    several, tags = several_conditions(read_document), parsed(read_document.tag_set)
     return turns + render(
         "section.html",
         PACKAGE,
@@ -60,29 +63,29 @@ def section(document: ActsDocument) -> str:
                 "system": name_of(found),
                 "is_open": number < OPEN,
                 "place": f"{found['set']}, {found['annotator']}" if several else "",
-                "drawn": confusion(found, tags_of(document)),
+                "drawn": confusion(found, tags),
                 "lists": [
-                    _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
+                    _ranked(PARTS[part].capitalize(), _total(read_document, found, part), weights)
                     for part, weights in _errors(found, "{predicted} instead of {reference}").items()
                 ],
             }
-            for number, found in enumerate(document["diagnosis"])
+            for number, found in enumerate(read_document.diagnosis)
         ],
     )
 
 
-def figures(document: ActsDocument) -> dict[str, str]:
+def figures(document: Mapping[str, Any]) -> dict[str, str]:
     """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
 
     Of several sets, the examples of set N are case-KIND-N.svg.
     """
-    found, tags = {}, tags_of(document)
-    places = {of["name"]: number for number, of in enumerate(document["sets"], 1)}
-    for case in document["cases"]:
-        item = document["items"][case["item"]]
+    given, found = read(document), {}
+    tags, places = parsed(given.tag_set), {of.name: number for number, of in enumerate(given.sets, 1)}
+    for case in given.cases:
+        item = given.items[case["item"]]
         of = f"-{places[item['set']]}" if len(places) > 1 else ""
-        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(document, item["set"]), tags))
-    for nth, diagnosis in enumerate(document["diagnosis"], 1):
+        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(given, item["set"]), tags))
+    for nth, diagnosis in enumerate(given.diagnosis, 1):
         found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, tags))
     return found
 
@@ -105,11 +108,9 @@ def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
     """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
-    rows = (row for row in document["rows"] if row["weights"] == "given" and row["set"] == found["set"])
+    place = condition_of(found["set"], found["annotator"]), name_of(found), ""
     return next(
-        row["measures"][measure]["mean"]
-        for row in rows
-        if (row["system"], row["annotator"]) == (found["system"], found["annotator"])
+        row.measures[measure].value for row in document.rows if (row.condition, row.system, row.subset) == place
     )
 
 

@@ -26,9 +26,9 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
 ALWAYS_INFORM: Final = "always Inform"
-MOST_FREQUENT: Final = "most frequent sequence"
-BEST_CONSTANT: Final = "best constant sequence"
-SHUFFLED: Final = "shuffled references"
+MOST_FREQUENT: Final = "most frequent"
+BEST_CONSTANT: Final = "best constant"
+SHUFFLED: Final = "shuffled"
 PAIRS: Final = 1_000_000
 """Up to this many pairs of records, all pairs are scored for the shuffled references; above it, a sample."""
 

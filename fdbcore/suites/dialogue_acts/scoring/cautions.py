@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -13,8 +13,9 @@ from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
-from fdbcore.suites.dialogue_acts.scoring.comparison import ComparisonJson, RowJson
+from fdbcore.suites.dialogue_acts.scoring.comparison import Compared
 from fdbcore.suites.dialogue_acts.sets import RecordSet
+from fdbcore.types.scorecard import ScoreRow
 
 NOBODY: Final = "nobody"
 """The annotator of a system that has no annotated reply."""
@@ -25,22 +26,25 @@ RANKING_DIFFERENCE: Final = 0.05
 def cautions(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    rows: Sequence[RowJson],
-    compared: Sequence[ComparisonJson],
+    rows: Mapping[str, Mapping[str, Sequence[ScoreRow]]],
+    compared: Sequence[Compared],
 ) -> list[str]:
-    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
+    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons.
+
+    rows: of each set, by annotator.
+    """
     labelled = _annotated(sets, responses)
     sets = [of for of in sets if of.records]  # turns of calls need no good replies
     return [
-        *(text for of in sets for text in _too_small(of, rows, compared)),
-        *(text for of in sets for text in _no_ceiling(of, rows)),
-        *(text for of in sets for text in _above_ceiling(of, rows)),
+        *(text for of in sets for text in _too_small(of, rows[of.name], compared)),
+        *(text for of in sets for text in _no_ceiling(of, rows[of.name])),
+        *(text for of in sets for text in _above_ceiling(of, rows[of.name])),
         *(text for name, own in labelled.items() for text in _importances(name, [annotation for _, annotation in own])),
         *(text for name, own in labelled.items() for text in _quotes(name, own)),
     ]
 
 
-def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[ComparisonJson]) -> Iterator[str]:
+def _too_small(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]], compared: Sequence[Compared]) -> Iterator[str]:
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
     If there is only one system, or none differ, their own scores are used: their spread is that of differences between
@@ -48,10 +52,11 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
     system alone does not show how far these spread.
     """
     n, what = (len(of.records), "record") if of.clusters is None else (1 + max(of.clusters), "recorded user")
-    sd = max((one["sd"] or 0.0 for one in compared if (one["set"], one["measure"]) == (of.name, "wlcs")), default=0.0)
+    own = [one.spread for one in compared if (one.set, one.difference.measure) == (of.name, "wlcs")]
+    sd = max((spread or 0.0 for spread in own), default=0.0)
     if not sd and of.clusters is None:
-        own = (row["measures"]["wlcs"] for row in rows if (row["set"], row["kind"]) == (of.name, "system"))
-        sd = max((measure["sd"] or 0.0 for measure in own), default=0.0)
+        systems = [row.measures for found in rows.values() for row in found if row.group == "system"]
+        sd = max((row[name].sd or 0.0 for row in systems for name in ("wlcs", "uniform_wlcs")), default=0.0)
     detectable = detectable_difference(sd, n)
     if n < FEWEST_ITEMS:
         yield f"{of.name}: {counted(n, what)} {'is' if n == 1 else 'are'} too few for any comparison"
@@ -64,28 +69,23 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
         )
 
 
-def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+def _no_ceiling(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]]) -> Iterator[str]:
     """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
-    kinds: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        if row["set"] == of.name and row["annotator"] is not None:
-            kinds[row["annotator"]].add(row["kind"])
-    for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
+    for annotator in (name for name, own in rows.items() if "ceiling" not in {row.group for row in own}):
         whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
         yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
 
 
-def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+def _above_ceiling(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]]) -> Iterator[str]:
     """A warning for each system that is nearer to the references than their own second annotation is."""
-    own = [row for row in rows if row["set"] == of.name and row["weights"] == "given"]
-    means = {(row["annotator"], row["system"], row["kind"]): row["measures"]["wed"]["mean"] for row in own}
-    for (annotator, _, kind), ceiling in means.items():
-        for (theirs, system, other), wed in means.items():
-            is_above = wed is not None and ceiling is not None and wed < ceiling
-            if kind == "ceiling" and other == "system" and theirs == annotator and is_above:
+    for annotator, own in rows.items():
+        ceiling = next((row.measures["wed"].value for row in own if row.group == "ceiling"), None)
+        for row in own if ceiling is not None else ():
+            wed = row.measures["wed"].value
+            if row.group == "system" and wed is not None and wed < ceiling:
                 yield (
-                    f"{of.name}: {system} has a smaller WED than the ceiling: the annotations of {annotator} vary more "
-                    "than this system differs"
+                    f"{of.name}: {row.system} has a smaller WED than the ceiling: the annotations of {annotator} vary "
+                    "more than this system differs"
                 )
 
 

@@ -5,20 +5,23 @@ Everything is computed from the `items` of a document.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Annotated, Final, TypedDict
 
 import numpy as np
 from msgspec import Meta
 
 from fdbcore.suites.dialogue_acts.page.words import steps_of
+from fdbcore.suites.dialogue_acts.scoring.comparison import condition_of
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, ItemJson, Kind
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
+from fdbcore.types.scorecard import Figure, ScoreRow
 
 CASES: Final = ("insertion", "deletion", "substitution", "smallest")
 """The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
+TOPICAL: Final = ("wed", "wlcs")
+"""The measures by topic."""
 
 
 class CaseJson(TypedDict):
@@ -36,15 +39,6 @@ class SwapJson(TypedDict):
     weight: float
 
 
-class TopicScores(TypedDict):
-    """The scores of one topic."""
-
-    topic: str
-    n: int
-    wlcs: float
-    wed: float
-
-
 class Diagnosis(TypedDict):
     """The errors of one system, as one annotator labels its replies."""
 
@@ -53,7 +47,6 @@ class Diagnosis(TypedDict):
     missing: dict[str, float]
     redundant: dict[str, float]
     swapped: list[SwapJson]
-    topics: list[TopicScores]
     set: str
     system: str
     annotator: str
@@ -61,19 +54,18 @@ class Diagnosis(TypedDict):
 
 
 def diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagnosis]:
-    """For each system and annotator, which acts the replies lack, add and swap, as weight per reply, and the scores by
-    topic.
+    """For each system and annotator, which acts the replies lack, add and swap, as weight per reply.
 
     items: those of one system and annotator stand together. acts: the names of the tag set.
     """
     none = len(acts)
     for (of, system, annotator), found in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
         own = list(found)
-        matrix = _act_matrix(own, acts)
+        matrix = _act_matrix(own, acts).tolist()
         swapped: list[SwapJson] = [
-            {"reference": acts[r], "predicted": acts[p], "weight": matrix[r, p]}
-            for r, p in np.argwhere(matrix[:none, :none] > 0).tolist()
-            if r != p
+            {"reference": acts[r], "predicted": acts[p], "weight": matrix[r][p]}
+            for r, p in product(range(none), repeat=2)
+            if r != p and matrix[r][p] > 0
         ]
         yield {
             "set": of,
@@ -81,11 +73,10 @@ def diagnoses(items: Sequence[ItemJson], acts: Sequence[str]) -> Iterator[Diagno
             "annotator": annotator,
             "kind": own[0]["kind"],
             "acts": [*acts, NO_ACT],
-            "matrix": matrix.tolist(),
-            "missing": {act: matrix[k, none] for k, act in enumerate(acts) if matrix[k, none] > 0},
-            "redundant": {act: matrix[none, k] for k, act in enumerate(acts) if matrix[none, k] > 0},
+            "matrix": matrix,
+            "missing": {act: matrix[k][none] for k, act in enumerate(acts) if matrix[k][none] > 0},
+            "redundant": {act: matrix[none][k] for k, act in enumerate(acts) if matrix[none][k] > 0},
             "swapped": sorted(swapped, key=lambda one: -one["weight"]),
-            "topics": _topics(own),
         }
 
 
@@ -105,19 +96,16 @@ def _act_matrix(items: Sequence[ItemJson], acts: Sequence[str]) -> Floats:
     return matrix / len(items)
 
 
-def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:
-    of_topic: defaultdict[str, list[ItemJson]] = defaultdict(list)
-    for item in items:
-        of_topic[item["topic"]].append(item)
-    return [
-        {
-            "topic": topic,
-            "n": len({item["id"] for item in members}),
-            "wlcs": float(np.mean([item["scores"]["wlcs"] for item in members])),
-            "wed": float(np.mean([item["scores"]["wed"] for item in members])),
-        }
-        for topic, members in of_topic.items()
-    ]
+def topic_rows(items: Sequence[ItemJson]) -> Iterator[ScoreRow]:
+    """WED and WLCS by topic, of each system and annotator, whose items stand together."""
+    for (of, system, annotator), found in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
+        own = list(found)
+        kind = own[0]["kind"]
+        for topic in dict.fromkeys(item["topic"] for item in own):
+            members = [item for item in own if item["topic"] == topic]
+            means = {name: Figure(float(np.mean([item["scores"][name] for item in members]))) for name in TOPICAL}
+            n, name = len({item["id"] for item in members}), kind if kind == "ceiling" else system
+            yield ScoreRow(condition_of(of, annotator), kind, name, n, means, subset=topic)
 
 
 def cases(items: Sequence[ItemJson], of: str | None = None) -> list[CaseJson]:

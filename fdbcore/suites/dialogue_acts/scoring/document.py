@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Annotated, Final, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, Struct, structs
 
-from fdbcore._version import __version__
+from fdbcore.recording.form import converted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
+from fdbcore.results.comparing import with_holm
+from fdbcore.results.document import Scores, left_out
 from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import POWER, pairs_needed
+from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
-from fdbcore.suites.dialogue_acts.records import LeftOut, Response, left_out
+from fdbcore.suites.dialogue_acts.records import Response
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
 from fdbcore.suites.dialogue_acts.scoring.comparison import (
-    SD_DDOF,
-    ComparisonJson,
-    ContentJudging,
-    MeanJson,
-    RowJson,
+    JudgedBy,
     ScoringSettings,
+    annotators_of,
     comparisons,
-    row_summaries,
+    condition_of,
+    score_rows,
     variance_of,
 )
-from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, cases, diagnoses
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, cases, diagnoses, topic_rows
 from fdbcore.suites.dialogue_acts.scoring.scores import (
     MEASURES,
     WEIGHTS,
@@ -45,30 +45,14 @@ from fdbcore.suites.dialogue_acts.tag_sets import DATA, TagSetJson
 from fdbcore.suites.dialogue_acts.turns.spoken import HeardWith
 from fdbcore.suites.dialogue_acts.turns.tables import LiveTiming, TurnsJson
 from fdbcore.types import Problem
+from fdbcore.types.scorecard import ScoreRow
 
-DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
-
-
-class ScoredWith(TypedDict):
-    """How the figures were computed."""
-
-    fdbcore: str
-    annotators: list[str]
-    repeats: Annotated[int, Meta(description="annotations of each reply")]
-    annotated_with: Annotated[list[AnnotatedWith], Meta(description="one for each set and model that was to annotate")]
-    as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
-    merged: Annotated[bool, Meta(description="neighbours of one act were one step")]
-    first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")]
-    partial_credit: NotRequired[Annotated[bool, Meta(description="swaps of related acts cost their factor")]]
-    resamples: int
-    seed: int
-    level: float
-    power: float
-    sd_ddof: int
-    family: Annotated[int, Meta(description="how many comparisons p_holm is corrected for")]
+DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/2"
+PUBLISHED: Final = "set written and annotated by "
+"""How the conditions of published rows begin."""
 
 
-class ScoredSet(TypedDict):
+class ScoredSet(Struct, frozen=True):
     """A set of records."""
 
     name: str
@@ -76,46 +60,46 @@ class ScoredSet(TypedDict):
     locale: str
     generators: list[str]
     topics: Annotated[dict[str, int], Meta(description="records by topic")]
+    annotators: Annotated[list[str], Meta(description="of the replies; each makes a condition of it")]
+
+    @property
+    def conditions(self) -> list[str]:
+        """Their names."""
+        return [condition_of(self.name, annotator) for annotator in self.annotators]
 
 
-class PublishedRow(TypedDict):
-    """A row of the paper's Table 1."""
+class ActsDocument(Scores, frozen=True, kw_only=True):
+    """The scores of responses on sets of records; a condition is a set as one annotator labels it.
 
-    set: str
-    system: str
-    measures: dict[str, MeanJson]
+    Rows are those of systems, ceiling and baselines on a set, on its topics, and those of the paper. The differences on
+    what a judge says of the content stand in each condition of a set, and count once in the family.
+    """
 
-
-class ActsDocument(TypedDict):
-    """The scores of responses on sets of records."""
-
-    schema: Literal["fdbcore.dialogue_acts/1"]
-    settings: ScoredWith
-    tag_set: NotRequired[Annotated[TagSetJson, Meta(description="the acts; without it, the seven of the paper")]]
+    schema: Literal["fdbcore.dialogue_acts/2"] = DOCUMENT_SCHEMA
+    settings: ScoringSettings
+    tag_set: Annotated[TagSetJson, Meta(description="the acts")]
     sets: list[ScoredSet]
-    rows: list[RowJson]
-    comparisons: list[ComparisonJson]
     items: list[ItemJson]
     cases: list[CaseJson]
     diagnosis: list[Diagnosis]
-    published: list[PublishedRow]
-    problems: list[LeftOut]
-    warnings: list[str]
-    page_language: NotRequired[Annotated[str, Meta(description="of the page; without it, English")]]
-    variance: NotRequired[
-        Annotated[
-            dict[str, dict[str, list[float]]],
-            Meta(
-                description="of WED of single replies, by set and annotator: "
-                "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
-            ),
-        ]
-    ]
-    notes: NotRequired[Annotated[list[str], Meta(description="what a choice does to the figures")]]
-    judging: NotRequired[Annotated[ContentJudging, Meta(description="of the content of replies, with --judge")]]
-    heard_with: NotRequired[Annotated[HeardWith, Meta(description="with --asr")]]
-    timing: NotRequired[Annotated[list[LiveTiming], Meta(description="of live parties")]]
-    turns: NotRequired[Annotated[TurnsJson, Meta(description="of calls of any kind, with --turns")]]
+    variance: Annotated[
+        dict[str, dict[str, list[float]]],
+        Meta(
+            description="of WED of single replies, by set and annotator: "
+            "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
+        ),
+    ] = {}
+    notes: Annotated[list[str], Meta(description="what a choice does to the figures")] = []
+    page_language: Annotated[str, Meta(description="of the page")] = "en"
+    judging: Annotated[JudgedBy | None, Meta(description="of the content of replies, with --judge")] = None
+    heard_with: Annotated[HeardWith | None, Meta(description="with --asr")] = None
+    timing: Annotated[list[LiveTiming], Meta(description="of live parties")] = []
+    turns: Annotated[TurnsJson | None, Meta(description="of calls of any kind, with --turns")] = None
+
+
+def read(document: Mapping[str, Any]) -> ActsDocument:
+    """A stored document."""
+    return cast("ActsDocument", converted(document, ActsDocument))
 
 
 def document(
@@ -126,7 +110,7 @@ def document(
     with_published: bool = False,
     annotated_with: Sequence[AnnotatedWith] = (),
 ) -> ActsDocument:
-    """Everything that can be computed from the responses on the sets, as JSON values.
+    """Everything that can be computed from the responses on the sets.
 
     problems: what was left out before. What is left out here (responses without a record, records without a response,
     replies without annotation) is added to it. annotated_with: of models that were to annotate; what these did not
@@ -145,26 +129,35 @@ def document(
     asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
     rows = [replace(row, clusters=of.clusters) for of in sets for row in _rows(of, answers, settings.seed)]
-    by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
-    summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
-    compared = comparisons(rows, settings)
+    by_set = {of: list(own) for of, own in groupby(rows, lambda row: row.set)}
+    summaries = [row for own in by_set.values() for row in score_rows(own, settings)]
+    compared = list(comparisons(rows, settings))
     shares, told_of_shares = variance_of(rows)
     items = [item for row in rows for item in items_of(row, answers)]
-    return {
-        "schema": DOCUMENT_SCHEMA,
-        "settings": _settings_json(settings, rows, len(compared), annotated_with),
-        "tag_set": credited[0].tags.to_json(),
-        "sets": [_set_json(of) for of in sets],
-        "rows": summaries,
-        "comparisons": compared,
-        "items": items,
-        "cases": [case for of in sets for case in cases(items, of.name)],
-        "diagnosis": list(diagnoses(items, credited[0].tags.names)),
-        "published": published() if with_published else [],
-        "problems": left_out([*problems, *unmatched, *_unscored(answers, asked)]),
-        "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
-        "variance": shares,
-        "notes": [
+    labelled = {of.name: annotators_of(by_set.get(of.name, ())) for of in sets}
+    told_rows = {
+        of: {name: [row for row in summaries if row.condition == condition_of(of, name)] for name in own}
+        for of, own in labelled.items()
+    }
+    return ActsDocument(
+        settings=structs.replace(
+            settings,
+            annotators=annotators_of(rows),
+            repeats=max((len(row.repeats) for row in rows if row.annotator is not None), default=1),
+            annotated_with=list(annotated_with),
+            family=len(compared),
+        ),
+        tag_set=credited[0].tags.to_json(),
+        sets=[_scored_set(of, labelled[of.name]) for of in sets],
+        rows=[*summaries, *topic_rows(items), *(published() if with_published else ())],
+        differences=with_holm([one.difference for one in compared]),
+        items=items,
+        cases=[case for of in sets for case in cases(items, of.name)],
+        diagnosis=list(diagnoses(items, credited[0].tags.names)),
+        problems=left_out([*problems, *unmatched, *_unscored(answers, asked)]),
+        warnings=[*cautions(sets, responses, told_rows, compared), *neighbours],
+        variance=shares,
+        notes=[
             *told_of_shares,
             *(
                 f"{one.name}: WED {what}: {told}"
@@ -176,16 +169,16 @@ def document(
             *_of_live(responses),
             *_of_sets(sets),
         ],
-    }
+    )
 
 
-def published() -> list[PublishedRow]:
-    """The rows of the paper's Table 1: set, system, and measures with mean and, if the paper gives it, SD.
+def published() -> list[ScoreRow]:
+    """The rows of the paper's Table 1, with SD if the paper gives it.
 
     The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
     """
-    rows: list[PublishedRow] = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["rows"]
-    return rows
+    content = json.loads((DATA / "published.json").read_text(encoding="utf-8"))
+    return cast("list[ScoreRow]", converted(content["rows"], list[ScoreRow]))
 
 
 def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:
@@ -298,31 +291,14 @@ def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) ->
                 yield Problem(reply.where or reply.id, reason)
 
 
-def _settings_json(
-    settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
-) -> ScoredWith:
-    labelled = [row for row in rows if row.annotator is not None]
-    found = {
-        "fdbcore": __version__,
-        "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
-        "repeats": max((len(row.repeats) for row in labelled), default=1),
-        "annotated_with": list(annotated_with),
-        **asdict(settings),
-        "level": LEVEL,
-        "power": POWER,
-        "sd_ddof": SD_DDOF,
-        "family": compared,
-    }
-    return cast("ScoredWith", found)
-
-
-def _set_json(of: RecordSet) -> ScoredSet:
+def _scored_set(of: RecordSet, annotators: list[str]) -> ScoredSet:
     records = of.records.values()
     topics = [record.topic for record in records]
-    return {
-        "name": of.name,
-        "n": len(topics),
-        "locale": ", ".join(dict.fromkeys(record.locale for record in records)),
-        "generators": list(dict.fromkeys(record.generator for record in records if record.generator)),
-        "topics": {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
-    }
+    return ScoredSet(
+        of.name,
+        len(topics),
+        ", ".join(dict.fromkeys(record.locale for record in records)),
+        list(dict.fromkeys(record.generator for record in records if record.generator)),
+        {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
+        annotators,
+    )

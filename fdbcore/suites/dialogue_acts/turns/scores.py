@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from msgspec import structs, to_builtins
+
 from fdbcore.analysis.score import read_quantities, summarise
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.measures.reading import Reading
@@ -51,7 +53,15 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, turns_of_calls
 from fdbcore.suites.dialogue_acts.turns.spoken import SpokenTurn
-from fdbcore.suites.dialogue_acts.turns.tables import CallOfTurns, LiveTiming, TurnJson, follows, quarters, shares
+from fdbcore.suites.dialogue_acts.turns.tables import (
+    CallOfTurns,
+    LiveTiming,
+    TurnJson,
+    TurnsJson,
+    follows,
+    quarters,
+    shares,
+)
 from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
 
@@ -113,18 +123,18 @@ def score_turns(paths: Sequence[Path], job: ScoringJob) -> Scored:
     responses, unmatched = _responses(calls, given, acts)
     settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
-    judged = judge_content(content, [scored], responses, settings, job)
+    content, judged = judge_content(content, [scored], responses, settings, job)
     told_calls = [_call_json(call, acts) for call in calls]
-    if timing := list(live_timing([(call.system, str(call.path)) for call in calls])):
-        content["timing"] = timing
-    content["turns"] = {
+    turns: TurnsJson = {
         "locale": prompts.locale,
         "calls": told_calls,
         "shares": list(shares(told_calls, prompts.tags.names)),
         "follows": list(follows(told_calls, prompts.tags.names)),
         "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
-    return Scored(content, {ANNOTATIONS: jsonl(labelled)}, [*all_took(used), *again, *judged])
+    timing = list(live_timing([(call.system, str(call.path)) for call in calls]))
+    content = structs.replace(content, timing=timing, turns=turns)
+    return Scored(to_builtins(content), {ANNOTATIONS: jsonl(labelled)}, [*all_took(used), *again, *judged])
 
 
 def live_timing(calls: Sequence[tuple[str, str]]) -> Iterator[LiveTiming]:

@@ -14,9 +14,10 @@ from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.stats.bootstrap import bootstrap_ci
-from fdbcore.suites.dialogue_acts.records import ActJson, Interval
+from fdbcore.suites.dialogue_acts.records import ActJson
 from fdbcore.suites.dialogue_acts.turns.spoken import Part
 from fdbcore.types import SIDES, Side
+from fdbcore.types.scorecard import Interval
 
 QUARTERS: Final = 4
 

@@ -12,7 +12,6 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
-from fdbcore.suites.dialogue_acts.page.card import tags_of
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
@@ -46,24 +45,25 @@ NOT_COMPARED: Final = "Shares of acts are not compared between systems: only wit
 
 def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
-    turns, settings = document["turns"], document["settings"]
-    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings['level']:g} %"}
-    for one in settings["annotated_with"]:
+    turns, settings = document.turns, document.settings
+    assert turns is not None
+    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
+    for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     n_turns = sum(len(call["turns"]) for call in turns["calls"])
     conditions = dict.fromkeys(map(_condition, turns["shares"]))
     return Scorecard(
         "Which dialogue acts do the turns have?",
-        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document["tag_set"]["acts"]],
+        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
         {condition: f"{condition}, share of each act" for condition in conditions},
         list(_share_rows(turns)),
-        warnings=document["warnings"],
-        problems=[Problem(**problem) for problem in document["problems"]],
+        warnings=document.warnings,
+        problems=[Problem(each.where, each.reason) for each in document.problems],
         caption="Dialogue acts of turns: mean importance per turn, in %.",
         notes=NOTES,
         facts=[f"{counted(len(turns['calls']), 'call')}, {counted(n_turns, 'turn')}, {turns['locale']}"],
         evidence=evidence,
-        level=settings["level"],
+        level=settings.level,
         not_compared=NOT_COMPARED,
     )
 
@@ -72,7 +72,7 @@ def _share_rows(turns: TurnsJson) -> Iterator[ScoreRow]:
     """The acts of each side as rows of a scorecard."""
     for each in turns["shares"]:
         figures = {
-            act: Figure(100 * one["share"], None, one["ci95"] and [100 * limit for limit in one["ci95"]])
+            act: Figure(100 * one["share"], None, one["ci95"] and (100 * one["ci95"][0], 100 * one["ci95"][1]))
             for act, one in each["acts"].items()
         }
         yield ScoreRow(_condition(each), "system", each["system"], each["turns"], figures)
@@ -102,13 +102,12 @@ def details(document: ActsDocument, width: int) -> list[list[str]]:
             for place, head in enumerate(each.heads[1:])
         ]
         blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])
-    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if "timing" in document else blocks
+    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if document.timing else blocks
 
 
 def section(document: ActsDocument) -> str:
     """The tables, and every turn of the calls, as HTML."""
-    calls = document["turns"]["calls"] if "turns" in document else []
-    lang = document["turns"]["locale"] if "turns" in document else ""
+    calls, lang = (document.turns["calls"], document.turns["locale"]) if document.turns else ([], "")
     return render(
         "turns.html",
         PACKAGE,
@@ -126,9 +125,9 @@ def _on_page(tables: Iterable[_Table]) -> list[tuple[_Table, list[Row]]]:
 
 def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
     """What follows which act, and the acts by quarter of the call, of a document with turns."""
-    if "turns" not in document:
+    if document.turns is None:
         return
-    turns, acts = document["turns"], tags_of(document).names
+    turns, acts = document.turns, [act["name"] for act in document.tag_set["acts"]]
     if found := turns["follows"]:
         names = [(_of(each, turns, each["act"]), Cell(each["act"], _of(each, turns))) for each in found]
         rows = [[str(each["turns"]), *_percents(each["next"], acts), _percent(each["no_reply"])] for each in found]
@@ -147,7 +146,7 @@ def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
 
 def _timing(document: ActsDocument) -> Iterator[_Table]:
     """The timing of the calls of each system."""
-    if found := document.get("timing"):
+    if found := document.timing:
         rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
         names = [(each["system"], Cell(each["system"], "")) for each in found]
         yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
