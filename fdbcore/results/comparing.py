@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from fdbcore.results.pooling import Item, by_id, by_system, draws_of_ids, means_of_ids, values_of, widest
+from fdbcore.results.pooling import ScoredItem, by_id, by_system, draws_of_ids, means_of_ids, values_of, widest
 from fdbcore.stats.bootstrap import RESAMPLES, Floats, bootstrap_columns
 from fdbcore.stats.significance import (
     cluster_sums,
@@ -35,11 +35,11 @@ class Pair(NamedTuple):
     condition: str
     a: str
     b: str
-    items_a: Sequence[Item]
-    items_b: Sequence[Item]
+    items_a: Sequence[ScoredItem]
+    items_b: Sequence[ScoredItem]
 
 
-def every_two(items: Iterable[Item]) -> Iterator[Pair]:
+def every_two(items: Iterable[ScoredItem]) -> Iterator[Pair]:
     """Every two systems of a condition, condition by condition."""
     systems = by_system(items)
     for condition in dict.fromkeys(condition for condition, _ in systems):
@@ -69,8 +69,8 @@ def differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[Differ
 
 
 def gated_differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[Difference]:
-    """Like `differences` of one condition, but the first measure that is compared is tested first, for all pairs; the
-    others of a pair only where it differs (`gatekeeper_p`). p_corrected is None where that leaves one untested.
+    """Like `differences`, but the first measure that is compared is tested first, for all pairs; the others of a pair
+    only where it differs (`gatekeeper_p`). p_corrected is None where that leaves one untested.
     """
     found = [each for pair in pairs for scale in measures if scale.compared for each in _compared(pair, scale)]
     if not found:
@@ -79,7 +79,7 @@ def gated_differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[
     columns = np.array([[each.of_ids.get(name, np.nan) for each in found] for name in names])
     items = {item.id: item for each in found for item in (*each.pair.items_a, *each.pair.items_b)}
     kinds = [[items[name].clusters[kind] for name in names] for kind in items[names[0]].clusters]
-    sides = [(each.difference.a, each.difference.b) for each in found]
+    sides = [each.pair[:3] for each in found]
     return [
         _with_p(each.difference, p, corrected)
         for each, p, corrected in zip(found, *gated_p(columns, sides, kinds or [names]), strict=True)
@@ -87,12 +87,12 @@ def gated_differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[
 
 
 def gated_p(
-    columns: Floats, sides: Sequence[tuple[str, str]], clusters: Iterable[Sequence[str]], flips: int = RESAMPLES
+    columns: Floats, sides: Sequence[tuple[str, ...]], clusters: Iterable[Sequence[str]], flips: int = RESAMPLES
 ) -> tuple[list[float], list[float | None]]:
     """Of each comparison p, and p corrected for all (None: not tested), the larger ones of all kinds of clusters.
 
-    columns: (ids, comparisons), NaN where an id has none. sides: of each comparison its systems; the first of a pair is
-    the gate of the others. clusters: of each kind the cluster of each id.
+    columns: (ids, comparisons), NaN where an id has none. sides: of each comparison what names its pair of systems; the
+    first of a pair is the gate of the others. clusters: of each kind the cluster of each id.
     """
     gates, kinds = [sides.index(pair) for pair in sides], list(clusters)
     single = [sign_flip_p(columns, each, flips=flips) for each in kinds]

@@ -19,7 +19,7 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Passes, Scale, Scorecard, ScoreRow
 
 
-class LeftOut(Struct, frozen=True):
+class ProblemEntry(Struct, frozen=True):
     """What was left out, or what is missing of something that is scored, and why."""
 
     where: str
@@ -45,13 +45,13 @@ class Scores(Struct, frozen=True, kw_only=True):
     rows: Annotated[list[ScoreRow], Meta(description="over all items of a condition, and over those of subsets")]
     differences: list[Difference] = []
     passes: list[Passes] = []
-    problems: list[LeftOut] = []
+    problems: list[ProblemEntry] = []
     warnings: list[str] = []
 
 
-def left_out(problems: Iterable[Problem]) -> list[LeftOut]:
+def problem_entries(problems: Iterable[Problem]) -> list[ProblemEntry]:
     """Problems as a document has them."""
-    return [LeftOut(*problem) for problem in problems]
+    return [ProblemEntry(*problem) for problem in problems]
 
 
 class CardWords(TypedDict, total=False):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fdbcore.results.pooling import Item, Sample, pooled
+from fdbcore.results.pooling import Clustered, ScoredItem, pooled
 from fdbcore.stats.passes import pass_all, pass_at
 from fdbcore.types.scorecard import NO_FIGURE, Figure, Passes, PassesOfK
 
 
 def passes_of(
-    items: Sequence[Item], verdict: Callable[[Item], bool | None], subset: str = "", *, least_trials: int = 1
+    items: Sequence[ScoredItem],
+    verdict: Callable[[ScoredItem], bool | None],
+    subset: str = "",
+    *,
+    least_trials: int = 1,
 ) -> Passes | None:
     """How often the system of these items passes them, for each k up to the most trials of an id.
 
     verdict: whether an item passes; None: it cannot be told. None if none can be told, or if no id has `least_trials`.
     """
     told: dict[str, list[bool]] = {}
-    first: dict[str, Item] = {}
+    first: dict[str, ScoredItem] = {}
     for item in items:
         if (passed := verdict(item)) is not None:
             told.setdefault(item.id, []).append(passed)
@@ -37,11 +41,11 @@ def passes_of(
     )
 
 
-def _of_k(k: int, told: Mapping[str, Sequence[bool]], first: Mapping[str, Item]) -> PassesOfK:
+def _of_k(k: int, told: Mapping[str, Sequence[bool]], first: Mapping[str, ScoredItem]) -> PassesOfK:
     enough = {name: own for name, own in told.items() if len(own) >= k}
 
     def figure(formula: Callable[[int, int, int], float]) -> Figure:
-        sample = Sample.of((formula(k, len(own), sum(own)), first[name]) for name, own in sorted(enough.items()))
+        sample = Clustered.of((formula(k, len(own), sum(own)), first[name]) for name, own in sorted(enough.items()))
         return pooled(sample, "mean") or NO_FIGURE
 
     return PassesOfK(k, len(enough), figure(pass_at), figure(pass_all))

@@ -31,7 +31,7 @@ LEAST_TRIMMED: Final = 3
 NOTHING: Final[Mapping[str, str]] = {}
 
 
-class Item(NamedTuple):
+class ScoredItem(NamedTuple):
     """What one system did in one trial.
 
     id: of what every system was given; its trials have the same. values: by the ids of their measures: one value, or
@@ -49,19 +49,19 @@ class Item(NamedTuple):
     draws: Sequence[Mapping[str, float]] = ()
 
 
-def by_system(items: Iterable[Item]) -> dict[tuple[str, str], list[Item]]:
+def by_system(items: Iterable[ScoredItem]) -> dict[tuple[str, str], list[ScoredItem]]:
     """The items of each condition and system, in the order in which these come first."""
-    found: dict[tuple[str, str], list[Item]] = {}
+    found: dict[tuple[str, str], list[ScoredItem]] = {}
     for item in items:
         found.setdefault((item.condition, item.system), []).append(item)
     return found
 
 
 def rows_of(
-    items: Iterable[Item],
+    items: Iterable[ScoredItem],
     measures: Sequence[Scale],
     subsets: Sequence[str] = (),
-    figure: Callable[[Sequence[Item], Scale, bool], Figure | None] | None = None,
+    figure: Callable[[Sequence[ScoredItem], Scale, bool], Figure | None] | None = None,
     in_subsets: Collection[str] | None = None,
 ) -> Iterator[ScoreRow]:
     """For each condition and system the row of all its items, then one for each of these subsets that it has any of.
@@ -82,14 +82,14 @@ def rows_of(
                 yield ScoreRow(condition, "system", system, len(own), known, subset=subset)
 
 
-class Sample(NamedTuple):
+class Clustered(NamedTuple):
     """Values, (n,), and by kind the cluster of each, (n,); of one kind without a name if each id is a cluster."""
 
     values: Floats
     clusters: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, valued: Iterable[tuple[float, Item]]) -> Sample:
+    def of(cls, valued: Iterable[tuple[float, ScoredItem]]) -> Clustered:
         """The values of items."""
         known = list(valued)
         kinds = known[0][1].clusters if known else NOTHING
@@ -100,17 +100,17 @@ class Sample(NamedTuple):
         )
 
 
-def values_of(items: Iterable[Item], measure: str) -> Sample:
+def values_of(items: Iterable[ScoredItem], measure: str) -> Clustered:
     """All values of a measure."""
-    return Sample.of((value, item) for item in items for value in item.values.get(measure, ()))
+    return Clustered.of((value, item) for item in items for value in item.values.get(measure, ()))
 
 
-def figure_of_values(items: Sequence[Item], scale: Scale, has_interval: bool = True) -> Figure | None:
+def figure_of_values(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
     """A measure over all its values, each with the same weight; None without any. It has no SD: see `with_sd`."""
     return pooled(values_of(items, scale.id), scale.pools, has_interval)
 
 
-def with_sd(items: Sequence[Item], scale: Scale, has_interval: bool = True) -> Figure | None:
+def with_sd(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
     """`figure_of_values` with the standard deviation (n - 1) of its values; a share has none."""
     sample = values_of(items, scale.id)
     found = pooled(sample, scale.pools, has_interval)
@@ -119,7 +119,7 @@ def with_sd(items: Sequence[Item], scale: Scale, has_interval: bool = True) -> F
     return Figure(found.value, float(np.std(sample.values, ddof=1)), found.ci95, found.n, found.by)
 
 
-def pooled(sample: Sample, pools: Pooling, has_interval: bool = True) -> Figure | None:
+def pooled(sample: Clustered, pools: Pooling, has_interval: bool = True) -> Figure | None:
     """The figure of a sample; None without values. A trimmed mean has no interval."""
     n = len(sample.values)
     if not n:
@@ -139,12 +139,12 @@ def trimmed_mean(values: Sequence[float] | Floats) -> float:
     return float(np.mean(found[(low <= found) & (found <= high)]))
 
 
-def widest(samples: Sequence[Sample], pools: Pooling) -> tuple[Estimate, str]:
+def widest(samples: Sequence[Clustered], pools: Pooling) -> tuple[Estimate, str]:
     """Of one sample its estimate, of two their paired difference: by the kind of clusters whose interval is widest.
 
     The kind is "" where there is no interval.
     """
-    found = [(_estimate(samples, kind, pools), kind) for kind in reversed(samples[0].clusters)]
+    found = [(_estimate(samples, kind, pools), kind) for kind in reversed([*samples[0].clusters])]
     estimate, kind = max(found, key=lambda each: _width(each[0]))
     return estimate, "" if estimate.interval is None else kind
 
@@ -153,7 +153,7 @@ def _width(estimate: Estimate) -> float:
     return -1.0 if estimate.interval is None else estimate.interval.high - estimate.interval.low
 
 
-def _estimate(samples: Sequence[Sample], kind: str, pools: Pooling) -> Estimate:
+def _estimate(samples: Sequence[Clustered], kind: str, pools: Pooling) -> Estimate:
     values, clusters = [sample.values for sample in samples], [sample.clusters[kind] for sample in samples]
     if pools != "share":
         statistic: Statistic = MEDIAN if pools == "median" else mean
@@ -171,7 +171,7 @@ def _estimate(samples: Sequence[Sample], kind: str, pools: Pooling) -> Estimate:
     return wilson_difference(*counts[0], *counts[1])
 
 
-def figure_of_ids(items: Sequence[Item], scale: Scale, has_interval: bool = True) -> Figure | None:
+def figure_of_ids(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
     """A measure over ids, each with the same weight whatever its number of trials; None without a value.
 
     The SD is that of single values. The interval draws ids, and one of the draws of each.
@@ -186,15 +186,15 @@ def figure_of_ids(items: Sequence[Item], scale: Scale, has_interval: bool = True
     return Figure(sum(means) / len(means), sd, interval, len(sample.values))
 
 
-def by_id(items: Iterable[Item]) -> dict[str, list[Item]]:
+def by_id(items: Iterable[ScoredItem]) -> dict[str, list[ScoredItem]]:
     """The trials of each id, by the order of the ids' names."""
-    found: dict[str, list[Item]] = {}
+    found: dict[str, list[ScoredItem]] = {}
     for item in items:
         found.setdefault(item.id, []).append(item)
     return dict(sorted(found.items()))
 
 
-def means_of_ids(items: Iterable[Item], measure: str) -> dict[str, float]:
+def means_of_ids(items: Iterable[ScoredItem], measure: str) -> dict[str, float]:
     """The mean of all values of each id, over its trials; ids without any are left out."""
     found = {
         name: [value for item in own for value in item.values.get(measure, ())] for name, own in by_id(items).items()
@@ -202,7 +202,7 @@ def means_of_ids(items: Iterable[Item], measure: str) -> dict[str, float]:
     return {name: float(np.mean(own)) for name, own in found.items() if own}
 
 
-def draws_of_ids(items: Sequence[Item], measure: str) -> dict[str, Floats]:
+def draws_of_ids(items: Sequence[ScoredItem], measure: str) -> dict[str, Floats]:
     """For each id the mean over its trials in each draw, (draws,); of one draw, its mean. NaN where it is not known."""
     draws = max((len(item.draws) for item in items), default=0)
     found: dict[str, Floats] = {}

@@ -110,9 +110,7 @@ class Difference(Struct, frozen=True):
     difference: float | None
     ci95: Interval
     p: float | None
-    p_corrected: Annotated[
-        float | None, Meta(description="for the family that `correction` names; null: not tested there")
-    ]
+    p_corrected: Annotated[float | None, Meta(description="for all differences of the scorecard; null: not tested")]
     detectable: Annotated[
         float | None, Meta(description="the least true difference that so many items are likely to show")
     ] = None

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from helpers.acts_document import make_document
 from helpers.schema import validator
 from jsonschema import ValidationError
+from msgspec.structs import replace as changed
 
 from fdbcore.cli.main import main
 from fdbcore.protocols.suite import Suite
@@ -197,8 +198,8 @@ def test_which_of_two_systems_is_better_is_told_with_what_it_is_better_in() -> N
     late, tasks = CARD.differences
     told = list(verdicts(CARD, "day", ["<one>", "two"]))
     assert told == ["<one> is better than two in answer time (by 1.00 s, p 0.002)."]
-    percent = (LATE, LOST, replace(TASKS, unit="%", decimals=1))
-    worse = [late, replace(tasks, value=-12.5, p_corrected=0.0001)]
+    percent = (LATE, LOST, changed(TASKS, unit="%", decimals=1))
+    worse = [late, changed(tasks, difference=-12.5, p_corrected=0.0001)]
     told = list(verdicts(replace(CARD, scales=percent, differences=worse), "day", ["<one>", "two"]))
     assert told[1:] == ["two is better than <one> in tasks done (by 12.5 points, p < 0.001)."]
     untold = replace(CARD, differences=[tasks])
@@ -216,7 +217,7 @@ def test_of_many_systems_those_are_told_that_are_better_by_the_first_main_scale(
         "c is better than d and e in answer time.",
         "d is better than e in answer time.",
     ]
-    alike = [replace(one, p_corrected=1.0) for one in apart]
+    alike = [changed(one, p_corrected=1.0) for one in apart]
     (told,) = verdicts(replace(CARD, differences=alike), "day", names)
     assert told == "No two of them can be told apart by answer time."
 
@@ -227,13 +228,13 @@ def test_a_list_names_the_first(n: int, expected: str) -> None:
 
 
 def test_differences_have_the_decimals_of_their_scale() -> None:
-    in_seconds = replace(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
+    in_seconds = changed(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
     known = replace(CARD, differences=[in_seconds], detectable="the least", terms={"Smallest detectable": "The least."})
     printed = screen(known, 100)
     assert "p by sign flips; detectable: the least" in printed
     assert "The least." in shown(known)
     assert re.search(r"answer time +20 +-1.00 \[-1.50,-0.50\]  0.001  < 0.001 +0.43$", printed, re.MULTILINE)
-    unknown = replace(known, differences=[replace(in_seconds, detectable=None)])
+    unknown = replace(known, differences=[changed(in_seconds, detectable=None)])
     assert "detectable" not in screen(unknown, 100) + shown(unknown).lower()
 
 
@@ -262,7 +263,7 @@ def test_an_outcome_stands_in_place_of_the_value() -> None:
 
 
 def test_medians_and_shares_are_called_what_they_are() -> None:
-    scales = (replace(LATE, pools="median"), replace(LOST, pools="median"), replace(TASKS, pools="share"))
+    scales = (changed(LATE, pools="median"), changed(LOST, pools="median"), changed(TASKS, pools="share"))
     figures = {"late": Figure(1.0, None, (0.5, 2.0)), "lost": Figure(3.0), "tasks": Figure(0.5, None, (0.2, 0.8))}
     card = Scorecard("Medians", scales, {"day": "by day"}, [ScoreRow("day", "system", "two", 20, figures)])
     printed = screen(card, 100)

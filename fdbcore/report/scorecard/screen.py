@@ -70,7 +70,7 @@ def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) ->
 
 def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
     """Main scales that pool cases in one way, with their intervals; without them where no row has one."""
-    limited = [scale for scale in scales if any(row.figure(scale).interval for row in rows)]
+    limited = [scale for scale in scales if any(row.figure(scale).ci95 for row in rows)]
     cells = [
         [
             _with_interval(row, scale) if scale in limited else number_text(row.figure(scale).value, scale)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
+
 from fdbcore.report.format import counted
 from fdbcore.suites.fdb_v3.findings import findings
 from fdbcore.suites.fdb_v3.people import rank_notes
@@ -59,7 +61,7 @@ def _scale(measure: V3Measure, prefix: str = "") -> Scale:
 
 
 PASSED: Final = _scale(PUBLISHED["passed"], "compat_")
-REPAIRED: Final = replace(PASSED, id="compat_passed_repaired", label="Pass@1, labels repaired")
+REPAIRED: Final = msgspec.structs.replace(PASSED, id="compat_passed_repaired", label="Pass@1, labels repaired")
 SCALES: Final = (
     *map(_scale, sorted(MEASURES.values(), key=lambda measure: not measure.compared)),
     *(_scale(measure, "compat_") for measure in PUBLISHED.values()),

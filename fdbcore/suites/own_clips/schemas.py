@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.report.schemas import as_text, schema_of
-from fdbcore.suites.own_clips.document_types import ClipsDocument
+from fdbcore.suites.own_clips.scoring import ClipsDocument
 from fdbcore.suites.own_clips.suite import SUITE
 
 CLIPS: Final = "clips"

@@ -4,32 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Annotated, Final, Literal
 
-from fdbcore._version import __version__
+import msgspec
+from msgspec import Meta, Struct
+
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.comparison import read
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import TOLD
 from fdbcore.analysis.groups import LINE, MOST_GROUPS, CallGroup
-from fdbcore.analysis.matching import group_differences, match_every_two
+from fdbcore.analysis.matching import FEWEST_ITEMS, group_differences, match_every_two
 from fdbcore.analysis.order import in_order
 from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summary_types import Measures
 from fdbcore.errors import InputError
-from fdbcore.measures.catalogue import headlines
+from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.labelled import MEASURES as LABELLED
 from fdbcore.measures.quantities import Quantity
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.run import is_planned, read_plan
-from fdbcore.report.format import headline
-from fdbcore.stats.bootstrap import LEVEL
+from fdbcore.report.format import headline, scaled
+from fdbcore.results.document import PooledWith, ProblemEntry, Scores, problem_entries
 from fdbcore.suites.own_clips.users import NAME, OF_A_RUN
-from fdbcore.types.scorecard import Scored
-
-if TYPE_CHECKING:
-    from fdbcore.suites.own_clips.document_types import ClipsDocument, ClipsGroup, ClipsItem
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Difference, Figure, Scored, ScoreRow
 
 LEAST_SLICES: Final = 2
+SCHEMA: Final = "fdbcore.clips/2"
+
+
+class ClipsGroup(Struct, frozen=True):
+    """The calls of one system over one line: all, or those with a value in a column."""
+
+    line: str
+    system: str
+    column: Annotated[str, Meta(description="of the table of labels; empty for all calls")]
+    value: str
+    calls: int
+    measures: Measures
+
+    def row(self) -> ScoreRow:
+        """Its figures as a scorecard shows them, in the units of its scales."""
+        subset = f"{self.column} = {self.value}" if self.column else ""
+        return ScoreRow(self.line, "system", self.system, self.calls, dict(self._figures()), subset=subset)
+
+    def _figures(self) -> Iterator[tuple[str, Figure]]:
+        for name, summary in self.measures.items():
+            value, unit, interval = headline(summary), summary["unit"], summary["ci95"]
+            if value is not None:
+                limits = None if interval is None else (scaled(interval[0], unit), scaled(interval[1], unit))
+                of_items = MEASURES[name].quantity != "ratio"  # a ratio counts its events: its n is not over these
+                yield name, Figure(scaled(value, unit), None, limits, summary["n"] if of_items else None)
+
+
+class ClipsItem(Struct, frozen=True):
+    """A call."""
+
+    line: str
+    system: str
+    clip: str
+    trial: str
+    columns: dict[str, str]
+    values: Annotated[dict[str, float], Meta(description="its measures, by id")]
+    call: Annotated[str, Meta(description="the folder of its recording")]
+
+
+class ClipsDocument(Scores, frozen=True, kw_only=True):
+    """Scores of systems on recorded users of one's own. Fields may be added under the same version; a field is never
+    given another meaning."""
+
+    schema: Literal["fdbcore.clips/2"] = SCHEMA
+    settings: PooledWith
+    groups: Annotated[list[ClipsGroup], Meta(description="the measures of each row in full")]
+    items: list[ClipsItem]
+    gaps: Annotated[list[ProblemEntry], Meta(description="what is missing of scored calls, such as a clip's end")]
 
 
 def measures() -> list[str]:
@@ -58,21 +107,19 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
         for line, systems in lines.items()
         for system, of in systems.items()
     }
-    document: ClipsDocument = {
-        "schema": "fdbcore.clips/1",
-        "settings": {"fdbcore": __version__, "level": LEVEL},
-        "groups": [group for line, systems in lines.items() for of in systems.values() for group in _groups(line, of)],
-        "comparisons": [
-            {"line": line, "differences": differences}
-            for line, systems in lines.items()
-            if (differences := group_differences(match_every_two(list(systems.values()), "clip")))
-        ],
-        "items": [_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
-        "problems": [{"where": call.name, "reason": call.unscored} for call in calls if call.unscored is not None],
-        "gaps": [{"where": call.name, "reason": text} for call in scored.calls for text in call.fact(TOLD)["warnings"]],
-        "warnings": list(cautions(by_system)),
-    }
-    return Scored(cast("Mapping[str, Any]", document))
+    groups = [group for line, systems in lines.items() for of in systems.values() for group in _groups(line, of)]
+    differences = list(_differences(lines))
+    document = ClipsDocument(
+        settings=PooledWith(family=sum(one.p is not None for one in differences)),
+        rows=[group.row() for group in groups],
+        differences=differences,
+        groups=groups,
+        items=[_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
+        problems=[ProblemEntry(call.name, call.unscored) for call in calls if call.unscored is not None],
+        gaps=problem_entries(Problem(call.name, text) for call in scored.calls for text in call.fact(TOLD)["warnings"]),
+        warnings=list(cautions(by_system)),
+    )
+    return Scored(msgspec.to_builtins(document))
 
 
 def _by(calls: CallGroup, column: str, without: str = "") -> dict[str, CallGroup]:
@@ -94,15 +141,30 @@ def _groups(line: str, of_system: CallGroup) -> Iterator[ClipsGroup]:
 
 def _group(line: str, system: str, column: str, calls: CallGroup) -> ClipsGroup:
     found = summarise([_shown(quantities) for quantities in calls.quantities])
-    value = calls.name if column else ""
-    return {
-        "line": line,
-        "system": system,
-        "column": column,
-        "value": value,
-        "calls": len(calls.calls),
-        "measures": found,
-    }
+    return ClipsGroup(line, system, column, calls.name if column else "", len(calls.calls), found)
+
+
+def _differences(lines: Mapping[str, Mapping[str, CallGroup]]) -> Iterator[Difference]:
+    """Every two systems over each line, in the units of the scales; p is corrected for all of them."""
+    pairs = [(line, pair) for line, own in lines.items() for pair in match_every_two(list(own.values()), "clip")]
+    found = group_differences([pair for _, pair in pairs])
+    for (line, _), one in zip(pairs * len(headlines()), found, strict=True):
+        if one["value"] is None:
+            continue
+        unit, limits, detectable = MEASURES[one["measure"]].unit, one["interval"], one["detectable"]
+        yield Difference(
+            line,
+            one["a"],
+            one["b"],
+            one["measure"],
+            one["shared"] or one["clusters"],
+            scaled(one["value"], unit),
+            (scaled(limits[0], unit), scaled(limits[1], unit)) if limits else None,
+            one["p"],
+            one["p_holm"],
+            scaled(detectable, unit) if detectable else None,
+            FEWEST_ITEMS if one["shared"] else 0,
+        )
 
 
 def _shown(quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
@@ -112,12 +174,12 @@ def _shown(quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
 def _item(call: Call, quantities: Mapping[str, Quantity]) -> ClipsItem:
     found = {name: headline(summary) for name, summary in summarise([_shown(quantities)]).items()}
     columns = call.columns
-    return {
-        "line": columns.get(LINE) or CLEAN,
-        "system": columns["system"],
-        "clip": columns["clip"],
-        "trial": columns["trial"],
-        "columns": {name: value for name, value in columns.items() if name not in OF_A_RUN},
-        "values": {name: value for name, value in found.items() if value is not None},
-        "call": str(call.path),
-    }
+    return ClipsItem(
+        columns.get(LINE) or CLEAN,
+        columns["system"],
+        columns["clip"],
+        columns["trial"],
+        {name: value for name, value in columns.items() if name not in OF_A_RUN},
+        {name: value for name, value in found.items() if value is not None},
+        str(call.path),
+    )

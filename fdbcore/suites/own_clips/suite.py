@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from fdbcore.protocols.suite import Suite
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
-
-if TYPE_CHECKING:
-    from fdbcore.suites.own_clips.document_types import ClipsDocument
 
 
 class OwnClips(Suite):
     """Recorded users of the user's own on side A; all measures of turn-taking, also by labels, in slices."""
 
     name = "clips"
-    schema = "fdbcore.clips/1"
+    schema = "fdbcore.clips/2"
     run_scores = True
     data_options = (
         Option(
@@ -52,7 +49,7 @@ class OwnClips(Suite):
         """The scorecard; a condition is a line, a subset a value of a column."""
         from fdbcore.suites.own_clips.card import card
 
-        return card(cast("ClipsDocument", document))
+        return card(document)
 
 
 SUITE: Final = OwnClips()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from msgspec.structs import replace
 
 from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
