@@ -15,7 +15,7 @@ from fdbcore.types.scorecard import PageWords, Scorecard, Scored, ScoredCase
 from fdbcore.types.usage import ExpectedUse, Service
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+    pass
 
 SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
@@ -39,7 +39,7 @@ class DialogueActs(Suite):
     """Records with reference replies; recorded users on side A; replies as sequences of weighted dialogue acts."""
 
     name = "dialogue-acts"
-    schema = "fdbcore.dialogue_acts/1"
+    schema = "fdbcore.dialogue_acts/2"
     data_options = (
         Option(
             "--prompts", "Ask the systems by the prompts in this folder [default: those of the set].", metavar="DIR"
@@ -173,14 +173,13 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts.page.card import card
         from fdbcore.suites.dialogue_acts.turns import view
 
-        found = cast("ActsDocument", document)
-        return view.card(found) if "turns" in found and not found["rows"] else card(found)
+        return view.card(document) if document.get("turns") and not document["rows"] else card(document)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
         from fdbcore.suites.dialogue_acts.page.section import details
 
-        return details(cast("ActsDocument", document), width)
+        return details(document, width)
 
     def page_words(self, document: Mapping[str, Any]) -> PageWords | None:
         """Those of the page's own in `page_language`."""
@@ -198,7 +197,7 @@ class DialogueActs(Suite):
         """How to read the picture of an alignment."""
         from fdbcore.suites.dialogue_acts.page.section import legend
 
-        return legend(cast("ActsDocument", document))
+        return legend(document)
 
     def picture(self, case: ScoredCase) -> str:
         """The user's request and the alignment."""
@@ -210,13 +209,13 @@ class DialogueActs(Suite):
         """Which acts go wrong: the drawing of acts against acts."""
         from fdbcore.suites.dialogue_acts.page.section import section
 
-        return section(cast("ActsDocument", document))
+        return section(document)
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
         """The examples, and the drawings of acts against acts."""
         from fdbcore.suites.dialogue_acts.page.section import figures
 
-        return figures(cast("ActsDocument", document))
+        return figures(document)
 
 
 SUITE: Final = DialogueActs()

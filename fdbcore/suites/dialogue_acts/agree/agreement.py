@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import estimates, problem_lines
-from fdbcore.results.document import LeftOut, left_out
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
@@ -70,7 +70,7 @@ class ActsAgreement(TypedDict):
     measures: dict[str, AgreementMeasure]
     acts: list[str]
     confusion: list[list[int]]
-    problems: list[LeftOut]
+    problems: list[ProblemEntry]
 
 
 class Labelled(NamedTuple):
@@ -180,7 +180,7 @@ def agreement(
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
-        "problems": to_builtins(left_out(dict.fromkeys((*problems, *alone)))),
+        "problems": to_builtins(problem_entries(dict.fromkeys((*problems, *alone)))),
     }
 
 

@@ -32,7 +32,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.report.format import counted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import compared, estimates
-from fdbcore.results.document import LeftOut, left_out
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.runs.kept_scores import kept_scores
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.tables import columns_of, rated_rows
@@ -40,6 +40,7 @@ from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, pearson, spearman
 from fdbcore.suites.dialogue_acts.agree.agreement import AgreementMeasure, measure_json, screen_of
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
 from fdbcore.types import Problem
 
 SCHEMA: Final = "fdbcore.acts_ratings/1"
@@ -105,7 +106,7 @@ class RepliesRated(TypedDict):
     schema: Literal["fdbcore.acts_ratings/1"]
     raters: list[ReplyRaterJson]
     comparisons: list[ReplyComparison]
-    problems: list[LeftOut]
+    problems: list[ProblemEntry]
 
 
 def holds_ratings(path: Path) -> bool:
@@ -180,7 +181,7 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Repl
         "schema": SCHEMA,
         "raters": [{"name": each.name, "replies": len(each.marks)} for each in people],
         "comparisons": list(_comparisons(scores, people, show)),
-        "problems": to_builtins(left_out(problems)),
+        "problems": to_builtins(problem_entries(problems)),
     }
 
 

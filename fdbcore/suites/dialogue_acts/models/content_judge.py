@@ -20,7 +20,7 @@ from msgspec import structs
 
 from fdbcore.report.format import judging_took
 from fdbcore.results.comparing import with_holm
-from fdbcore.results.document import LeftOut
+from fdbcore.results.document import ProblemEntry
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
@@ -162,7 +162,7 @@ def judge_content(
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
         verdicts[each.place] = found = verdict_of(own) if own else NOT_GIVEN
         if found.right is None:
-            problems.append(LeftOut(each.where, f"{each.place.system}: content unscored: {found.reason}"))
+            problems.append(ProblemEntry(each.where, f"{each.place.system}: content unscored: {found.reason}"))
     judging: JudgedBy = {**spent_on(requests).to_json(options.repeats, desk.stopped), "judge": options.judges[0].name}
     judged = _with_verdicts(structs.replace(content, problems=problems, judging=judging), verdicts, sets, settings)
     return judged, [asked.told, judging_took(judging, "these replies")]

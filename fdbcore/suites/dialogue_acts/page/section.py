@@ -108,10 +108,9 @@ def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
     """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
-    place = condition_of(found["set"], found["annotator"]), name_of(found), ""
-    return next(
-        row.measures[measure].value for row in document.rows if (row.condition, row.system, row.subset) == place
-    )
+    condition, name = condition_of(found["set"], found["annotator"]), name_of(found)
+    own = (row for row in document.rows if (row.condition, row.system, row.subset) == (condition, name, ""))
+    return next(own).measures[measure].value
 
 
 def _ranked(title: str, total: float | None, weights: Mapping[str, float]) -> dict[str, Any]:

@@ -80,9 +80,9 @@ def _above_ceiling(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]]) -> Ite
     """A warning for each system that is nearer to the references than their own second annotation is."""
     for annotator, own in rows.items():
         ceiling = next((row.measures["wed"].value for row in own if row.group == "ceiling"), None)
-        for row in own if ceiling is not None else ():
+        for row in own:
             wed = row.measures["wed"].value
-            if row.group == "system" and wed is not None and wed < ceiling:
+            if row.group == "system" and wed is not None and ceiling is not None and wed < ceiling:
                 yield (
                     f"{of.name}: {row.system} has a smaller WED than the ceiling: the annotations of {annotator} vary "
                     "more than this system differs"

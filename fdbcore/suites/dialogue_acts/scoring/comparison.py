@@ -61,11 +61,11 @@ class JudgedBy(JudgingSpent):
 class ScoringSettings(PooledWith, frozen=True, kw_only=True):
     """How the figures of a document are computed."""
 
-    annotators: list[str] = []
+    annotators: Sequence[str] = ()
     repeats: Annotated[int, Meta(description="annotations of each reply")] = 1
     annotated_with: Annotated[
-        list[AnnotatedWith], Meta(description="one for each set and model that was to annotate")
-    ] = []
+        Sequence[AnnotatedWith], Meta(description="one for each set and model that was to annotate")
+    ] = ()
     as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")] = False
     merged: Annotated[bool, Meta(description="neighbours of one act were one step")] = True
     first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")] = False

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, structs
 from fdbcore.recording.form import converted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
 from fdbcore.results.comparing import with_holm
-from fdbcore.results.document import Scores, left_out
+from fdbcore.results.document import Scores, problem_entries
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
@@ -88,12 +88,12 @@ class ActsDocument(Scores, frozen=True, kw_only=True):
             description="of WED of single replies, by set and annotator: "
             "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
         ),
-    ] = {}
-    notes: Annotated[list[str], Meta(description="what a choice does to the figures")] = []
+    ]
+    notes: Annotated[list[str], Meta(description="what a choice does to the figures")]
     page_language: Annotated[str, Meta(description="of the page")] = "en"
     judging: Annotated[JudgedBy | None, Meta(description="of the content of replies, with --judge")] = None
     heard_with: Annotated[HeardWith | None, Meta(description="with --asr")] = None
-    timing: Annotated[list[LiveTiming], Meta(description="of live parties")] = []
+    timing: Annotated[Sequence[LiveTiming], Meta(description="of live parties")] = ()
     turns: Annotated[TurnsJson | None, Meta(description="of calls of any kind, with --turns")] = None
 
 
@@ -154,7 +154,7 @@ def document(
         items=items,
         cases=[case for of in sets for case in cases(items, of.name)],
         diagnosis=list(diagnoses(items, credited[0].tags.names)),
-        problems=left_out([*problems, *unmatched, *_unscored(answers, asked)]),
+        problems=problem_entries([*problems, *unmatched, *_unscored(answers, asked)]),
         warnings=[*cautions(sets, responses, told_rows, compared), *neighbours],
         variance=shares,
         notes=[

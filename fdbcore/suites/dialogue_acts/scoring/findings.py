@@ -43,11 +43,10 @@ def _judged(document: ActsDocument, judge: str, level: float) -> Iterator[str]:
             on = f"On {fitted(of.name, MOST_COLUMNS)}: " if several else ""
             shares = "; in ".join(map(_content, rows.values()))
             best = max(rows, key=lambda system: rows[system].measures[CONTENT.id].value or 0.0)
-            own = [
-                one for one in document.differences if (one.condition, one.measure) == (of.conditions[0], CONTENT.id)
-            ]
+            first = [one for one in document.differences if one.condition == of.conditions[0]]
+            own = [one for one in first if one.measure == CONTENT.id and best in (one.a, one.b)]
             told = f"{on}The judge {judge} finds the content right, beside the acts, in {shares}."
-            yield " ".join([told, *(_apart(one, level) for one in own if one.n and best in (one.a, one.b))])
+            yield " ".join([told, *(_apart(one, level) for one in own if one.n)])
 
 
 def _apart(one: Difference, level: float) -> str:

@@ -14,7 +14,7 @@ from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrappe
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
 from fdbcore.suites.dialogue_acts.turns.tables import (
     CallOfTurns,
     QuarterShares,
@@ -43,9 +43,10 @@ NOTES: Final = (
 NOT_COMPARED: Final = "Shares of acts are not compared between systems: only with good replies (--references) are they."
 
 
-def card(document: ActsDocument) -> Scorecard:
+def card(document: Mapping[str, Any]) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
-    turns, settings = document.turns, document.settings
+    found = read(document)
+    turns, settings = found.turns, found.settings
     assert turns is not None
     evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
     for one in settings.annotated_with:
@@ -54,11 +55,11 @@ def card(document: ActsDocument) -> Scorecard:
     conditions = dict.fromkeys(map(_condition, turns["shares"]))
     return Scorecard(
         "Which dialogue acts do the turns have?",
-        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
+        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in found.tag_set["acts"]],
         {condition: f"{condition}, share of each act" for condition in conditions},
         list(_share_rows(turns)),
-        warnings=document.warnings,
-        problems=[Problem(each.where, each.reason) for each in document.problems],
+        warnings=found.warnings,
+        problems=[Problem(each.where, each.reason) for each in found.problems],
         caption="Dialogue acts of turns: mean importance per turn, in %.",
         notes=NOTES,
         facts=[f"{counted(len(turns['calls']), 'call')}, {counted(n_turns, 'turn')}, {turns['locale']}"],
