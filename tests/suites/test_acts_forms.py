@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from helpers.act_sets import record_set, response
+from helpers.act_sets import document, record_set, response, row_of
 from helpers.schema import as_published
 
 from fdbcore import align_acts
@@ -20,7 +20,6 @@ from fdbcore.suites.dialogue_acts.page.words import reasons
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
 from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import SHIPPED, merged
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
@@ -35,8 +34,7 @@ def scored(*arguments: object, out: Path) -> dict[str, Any]:
 
 
 def wed_of(content: dict[str, Any], system: str) -> float:
-    rows = [row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given")]
-    return float(rows[0]["measures"]["wed"]["mean"])
+    return float(row_of(content, system)["measures"]["wed"]["value"])
 
 
 def split(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -81,16 +79,16 @@ def test_no_constant_reply_from_the_set_is_better_than_the_best_constant() -> No
 def test_baselines_say_what_they_reply_and_what_ties() -> None:
     of = record_set(["Q 1"], ["Inf 1"], ["Q 1"], ["Inf 1"], ["Ans 1"])
     content = document([of], [response(id, "Q 1") for id in of.records], settings=FEW)
-    notes = {row["system"]: row.get("note") for row in content["rows"] if row["kind"] == "baseline"}
-    assert notes["most frequent sequence"] == "2 of 5 records, as often as 1 more; the first is taken"
-    assert notes["best constant sequence"] == "Question 1.00"
-    assert notes["always Inform"] is None
+    notes = {row["system"]: row["note"] for row in content["rows"] if row["group"] == "baseline"}
+    assert notes["most frequent"] == "2 of 5 records, as often as 1 more; the first is taken"
+    assert notes["best constant"] == "Question 1.00"
+    assert notes["always Inform"] == ""
 
 
 def test_no_interval_of_the_shuffled_references_is_below_0() -> None:
     of = record_set(["Q 1"], ["Q .5 Inf .5"], ["Com 1"])
-    shuffled = [row for row in document([of], [], settings=FEW)["rows"] if row["system"] == "shuffled references"]
-    limits = [one["ci95"][0] for row in shuffled for one in row["measures"].values() if one["ci95"]]
+    measures = row_of(document([of], [response("r0", "Q 1")], settings=FEW), "shuffled")["measures"]
+    limits = [one["ci95"][0] for one in measures.values() if one["ci95"]]
     assert limits
     assert min(limits) >= 0
 

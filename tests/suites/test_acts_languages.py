@@ -79,12 +79,11 @@ def rich_document() -> dict[str, Any]:
     ]  # fmt: skip
     document["judging"] = {
         "repeats": 1, "requests": 24, "counts": {"text_in_tokens": 9.0}, "usd": 0.0, "unpriced": 0, "priced_on": None,
-        "stopped": None, "judge": "openai:judge",
-        "rows": [
-            {"set": "smoke", "system": name, "n": 11, "right": k, "unscored": 1, "share": k / 11, "ci95": (0.1, 0.9)}
-            for k, name in enumerate(("good", "terse"), 5)
-        ],
+        "stopped": None, "judge": "openai:judge", "temperatures": [None],
     }  # fmt: skip
+    for right, row in enumerate(document["rows"][:2], 5):
+        row["measures"]["content"] = {"value": 100 * right / 11, "ci95": (10.0, 90.0), "n": 11}
+        row["counts"] |= {"right": right, "content_unscored": 1}
     document["warnings"] = [
         "smoke: 12 records are too few for a ranking. Two systems must be 0.13 apart in WLCS for a test to tell them "
         "apart (two-sided 5%, power 80%); to tell 0.05 it takes about 380.",

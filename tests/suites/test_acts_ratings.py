@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from helpers.act_sets import document
 from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
 from suites.test_act_document import of_calls
@@ -21,7 +22,6 @@ from fdbcore.cli.main import main
 from fdbcore.report.schemas import as_text
 from fdbcore.suites.dialogue_acts.schemas import DOCUMENTS, schema, schema_file
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
 
 COLUMNS = ("id", "system", "rater", "rating")
 
@@ -130,7 +130,7 @@ def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
 def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
     """The scores of turns of recorded users, and ratings that hang on the user more than on the turn."""
     of, replies = of_calls((1, 9, 2, 14, 5, 3, 7, 6, 4, 8))
-    content = {**document([of], replies, settings=ScoringSettings(resamples=50)), "turns": {}}
+    content = {**document([of], replies, settings=ScoringSettings(resamples=50)), "turns": {"calls": []}}
     items: list[dict[str, Any]] = json.loads(json.dumps(content["items"]))
     draw = random.Random(5)
     mood = {one.user: draw.gauss(3, 1) for one in of.records.values()}

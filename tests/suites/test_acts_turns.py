@@ -170,7 +170,8 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
     assert all([(step["act"], step["importance"]) for step in steps] == drawn("はい。") for steps in ceiling.values())
     assert {f"{call['call']} {first}", f"{call['call']} {second}"} <= ceiling.keys()
     assert not any("no ceiling" in warning for warning in content["warnings"])
-    assert {(row["kind"], row["n"], row["clusters"]) for row in content["rows"]} >= {("system", 2, 1)}
+    own = [(row["group"], row["n"], row["counts"]["recorded_users"]) for row in content["rows"] if not row["subset"]]
+    assert ("system", 2, 1) in own
     assert all(row["measures"]["wed"]["ci95"] is None for row in content["rows"]), "one call"
     assert any("resample recorded users (here 1)" in note for note in content["notes"])
 
@@ -322,15 +323,17 @@ def test_a_judge_reads_the_replies_that_have_good_ones(monkeypatch: pytest.Monke
     spoken = [item for item in items if item["response"]["text"]]
     assert sorted(each["reply"] for each in asked) == sorted(item["response"]["text"] for item in spoken)
     assert {each["good_replies"][0] for each in asked} == {f"良い返事{item['id'][-1]}" for item in spoken}
-    rows = {row["system"]: row for row in content["judging"]["rows"]}
+    rows = {row["system"]: row for row in content["rows"] if "content" in row["measures"]}
     for system in ("run-1", "run-2"):
         own = [item for item in items if item["system"] == system]
         right = [
             bool(item["response"]["text"]) and random.Random(item["response"]["text"]).random() < 0.6 for item in own
         ]
         assert [item["response"]["verdict"]["right"] for item in own] == right
-        assert (rows[system]["right"], rows[system]["n"], rows[system]["clusters"]) == (sum(right), len(own), 1)
-    (compared,) = content["judging"]["comparisons"]
+        counts = rows[system]["counts"]
+        assert (counts["right"], counts["judged_users"]) == (sum(right), 1)
+        assert rows[system]["measures"]["content"]["n"] == len(own)
+    (compared,) = (one for one in content["differences"] if one["measure"] == "content")
     assert (compared["n"], compared["clusters"], compared["ci95"]) == (len(items) // 2, 1, None), "one recorded user"
     assert "The judge openai:gpt-5-nano" in " ".join(result.output.split())
     assert alone.exit_code == 2

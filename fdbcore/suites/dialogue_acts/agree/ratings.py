@@ -91,7 +91,9 @@ class ReplyComparison(TypedDict):
     raters: Annotated[list[str], Meta(description="'people' is the mean of all who rated a reply")]
     n: Annotated[int, Meta(description="replies that have both; of more than two people, that two have rated")]
     records: int
-    clusters: NotRequired[Annotated[int, Meta(description="recorded users of turns, which intervals resample")]]
+    clusters: NotRequired[
+        Annotated[int, Meta(description="of turns: the recorded users that were resampled, each with all its turns")]
+    ]
     pearson: Annotated[AgreementMeasure | None, Meta(description="null: there are more than two raters")]
     spearman: AgreementMeasure | None
     alpha: Annotated[AgreementMeasure | None, Meta(description="Krippendorff's, interval scale; null for a measure")]

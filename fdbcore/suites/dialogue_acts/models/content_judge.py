@@ -271,4 +271,5 @@ def content_figure(of: RecordSet, system: str, verdicts: Verdicts) -> tuple[Figu
     n, right = sum(map(len, pooled)), sum(map(sum, pooled))
     interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
     figure = Figure(_percent(right / n if n else None), None, _percents(interval), n)
-    return figure, {"right": right, "content_unscored": given - n}
+    users = {} if of.clusters is None else {"judged_users": len(pooled)}
+    return figure, {"right": right, "content_unscored": given - n, **users}

@@ -97,11 +97,11 @@ def _act_matrix(items: Sequence[ItemJson], acts: Sequence[str]) -> Floats:
 
 
 def topic_rows(items: Sequence[ItemJson]) -> Iterator[ScoreRow]:
-    """WED and WLCS by topic, of each system and annotator, whose items stand together."""
+    """WED and WLCS by topic, of each system and annotator, whose items stand together; a record may have no topic."""
     for (of, system, annotator), found in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
         own = list(found)
         kind = own[0]["kind"]
-        for topic in dict.fromkeys(item["topic"] for item in own):
+        for topic in filter(None, dict.fromkeys(item["topic"] for item in own)):
             members = [item for item in own if item["topic"] == topic]
             means = {name: Figure(float(np.mean([item["scores"][name] for item in members]))) for name in TOPICAL}
             n, name = len({item["id"] for item in members}), kind if kind == "ceiling" else system
